@@ -1,4 +1,4 @@
-//! How long it takes to read a command line: `cargo run --release --example bench_command`.
+//! Benchmark of analyzing a command line: `cargo run --release --example bench_command`.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a tool for a person at a terminal")]
 
 use std::hint::black_box;
@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use provost_core::command::analyze_line;
 
-/// How often each line is read.
+/// How often each line is analyzed.
 const TIMES: usize = 20_000;
 
 fn main() {
-    // No line is read twice, so nothing that remembers lines can help.
+    // No line is analyzed twice, so that no cache can help.
     let six = |n: usize| {
         format!("cd web{n} && npm ci && npm run build | tee out.log; git status -sb; ls -la src")
     };

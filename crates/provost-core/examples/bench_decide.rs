@@ -1,5 +1,5 @@
-//! How long a decision takes, from the request to the verdict, with 200 rules
-//! and 20 grants. Part of `cargo xtask bench gateway`.
+//! Benchmark of a decision, from the request to the result, with 200 rules and 20 grants. Part of
+//! `cargo xtask bench gateway`.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a tool for a person at a terminal")]
 
 use std::hint::black_box;
@@ -51,7 +51,7 @@ fn main() {
     verdict("µs to decide about reading a file, p99", read, 5.0);
 }
 
-/// A decision as the gateway makes it: the request is read, hashed and weighed.
+/// A decision as the gateway makes it: the request is analyzed, hashed and evaluated.
 fn one(
     action: Action,
     role: &Role,

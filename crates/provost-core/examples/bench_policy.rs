@@ -1,4 +1,4 @@
-//! How long it takes to decide by 200 rules: `cargo run --release --example bench_policy`.
+//! Benchmark of evaluating 200 rules: `cargo run --release --example bench_policy`.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a tool for a person at a terminal")]
 
 use std::hint::black_box;
@@ -10,10 +10,10 @@ use provost_core::policy::{Policy, PolicyRequester, PolicyRules, RuleLayer};
 use provost_proto::ProjectMode;
 use serde_json::json;
 
-/// How often each action is decided.
+/// How often each action is evaluated.
 const TIMES: usize = 200_000;
 
-/// Five demands, of which one is a write; three are about the program with the most rules.
+/// Five effects, of which one is a write; three are about the program with the most rules.
 const LINE: &str = "git a1 --foo && prog2 a2 x && make test > out/log.txt && git status";
 
 fn main() {
@@ -25,7 +25,7 @@ fn main() {
     let run = Action::parse("terminal.runCommand", json!({"command": LINE})).unwrap();
     let read = Action::parse("fs.readFile", json!({"path": "src/deep/er/main.rs"})).unwrap();
     let analysis = analyze_line(LINE).unwrap();
-    measure(&format!("{} demands", analysis.demands.len()), &rules, &run, Some(&analysis));
+    measure(&format!("{} demands", analysis.effects.len()), &rules, &run, Some(&analysis));
     measure("a path", &rules, &read, None);
 }
 

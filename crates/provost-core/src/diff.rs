@@ -1,27 +1,27 @@
-//! What changed between two texts, as a person reads it: a unified diff.
+//! A unified diff of two texts, for people.
 //!
-//! It is bounded in size and in work. Where something is left out, it says so;
-//! a diff that silently ends would show a person less than they approve.
+//! It is bounded in size and in work, and says what is left out: a diff that ends silently would
+//! show a person less than they approve.
 
 use std::fmt::Write as _;
 
 use similar::{Algorithm, TextDiff};
 
-/// The most bytes of a diff.
+/// The largest diff, in bytes.
 const LONGEST: usize = 64 * 1024;
 
-/// The most bytes of one line.
+/// The longest line of a diff, in bytes.
 const LINE: usize = 2000;
 
-/// The most pairs of lines that are compared. Beyond, the lines that differ are
-/// shown as removed and added whole: there is no clock here to stop a search by.
+/// The most pairs of lines that are compared. Beyond that, all differing lines are shown as
+/// removed and added: there is no clock here that could stop a search.
 const MAX_LINE_PAIRS: usize = 4_000_000;
 
-/// The lines around a change.
+/// The unchanged lines around a change.
 const CONTEXT: usize = 3;
 
-/// The changes from `old` to `new`, with `name` as the file's name in the head.
-/// Empty if there are none.
+/// The changes from `old` to `new`, with `name` as the file name in the header. Empty if there
+/// are none.
 pub fn unified_diff(old: &str, new: &str, name: &str) -> String {
     if old == new {
         return String::new();
@@ -41,13 +41,13 @@ pub fn unified_diff(old: &str, new: &str, name: &str) -> String {
     out.finish()
 }
 
-/// How many lines remain when the same beginning and the same end are put aside.
+/// How many lines remain without the common beginning and the common end.
 fn count_differing_lines(old: &[&str], new: &[&str]) -> Option<(usize, usize)> {
     let (start, end) = count_common_lines(old, new);
     Some((old.len().checked_sub(start + end)?, new.len().checked_sub(start + end)?))
 }
 
-/// How many lines are the same at the beginning, and of the rest at the end.
+/// How many lines are equal at the beginning, and of the rest at the end.
 fn count_common_lines(old: &[&str], new: &[&str]) -> (usize, usize) {
     let start = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let ends = old[start..].iter().rev().zip(new[start..].iter().rev());
@@ -70,7 +70,7 @@ fn write_replacement_diff(old: &[&str], new: &[&str], out: &mut DiffBuffer) {
     let new = &new[start..new.len() - end];
     let first = start + 1;
     out.push_line(&format!("@@ -{first},{} +{first},{} @@\n", old.len(), new.len()));
-    // Half for each, so that a cut does not hide all that is added.
+    // Half for each side, so that truncation does not hide all added lines.
     let half = out.remaining_bytes() / 2;
     for (sign, lines) in [("-", old), ("+", new)] {
         let mut bytes = 0;
@@ -89,7 +89,7 @@ fn write_replacement_diff(old: &[&str], new: &[&str], out: &mut DiffBuffer) {
     }
 }
 
-/// A text that grows to a limit and counts what no longer fits.
+/// A text with a size limit that counts the lines that did not fit.
 #[derive(Default)]
 struct DiffBuffer {
     text: String,
@@ -102,7 +102,8 @@ impl DiffBuffer {
     }
 
     fn push_line(&mut self, line: &str) {
-        // Once a line is left out, all after it are: a gap would not be seen.
+        // After the first line that does not fit, all are left out: a gap in the middle would not
+        // be noticed.
         if self.left_out > 0 || line.len() > self.remaining_bytes() {
             self.left_out += 1;
         } else {

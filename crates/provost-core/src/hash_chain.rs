@@ -1,8 +1,8 @@
-//! The hash chain: every event carries the hash of the one before it.
+//! The hash chain: every event contains the hash of the previous one.
 //!
-//! What is hashed are the bytes that are stored, so verifying needs no second
-//! serialisation: `hash = BLAKE3(prev ‖ record)`, where the record is the
-//! canonical JSON of the envelope without `prev` and `hash`.
+//! The hash is over the stored bytes, so verifying needs no second serialisation: `hash =
+//! BLAKE3(prev ‖ record)`, where the record is the canonical JSON of the envelope without `prev`
+//! and `hash`.
 
 use provost_proto::{
     Actor, Event, EventId, EventKind, Hash, Seq, Stream, StreamVersion, UnixMicros,
@@ -16,37 +16,37 @@ use crate::canonical::{self, NotCanonical};
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EventRecord {
-    /// Place in the whole log.
+    /// Position in the whole log.
     pub seq: Seq,
-    /// Whose event it is.
+    /// The stream it belongs to.
     pub stream: Stream,
-    /// Place in its stream.
+    /// Position in its stream.
     pub version: StreamVersion,
-    /// Its name.
+    /// Its id.
     pub id: EventId,
-    /// When, by the daemon's clock.
+    /// The time by the daemon's clock.
     pub at: UnixMicros,
-    /// On whose authority.
+    /// On whose authority it happened.
     pub principal: String,
-    /// What acted.
+    /// The component that acted.
     pub actor: Actor,
     /// The client's idempotency key.
     pub command: Option<String>,
-    /// The event that led to this one.
+    /// The event that caused this one.
     pub cause: Option<EventId>,
-    /// What happened.
+    /// The kind.
     pub kind: EventKind,
-    /// The particulars.
+    /// The body.
     pub body: Value,
 }
 
 impl EventRecord {
-    /// Reads a stored record.
+    /// Parses a stored record.
     pub fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(bytes)
     }
 
-    /// Joins the record with its place in the chain.
+    /// Adds the hashes of the chain.
     pub fn into_event(self, prev: Hash, hash: Hash) -> Event {
         let Self { seq, stream, version, id, at, principal, actor, command, cause, kind, body } =
             self;
@@ -71,33 +71,33 @@ impl EventRecord {
 /// The parts of a record, with the body already in canonical form.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordParts<'a> {
-    /// Place in the whole log.
+    /// Position in the whole log.
     pub seq: Seq,
-    /// Whose event it is.
+    /// The stream it belongs to.
     pub stream: Stream,
-    /// Place in its stream.
+    /// Position in its stream.
     pub version: StreamVersion,
-    /// Its name.
+    /// Its id.
     pub id: EventId,
-    /// When, by the daemon's clock.
+    /// The time by the daemon's clock.
     pub at: UnixMicros,
-    /// On whose authority.
+    /// On whose authority it happened.
     pub principal: &'a str,
-    /// What acted.
+    /// The component that acted.
     pub actor: &'a Actor,
     /// The client's idempotency key.
     pub command: Option<&'a str>,
-    /// The event that led to this one.
+    /// The event that caused this one.
     pub cause: Option<EventId>,
-    /// What happened.
+    /// The kind.
     pub kind: &'a str,
-    /// The canonical JSON of the particulars.
+    /// The canonical JSON of the body.
     pub body: &'a [u8],
 }
 
-/// Writes the canonical record. The members stand in canonical order in the
-/// code, because building and sorting a tree for every event would cost more
-/// than storing it; a test holds this equal to the general serialiser.
+/// Writes the canonical record. The code writes the members in canonical order, because building
+/// and sorting a tree for every event would cost more than storing it. A test compares the result
+/// with the general serialiser.
 pub fn encode_record(parts: &RecordParts<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(parts.body.len() + 384);
     out.extend_from_slice(b"{\"actor\":");
@@ -120,7 +120,7 @@ pub fn encode_record(parts: &RecordParts<'_>) -> Vec<u8> {
     out
 }
 
-/// Most actors are words of our own, which need no escaping and no allocation.
+/// Most actors are constants, which need no escaping and no allocation.
 fn write_actor(out: &mut Vec<u8>, actor: &Actor) {
     match actor {
         Actor::Ui => out.extend_from_slice(b"\"ui\""),
@@ -157,7 +157,7 @@ fn write_number(out: &mut Vec<u8>, key: &[u8], value: u64) {
     canonical::write_digits(out, value);
 }
 
-/// The name of a stream holds nothing that is escaped.
+/// The name of a stream needs no escaping.
 fn write_stream(out: &mut Vec<u8>, stream: Stream) {
     let (kind, uuid): (&[u8], _) = match stream {
         Stream::Sys => return out.extend_from_slice(b",\"stream\":\"sys\""),
@@ -179,13 +179,13 @@ pub fn hash_record(prev: &Hash, record: &[u8]) -> Hash {
     Hash::new(*hasher.finalize().as_bytes())
 }
 
-/// The content address of a blob, and the digest of a token.
+/// The content address of a blob, and the stored digest of a token.
 pub fn digest(bytes: &[u8]) -> Hash {
     Hash::new(*blake3::hash(bytes).as_bytes())
 }
 
-/// The event as clients see it: the stored record with its place in the chain,
-/// made by joining texts.
+/// The event as clients receive it: the stored record with the hashes added, without serialising
+/// it again.
 pub fn encode_event(record: &[u8], prev: &Hash, hash: &Hash) -> Vec<u8> {
     let mut out = Vec::with_capacity(record.len() + 160);
     out.extend_from_slice(record.strip_suffix(b"}").unwrap_or(record));
@@ -202,7 +202,7 @@ pub fn encode_fact_body(fact: &provost_proto::Fact) -> Result<Vec<u8>, NotCanoni
     const BEFORE: &[u8] = b"{\"body\":";
     const BEHIND: &[u8] = b",\"kind\":\"\"}";
     let mut text = canonical::to_vec(fact)?;
-    // In the canonical `{"body":…,"kind":"…"}` the body stands between texts that we know.
+    // The canonical text is `{"body":…,"kind":"…"}`, so the body is between known texts.
     if !text.starts_with(BEFORE) {
         return Err(serde::ser::Error::custom("a fact without a body"));
     }

@@ -1,9 +1,8 @@
 //! The decisions of Provost, and nothing else.
 //!
-//! This crate opens no file, starts no process, reads no clock and draws no
-//! random number: whatever it needs comes in as an argument, whatever it wants
-//! done goes out as a value. So it compiles to WebAssembly, and every rule in
-//! it can be tested with plain data.
+//! This crate opens no file, starts no process, reads no clock and draws no random number:
+//! whatever it needs is an argument, whatever it wants done is a return value. So it compiles to
+//! WebAssembly, and every rule in it can be tested with plain data.
 
 pub mod action;
 pub mod canonical;

@@ -1,10 +1,9 @@
-//! The right to carry out one action, once.
+//! The right to execute one action, once.
 //!
-//! What was decided is, byte for byte, what runs: the permit carries the
-//! action with what it was decided about, and whoever runs it takes the permit
-//! by value. There is none before
-//! the log says that the action is allowed, except for looking at files, which
-//! changes nothing and is recorded with what came of it.
+//! What was decided is, byte for byte, what runs: the permit contains the action with its
+//! preconditions, and the executor takes it by value. There is no permit before the log records
+//! that the action is allowed. The exception are reads of files, which change nothing and are
+//! recorded together with their outcome.
 
 use provost_proto::kernel::Preconditions;
 use provost_proto::{ActionId, AllowedBy, Event, Fact, Hash, ProjectId};
@@ -21,7 +20,7 @@ use crate::decide::{ActionRequest, AllowedAction};
 /// # use provost_proto::{ActionId, Hash, ProjectId};
 /// # use provost_core::action::Action;
 /// # fn forge(id: ActionId, project: ProjectId, action: Action, hash: Hash) {
-/// let forged = provost_core::permit::Permit { id, project, action, hash, terms: None };
+/// let forged = provost_core::permit::Permit { id, project, action, hash, preconditions: None };
 /// # }
 /// ```
 #[must_use = "an unused permit is an action that was allowed and never ran"]
@@ -31,16 +30,16 @@ pub struct Permit {
     project: ProjectId,
     action: Action,
     hash: Hash,
-    terms: Option<Preconditions>,
+    preconditions: Option<Preconditions>,
 }
 
-/// The log does not say that this was allowed.
+/// The event does not record that this action is allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the log does not say that this action is allowed")]
 pub struct NotRecorded;
 
 impl Permit {
-    /// Makes a permit of what was allowed, given the event that says so.
+    /// Creates the permit for an allowed action from the event that records it.
     pub fn from_recorded(allowed: AllowedAction, event: &Event) -> Result<Self, NotRecorded> {
         let id = allowed.bound_action().request().id;
         let by = allowed.allowed_by().clone();
@@ -54,8 +53,8 @@ impl Permit {
         }
     }
 
-    /// Makes a permit to look at files, which is recorded with what came of it.
-    /// There is none for anything else before the log says so.
+    /// Creates a permit for a read of files, which is recorded with its outcome. Any other action
+    /// must be recorded first.
     pub fn for_read(allowed: AllowedAction) -> Result<(Self, AllowedBy), NotRecorded> {
         if allowed.bound_action().request().action.kind() == ActionKind::Read {
             Ok(Self::from_allowed(allowed))
@@ -65,33 +64,33 @@ impl Permit {
     }
 
     fn from_allowed(allowed: AllowedAction) -> (Self, AllowedBy) {
-        let (request, hash, by, terms) = allowed.into_parts();
+        let (request, hash, by, preconditions) = allowed.into_parts();
         let ActionRequest { id, project, action, .. } = request;
-        (Self { id, project, action, hash, terms }, by)
+        (Self { id, project, action, hash, preconditions }, by)
     }
 
-    /// The action's name in the log.
+    /// The id of the action.
     pub fn id(&self) -> ActionId {
         self.id
     }
 
-    /// Where it may run.
+    /// The project in which it may run.
     pub fn project(&self) -> ProjectId {
         self.project
     }
 
-    /// What may run.
+    /// The action that may run.
     pub fn action(&self) -> &Action {
         &self.action
     }
 
-    /// The hash under which it was decided.
+    /// The hash that was decided about.
     pub fn hash(&self) -> Hash {
         self.hash
     }
 
-    /// Uses the permit up: what to do, and on which terms.
+    /// Consumes the permit: the action and its preconditions.
     pub fn consume(self) -> (ActionId, Action, Option<Preconditions>) {
-        (self.id, self.action, self.terms)
+        (self.id, self.action, self.preconditions)
     }
 }

@@ -1,9 +1,9 @@
-//! Skills: which actions a role may ask for, and which a rule is about.
+//! Skills: which actions a role may request, and which a rule is about.
 //!
-//! A skill is the name of an action. A role or a rule names skills one by one,
-//! by a pattern (`fs.*`), or by a shorthand: `fs.read` is every action that
-//! looks at files, `fs.write` every one that changes them. What is unknown is
-//! an error: a typo must not silently take a right away, nor a rule.
+//! A skill is the name of an action. A role or a rule lists skills by name, by a pattern
+//! (`fs.*`), or by a shorthand: `fs.read` is every action that reads files, `fs.write` every one
+//! that changes them. An unknown name is an error: a typo must not silently take away a right or
+//! a rule.
 
 use std::fmt;
 
@@ -11,26 +11,26 @@ use crate::action::{Action, ActionKind};
 use crate::glob::WordPattern;
 use crate::spelling;
 
-/// A name for several skills.
+/// Names for several skills.
 const SHORTHANDS: &[(&str, ActionKind)] =
     &[("fs.read", ActionKind::Read), ("fs.write", ActionKind::Write)];
 
-/// A set of skills. The empty one permits nothing.
+/// A set of skills. The empty set permits nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SkillSet {
-    /// Sorted, each once.
+    /// Sorted, without duplicates.
     names: Vec<&'static str>,
 }
 
-/// A text that names no skill.
+/// The text matches no skill.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownSkill {
     /// No skill has this name.
     #[error("unknown skill {}{}", crate::action::text::excerpt(.name), spelling::suggestion(*.similar))]
     Name {
-        /// What was written.
+        /// The name as written.
         name: String,
-        /// What may have been meant.
+        /// A known skill with a similar name.
         similar: Option<&'static str>,
     },
     /// No skill matches the pattern.
@@ -42,13 +42,13 @@ pub enum UnknownSkill {
     Pattern(String),
 }
 
-/// Every skill there is, by name.
+/// All skills, by name.
 pub fn known_skills() -> impl Iterator<Item = &'static str> {
     Action::NAMES.iter().copied()
 }
 
 impl SkillSet {
-    /// Adds what a name, a shorthand or a pattern stands for.
+    /// Adds the skills of a name, a shorthand or a pattern.
     pub fn add(&mut self, text: &str) -> Result<(), UnknownSkill> {
         let found = resolve_skills(text)?;
         self.names.extend(found);
@@ -57,24 +57,24 @@ impl SkillSet {
         Ok(())
     }
 
-    /// Takes away what a name, a shorthand or a pattern stands for.
+    /// Removes the skills of a name, a shorthand or a pattern.
     pub fn remove(&mut self, text: &str) -> Result<(), UnknownSkill> {
         let lost = resolve_skills(text)?;
         self.names.retain(|name| !lost.contains(name));
         Ok(())
     }
 
-    /// Whether the skill is among them.
+    /// Whether the set contains the skill.
     pub fn has(&self, skill: &str) -> bool {
         self.names.binary_search(&skill).is_ok()
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// Each of them once, in the order of the alphabet.
+    /// The skills in alphabetical order.
     pub fn iter(&self) -> impl Iterator<Item = &'static str> {
         self.names.iter().copied()
     }
@@ -85,8 +85,8 @@ fn resolve_skills(text: &str) -> Result<Vec<&'static str>, UnknownSkill> {
         return Ok(vec![name]);
     }
     if let Some((_, effect)) = SHORTHANDS.iter().find(|(name, _)| *name == text) {
-        let meant = Action::KINDS.iter().filter(|(_, known)| known == effect);
-        return Ok(meant.map(|(name, _)| *name).collect());
+        let matching = Action::KINDS.iter().filter(|(_, known)| known == effect);
+        return Ok(matching.map(|(name, _)| *name).collect());
     }
     if !text.contains('*') {
         let names = SHORTHANDS.iter().map(|(name, _)| *name).chain(known_skills());

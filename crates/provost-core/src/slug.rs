@@ -1,15 +1,15 @@
-//! A DNS label from a folder's name: `<slug>.localhost` is a project's own origin.
+//! A DNS label from a folder name: `<slug>.localhost` is the origin of a project.
 
-/// The longest label we make: room for a number and a port within DNS's 63.
+/// The longest label, in bytes: it leaves room for a number and a port within the 63 of DNS.
 const LONGEST: usize = 40;
 
-/// The label for `name`, made different from all that are `taken`.
+/// A label for `name` that is not among `taken`.
 pub fn unique_slug(name: &str, taken: impl Fn(&str) -> bool) -> String {
     let base = label(name);
     if !taken(&base) {
         return base;
     }
-    // Ends before it has tried one number more than there are slugs taken.
+    // Tries at most one number more than there are slugs in use.
     let mut n = 2_u64;
     loop {
         let slug = format!("{base}-{n}");
@@ -26,8 +26,8 @@ fn label(name: &str) -> String {
         if label.len() == LONGEST {
             break;
         }
-        // Two hyphens in a row stand between a port and a slug in a preview's
-        // host name, so a slug itself never has two.
+        // In the host name of a preview, two hyphens separate port and slug, so a slug never
+        // contains two in a row.
         match c {
             'a'..='z' | '0'..='9' => label.push(c),
             _ if label.is_empty() || label.ends_with('-') => {}

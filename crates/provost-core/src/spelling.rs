@@ -1,14 +1,14 @@
-//! The known name that a mistaken one is nearest to.
+//! Suggestions for misspelled names.
 
-/// The most letters that may be wrong in a name that is still taken for a slip.
+/// The most edits between a typo and the name that is suggested.
 const MAX_TYPOS: usize = 3;
 
-/// The known name that is spelled almost like this one, if there is one.
+/// The known name with the most similar spelling, if there is one.
 pub(crate) fn nearest_name<'a>(
     name: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    // A name longer than this is no slip of a known one, and would cost its length squared.
+    // A longer name is not a typo of a known one, and the comparison takes quadratic time.
     if name.len() > 64 {
         return None;
     }
@@ -22,7 +22,7 @@ pub(crate) fn nearest_name<'a>(
         .map(|(_, known)| known)
 }
 
-/// How many letters must be put in, left out, replaced or swapped with the next.
+/// The number of insertions, deletions, replacements and swaps of adjacent characters.
 fn edit_distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut before: Vec<usize> = Vec::new();

@@ -37,7 +37,7 @@ fn recorded(seq: u64, fact: &Fact) -> Event {
     event(seq, fact.kind(), fact.body().unwrap())
 }
 
-/// Facts about four projects and four tokens, in any order, sensible or not.
+/// Facts about four projects and four tokens, in any order, plausible or not.
 fn any_spine() -> impl Strategy<Value = Fact> {
     (0..7_u8, 0..4_u128, "[a-z]{0,4}").prop_map(|(which, n, text)| {
         let id = Uuid::from_u128(n);
@@ -67,7 +67,7 @@ fn any_spine() -> impl Strategy<Value = Fact> {
     })
 }
 
-/// Changes of the runtimes of two projects, in any order, sensible or not.
+/// Changes of the runtimes of two projects, in any order, plausible or not.
 fn any_change() -> impl Strategy<Value = RuntimeChange> {
     let cause = StopCause::Stop;
     let run = RuntimeStarted {

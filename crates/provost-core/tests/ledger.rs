@@ -1,4 +1,4 @@
-//! Budgets of sessions that hand tasks over, as properties over any tree of them.
+//! Property tests of budgets, for any tree of sessions.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use proptest::prelude::*;
@@ -31,7 +31,7 @@ fn most(nanos: u64) -> BudgetLimit {
     BudgetLimit { nanos: Some(nanos), ..BudgetLimit::default() }
 }
 
-/// One token is one nano, and an answer is between 10 and 100 tokens long.
+/// One token costs one nano, and a completion has between 10 and 100 tokens.
 fn reserve(
     ledger: &mut ReservationLedger,
     payers: &[BudgetPayer],
@@ -51,7 +51,7 @@ fn what_is_reserved_is_not_there_for_others_until_it_is_settled() {
     let day = [payer(AccountKey::Day(1), BudgetScope::Day, most(115), true)];
     let (first, output) = reserve(&mut ledger, &day, 5).unwrap();
     assert_eq!(output, 100);
-    // Five tokens are left, and the shortest answer needs fifteen.
+    // Five tokens are left, and the shortest completion needs fifteen.
     let Err(ReservationError::InsufficientForNow(little)) = reserve(&mut ledger, &day, 5) else {
         panic!()
     };
@@ -65,7 +65,7 @@ fn what_is_reserved_is_not_there_for_others_until_it_is_settled() {
         reserve(&mut ledger, &[payer(AccountKey::Day(2), BudgetScope::Day, most(115), true)], 5)
             .is_ok()
     );
-    // What was not asked in the end costs nothing.
+    // A completion that was not requested costs nothing.
     let mut ledger = ReservationLedger::default();
     let (first, _) = reserve(&mut ledger, &day, 5).unwrap();
     ledger.settle_reservation(first, None);
@@ -107,7 +107,7 @@ fn questions_and_tokens_are_counted_as_money_is() {
     assert_eq!((little.unit, little.taken), (BudgetUnit::Calls, 2));
 }
 
-/// A tree: of each session the one above it, and its budget.
+/// A tree: the parent of each session, and its budget.
 type Tree = Vec<(Option<usize>, Option<u64>)>;
 
 fn any_tree() -> impl Strategy<Value = Tree> {
@@ -138,7 +138,7 @@ fn payers(tree: &Tree, n: usize, calls: u64) -> Vec<BudgetPayer> {
     chain(tree, n).into_iter().flat_map(pays).collect()
 }
 
-/// What the log says of an answer: to its own session, and to those above.
+/// The facts of a completion: for its own session, and for those above.
 fn facts(tree: &Tree, n: usize, cost: u64) -> Vec<Fact> {
     let usage = TokenUsage { input: cost, ..TokenUsage::default() };
     let mut facts = vec![Fact::UsageRecorded(UsageRecorded {
@@ -192,8 +192,8 @@ fn view(world: &MemoryViews, n: usize) -> SessionView {
 }
 
 proptest! {
-    /// Any of them asks, any answer comes, in any order, and a daemon is killed at any
-    /// time: its answers under way are lost, and the next begins with what the log says.
+    /// Any session requests, any completion ends, in any order, and the daemon is killed at any
+    /// time: running completions are lost, and the next daemon starts with the log.
     #[test]
     fn no_tree_of_sessions_spends_more_than_any_session_above_has(
         tree in any_tree(),

@@ -1,4 +1,4 @@
-//! Sessions, as properties over any log of them.
+//! Property tests of sessions, for any log.
 
 use proptest::prelude::*;
 use provost_core::fold::{EventMetadata, MemoryViews, ViewKind};
@@ -93,7 +93,7 @@ fn task_used(turn: TurnId, item: u32) -> Fact {
     })
 }
 
-/// Facts of one session with three turns, in any order, sensible or not.
+/// Facts of one session with three turns, in any order, plausible or not.
 fn any_fact() -> impl Strategy<Value = Fact> {
     (0..20_u8, 1..4_u128, 0..70_u32, "[a-z ]{0,6}").prop_map(|(which, n, item, said)| {
         let (session, turn) = (session(1), turn(n));
@@ -255,7 +255,7 @@ fn a_message_that_is_taken_back_waits_no_more_and_was_never_said() {
         page.items.iter().map(|item| item.item).collect::<Vec<_>>()
     };
     assert_eq!(items(&world), [0]);
-    // What a turn answers is a part of the conversation.
+    // A message that a turn answers is part of the session.
     let world = folded(&[&said[..], &[started(turn(1), Some(1)), withdrawn(1)]].concat());
     assert_eq!(items(&world), [0, 1]);
 }

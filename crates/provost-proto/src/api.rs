@@ -1,4 +1,4 @@
-//! The bodies of HTTP requests and answers.
+//! The bodies of HTTP requests and responses.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,38 +9,38 @@ use crate::{
     RuleRef, Seq, SessionId, TokenClass, TokenView,
 };
 
-/// What every error looks like at the door.
+/// The body of every error response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ErrorResponse {
-    /// A sentence for a person, with what to do.
+    /// A sentence for people that says what to do.
     pub error: String,
     /// A stable code for programs.
     pub code: Code,
     /// The HTTP status.
     pub status: u16,
-    /// More, where it helps.
+    /// Further data, where it helps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(type = "unknown", optional))]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub details: Option<Value>,
 }
 
-/// Whether the daemon is well.
+/// The health of the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Health {
-    /// Always `ok`; a daemon that is not well does not answer 200.
+    /// Always `ok`; an unhealthy daemon does not answer 200.
     pub status: String,
     /// Its version.
     pub version: String,
 }
 
-/// Asks to open a folder as a project.
+/// Opens a folder as a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
@@ -50,7 +50,7 @@ pub struct OpenProjectRequest {
     pub path: String,
 }
 
-/// The projects, the one opened first at the top.
+/// The projects, in the order in which they were opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
@@ -60,7 +60,7 @@ pub struct ProjectList {
     pub projects: Vec<Project>,
 }
 
-/// Asks for a token.
+/// Creates a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
@@ -68,53 +68,53 @@ pub struct ProjectList {
 pub struct CreateTokenRequest {
     /// What it may do.
     pub class: TokenClass,
-    /// The id or slug of the only project it may see. An agent's token needs one.
+    /// The id or slug of the only project that it may see. Required for an agent's token.
     #[serde(default)]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub project: Option<String>,
-    /// The role it acts in. An agent's token needs one, others have none.
+    /// The role that it acts in. Required for an agent's token, not allowed for others.
     #[serde(default)]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub role: Option<String>,
-    /// What it is for.
+    /// A label for people.
     #[serde(default)]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub label: Option<String>,
-    /// How long it lives; without it, until it is revoked.
+    /// Its lifetime in minutes; until it is revoked if absent.
     #[serde(default)]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub ttl_minutes: Option<u32>,
 }
 
-/// A token, shown this once.
+/// A new token, which is shown only once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreatedToken {
-    /// The secret. Provost keeps only its hash.
+    /// The secret. Provost stores only its hash.
     pub token: String,
-    /// What is known of it from now on.
+    /// The stored entry.
     pub entry: TokenView,
 }
 
-/// The tokens that were handed out.
+/// The tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TokenList {
-    /// All that still work.
+    /// All that are valid.
     pub tokens: Vec<TokenView>,
 }
 
-/// Asks for an action.
+/// Requests an action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SubmitActionRequest {
-    /// Which, such as `fs.readFile`.
+    /// The name of the action, such as `fs.readFile`.
     pub action: String,
     /// Its parameters.
     #[serde(default)]
@@ -131,23 +131,23 @@ pub struct SubmitActionRequest {
     pub session_id: Option<SessionId>,
 }
 
-/// What became of an action so far.
+/// The state of an action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ActionResponse {
-    /// Its name in the log.
+    /// Its id.
     pub action_id: ActionId,
-    /// What an answer is bound to.
+    /// The hash of the action in its context: an answer is valid for this hash only.
     pub action_hash: Hash,
-    /// How far it has come.
+    /// Its status.
     pub status: ActionStatus,
-    /// The question to a person that it waits for.
+    /// The approval that it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub approval_id: Option<ApprovalId>,
-    /// What came out, if it has ended.
+    /// The result, if it has ended.
     #[cfg_attr(feature = "ts", ts(type = "unknown"))]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub result: Option<RawJson>,
@@ -159,9 +159,9 @@ pub struct ActionResponse {
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LoginLink {
-    /// Path and query, to be put behind the address of the daemon.
+    /// Path and query, relative to the address of the daemon.
     pub path: String,
-    /// How many minutes it works.
+    /// Its lifetime in minutes.
     pub minutes: u32,
 }
 
@@ -170,89 +170,89 @@ pub struct LoginLink {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditPage {
-    /// The events, oldest first; newest first, if what came before a place was asked for.
+    /// The events, oldest first; newest first if `before` was given.
     pub events: Vec<Event>,
-    /// Pass it as `after`, or as `before`, for the next page; `null` at the end.
+    /// The value of `after` or `before` for the next page; `null` at the end.
     pub next: Option<Seq>,
 }
 
-/// What walking the hash chain found.
+/// The result of verifying the hash chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditReport {
-    /// How many events were walked.
+    /// How many events were verified.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub events: u64,
-    /// The hash of the last good event: keep a copy elsewhere, and nobody can
-    /// rewrite the whole log unseen.
+    /// The hash of the last good event. With a copy of it elsewhere, nobody can rewrite the log
+    /// unnoticed.
     pub head: Hash,
-    /// The first event that is not what it was.
+    /// The first corrupt event.
     pub bad: Option<CorruptEvent>,
-    /// What is wrong with the views, if the events are good and the views are
-    /// not what they come to.
+    /// The error in the views, if the events are good but the views differ from what they fold
+    /// to.
     pub views: Option<String>,
 }
 
-/// An event that is not what it was.
+/// An event that is not what was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CorruptEvent {
-    /// Its place in the log.
+    /// Its position in the log.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub seq: Seq,
-    /// What is wrong with it.
+    /// The error.
     pub why: String,
 }
 
-/// Answers a question.
+/// Answers an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AnswerApprovalRequest {
-    /// Yes or no.
+    /// Whether to allow or deny it.
     pub decision: ApprovalAnswer,
-    /// How far a yes reaches; once, if left out.
+    /// What the answer covers; `once` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub scope: Option<AnswerScope>,
-    /// The hash of the action that was shown. An answer to another is refused.
+    /// The hash of the action that was shown. An answer for another hash is refused.
     pub action_hash: Hash,
-    /// What the asker is told with a no.
+    /// A message to the requester, for a denial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub message: Option<String>,
-    /// For `until`: how many minutes, 480 at most.
+    /// For `until`: the duration in minutes, at most 480.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub minutes: Option<u32>,
-    /// For `always`: the rule as it was edited; the one that was shown, if left out.
+    /// For `always`: the edited rule; the suggested one if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub rule: Option<String>,
 }
 
-/// Questions to people, the oldest first.
+/// Approvals, the oldest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ApprovalList {
-    /// Those that are pending; with `?all=true` the resolved ones too.
+    /// The pending ones; with `?all=true` the resolved ones too.
     pub approvals: Vec<Approval>,
 }
 
-/// What people granted, the oldest first.
+/// Grants, the oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct GrantList {
-    /// Those that still hold; with `?all=true` the others too.
+    /// The valid ones; with `?all=true` the others too.
     pub grants: Vec<Grant>,
 }
 
@@ -262,9 +262,9 @@ pub struct GrantList {
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SetModeRequest {
-    /// Which.
+    /// The mode.
     pub mode: ProjectMode,
-    /// For how many minutes; `full` is for 60 if left out, and never without an end.
+    /// The duration in minutes; `full` is limited to 60 if absent, and never unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub minutes: Option<u32>,
@@ -280,9 +280,9 @@ pub struct RoleView {
     pub name: String,
     /// What it is for.
     pub description: String,
-    /// The model it asks for.
+    /// The model that it names.
     pub model: Option<String>,
-    /// What it may ask for.
+    /// Its skills.
     pub skills: Vec<String>,
     /// The file, relative to the project.
     pub file: String,
@@ -290,15 +290,15 @@ pub struct RoleView {
     pub imported: bool,
     /// BLAKE3 of the file.
     pub hash: Hash,
-    /// Whether exactly this was trusted. If not, the role has no effect.
+    /// Whether a person trusted exactly these bytes. If not, the role has no effect.
     pub trusted: bool,
-    /// What changed since it was trusted; the whole text if it never was.
+    /// The diff to the trusted version; the whole text if there is none.
     pub diff: Option<String>,
-    /// What a person should know about how the file was read.
+    /// Notes for people about how the file was read.
     pub notes: Vec<String>,
 }
 
-/// A file that is no role.
+/// A file that is not a valid role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
@@ -306,7 +306,7 @@ pub struct RoleView {
 pub struct RejectedRole {
     /// The file, relative to the project.
     pub file: String,
-    /// Why, with the line and what was expected.
+    /// The error, with the line and what was expected.
     pub why: String,
 }
 
@@ -316,9 +316,9 @@ pub struct RejectedRole {
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RoleList {
-    /// By name.
+    /// Sorted by name.
     pub roles: Vec<RoleView>,
-    /// The files that could not be read.
+    /// The files with errors.
     pub rejected: Vec<RejectedRole>,
 }
 
@@ -328,17 +328,17 @@ pub struct RoleList {
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ChangeRoleRequest {
-    /// The model it asks for from now on.
+    /// The new model.
     pub model: String,
 }
 
-/// Trusts a file that governs, exactly as it was shown.
+/// Trusts a governance file with exactly the bytes that were shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TrustFileRequest {
-    /// What it is.
+    /// The kind of file.
     pub what: GovernanceFileKind,
     /// The file, relative to the project.
     pub file: String,
@@ -346,19 +346,19 @@ pub struct TrustFileRequest {
     pub hash: Hash,
 }
 
-/// A rule, as a person reads it.
+/// A rule, for display.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RuleView {
-    /// Its name.
+    /// Its id.
     pub id: String,
     /// `allow`, `ask` or `deny`.
     pub effect: String,
-    /// As it stands in the file.
+    /// Its text in the file.
     pub text: String,
-    /// Why, in its author's words.
+    /// The reason that its author gave.
     pub reason: Option<String>,
     /// Whether it has an effect: a project's `allow` has none until it is trusted.
     pub active: bool,
@@ -372,17 +372,17 @@ pub struct RuleView {
 pub struct PolicyLayer {
     /// `builtin`, `user` or `project`.
     pub layer: String,
-    /// The file, if it is one.
+    /// The file, if there is one.
     pub file: Option<String>,
     /// BLAKE3 of the file.
     pub hash: Option<Hash>,
-    /// Whether exactly this was trusted; always so for `builtin` and `user`.
+    /// Whether a person trusted exactly these bytes; always true for `builtin` and `user`.
     pub trusted: bool,
-    /// What changed since it was trusted.
+    /// The diff to the trusted version.
     pub diff: Option<String>,
     /// Its rules.
     pub rules: Vec<RuleView>,
-    /// Why the file has no effect, if it has none. Then everything asks.
+    /// The errors because of which the file has no effect. Then every action needs an approval.
     pub errors: Vec<String>,
 }
 
@@ -392,21 +392,21 @@ pub struct PolicyLayer {
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PolicyView {
-    /// Those that count least first.
+    /// From the weakest to the strongest.
     pub layers: Vec<PolicyLayer>,
 }
 
-/// Asks what would be decided.
+/// Asks what would be decided about an action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ExplainPolicyRequest {
-    /// In which role.
+    /// The role of the requester.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub role: Option<String>,
-    /// Which action; `terminal.runCommand` if left out.
+    /// The action; `terminal.runCommand` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub action: Option<String>,
@@ -415,13 +415,13 @@ pub struct ExplainPolicyRequest {
     #[cfg_attr(feature = "ts", ts(type = "unknown", optional))]
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub params: Value,
-    /// In which mode; the project's, if left out.
+    /// The mode; the project's if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub mode: Option<ProjectMode>,
 }
 
-/// What would be decided, and why.
+/// A decision with its reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
@@ -429,17 +429,17 @@ pub struct ExplainPolicyRequest {
 pub struct PolicyExplanation {
     /// `allow`, `ask` or `deny`.
     pub verdict: String,
-    /// Why, in plain words.
+    /// The reason, as text for people.
     pub why: String,
-    /// What it does, in plain words.
+    /// What the action does, as text for people.
     pub what: String,
-    /// What a command would do, part by part.
+    /// The effects of a command.
     pub demands: Vec<CommandEffectView>,
-    /// The rules that had a say.
+    /// The rules that decided.
     pub rules: Vec<RuleRef>,
 }
 
-/// Asks what a changed file would have decided.
+/// Asks what a changed policy file would have decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
@@ -447,40 +447,40 @@ pub struct PolicyExplanation {
 pub struct SimulatePolicyRequest {
     /// `user` or `project`.
     pub layer: String,
-    /// The changed file.
+    /// The changed text.
     pub text: String,
-    /// How many past requests to look at, the latest first.
+    /// How many past requests to evaluate, the latest first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub limit: Option<u32>,
 }
 
-/// A past request that would be decided otherwise.
+/// A past request for which the decision would differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DecisionDifference {
-    /// Which.
+    /// The action.
     pub action: ActionId,
-    /// What it was, in plain words.
+    /// What it did, as text for people.
     pub what: String,
-    /// What the rules say now.
+    /// The effect of the current rules.
     pub now: String,
-    /// What they would say.
+    /// The effect of the changed rules.
     pub then: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// What a changed file would have decided.
+/// The result of a simulation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PolicySimulation {
-    /// How many past requests were looked at.
+    /// How many past requests were evaluated.
     pub looked_at: u32,
-    /// Those that would be decided otherwise.
+    /// Those for which the decision would differ.
     pub differences: Vec<DecisionDifference>,
 }

@@ -1,7 +1,7 @@
-//! Every error code with its HTTP status, in one table.
+//! All error codes with their HTTP status, in one table.
 //!
-//! A code is stable: clients may branch on it. The sentence beside it is for
-//! people and may be reworded at any time.
+//! A code is stable: clients may branch on it. The message beside it is for people and may change
+//! at any time.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,15 +16,15 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// The whole table, in order.
+            /// All codes, in order.
             pub const ALL: &'static [Self] = &[$(Self::$name,)+];
 
-            /// As it stands on the wire.
+            /// The code on the wire.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $text,)+ }
             }
 
-            /// The HTTP status it is answered with.
+            /// Its HTTP status.
             pub const fn status(self) -> u16 {
                 match self { $(Self::$name => $status,)+ }
             }
@@ -33,61 +33,61 @@ macro_rules! codes {
 }
 
 codes! {
-    /// The body is not JSON at all.
+    /// The body is not valid JSON.
     BadJson = "BAD_JSON", 400;
-    /// The JSON, the query or the path is not what the route takes.
+    /// The JSON, the query or the path is not valid for the route.
     InvalidRequest = "INVALID_REQUEST", 422;
-    /// No action has this name, or its parameters are not what it takes.
+    /// Unknown action, or invalid parameters.
     InvalidAction = "INVALID_ACTION", 422;
     /// No token, or one that is unknown, revoked or expired.
     Unauthenticated = "UNAUTHENTICATED", 401;
-    /// The login link was used already, is too old, or never was.
+    /// The login link was used already, has expired, or never existed.
     LoginExpired = "LOGIN_EXPIRED", 401;
-    /// The ticket was used already, is too old, or never was.
+    /// The ticket was used already, has expired, or never existed.
     TicketExpired = "TICKET_EXPIRED", 401;
-    /// What may be spent is spent; the sentence says on what.
+    /// A budget is exhausted; the message says which.
     BudgetExceeded = "BUDGET_EXCEEDED", 402;
     /// The token's class or project does not permit this.
     Forbidden = "FORBIDDEN", 403;
     /// The request comes from a page of another origin.
     OriginForbidden = "ORIGIN_FORBIDDEN", 403;
-    /// The role does not have the skill, or there is no role.
+    /// The role lacks the skill, or does not exist.
     SkillDenied = "SKILL_DENIED", 403;
-    /// A rule forbids it.
+    /// A rule denies it.
     PolicyDenied = "POLICY_DENIED", 403;
-    /// A person said no.
+    /// A person denied it.
     ApprovalDenied = "APPROVAL_DENIED", 403;
-    /// Nobody answered in time, so it may not run.
+    /// The approval was not answered in time.
     ApprovalExpired = "APPROVAL_EXPIRED", 403;
-    /// Nobody may answer their own request.
+    /// The requester cannot answer their own approval.
     OwnRequest = "OWN_REQUEST", 403;
-    /// The path governs Provost, git or an agent, or is the project itself.
+    /// The path controls Provost, git or an agent, or is the project itself.
     ProtectedPath = "PROTECTED_PATH", 403;
-    /// The path leads out of the project, itself or through a symbolic link.
+    /// The path leads out of the project, directly or through a symbolic link.
     OutsideProject = "OUTSIDE_PROJECT", 403;
-    /// The operating system does not let this user do it.
+    /// The operating system does not permit it.
     PermissionDenied = "PERMISSION_DENIED", 403;
-    /// The sandbox stopped what the command tried to do.
+    /// The sandbox blocked what the command tried to do.
     SandboxDenied = "SANDBOX_DENIED", 403;
     /// There is nothing at this address or path.
     NotFound = "NOT_FOUND", 404;
-    /// No project with this id or name.
+    /// No project has this id or name.
     ProjectNotFound = "PROJECT_NOT_FOUND", 404;
     /// No background process has this id.
     NoSuchProcess = "NO_SUCH_PROCESS", 404;
     /// The route exists, but not with this method.
     MethodNotAllowed = "METHOD_NOT_ALLOWED", 405;
-    /// The request did not arrive in time.
+    /// The request was not received in time.
     RequestTimeout = "REQUEST_TIMEOUT", 408;
-    /// Someone else changed it first.
+    /// A concurrent change was first.
     Conflict = "CONFLICT", 409;
     /// The same idempotency key came with another request.
     CommandReused = "COMMAND_REUSED", 409;
-    /// The name is taken already.
+    /// The name exists already.
     Exists = "EXISTS", 409;
-    /// The folder holds something.
+    /// The folder is not empty.
     NotEmpty = "NOT_EMPTY", 409;
-    /// The file has a second name, which may be outside the project.
+    /// The file has another hard link, which may be outside the project.
     Hardlink = "HARDLINK", 409;
     /// The text to replace is not in the file.
     NoMatch = "NO_MATCH", 409;
@@ -95,95 +95,95 @@ codes! {
     Ambiguous = "AMBIGUOUS", 409;
     /// A part of the patch does not fit the file.
     PatchConflict = "PATCH_CONFLICT", 409;
-    /// The question has been answered, has expired or has fallen away.
+    /// The approval was answered, has expired or was withdrawn.
     ApprovalResolved = "APPROVAL_RESOLVED", 409;
-    /// What was shown is not what waits: the answer is bound to another action or file.
+    /// The answer is for another action or file than the one that waits.
     HashMismatch = "HASH_MISMATCH", 409;
     /// The project has no terminal, or its shell has ended.
     PtyDead = "PTY_DEAD", 409;
-    /// The project runs already, as something else than was asked for.
+    /// The project runs already, with another command than the requested one.
     RuntimeRunning = "RUNTIME_RUNNING", 409;
-    /// Nothing of the project runs, and it was needed.
+    /// Nothing of the project runs, but the request needs it.
     RuntimeStopped = "RUNTIME_STOPPED", 409;
-    /// The conversation was closed.
+    /// The session is closed.
     SessionClosed = "SESSION_CLOSED", 409;
-    /// No turn of the conversation was cut off or failed.
+    /// No turn of the session was interrupted or failed.
     NothingToContinue = "NOTHING_TO_CONTINUE", 409;
-    /// Someone stopped it before it was done.
+    /// It was cancelled before it was done.
     Cancelled = "CANCELLED", 409;
-    /// What came of the action is not kept any more.
+    /// The result of the action is no longer available.
     ResultGone = "RESULT_GONE", 410;
-    /// The body, the file or the output is larger than is taken.
+    /// The body, the file or the output is too large.
     TooLarge = "TOO_LARGE", 413;
     /// The body is not declared as JSON.
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415;
-    /// As many questions are open as people can answer.
+    /// Too many approvals are pending.
     TooManyQuestions = "TOO_MANY_QUESTIONS", 429;
-    /// As many commands run as may.
+    /// Too many commands are running.
     TooManyProcesses = "TOO_MANY_PROCESSES", 429;
-    /// As many messages wait for their turn in the conversation as may.
+    /// Too many messages are queued in the session.
     TooManyMessages = "TOO_MANY_MESSAGES", 429;
-    /// The `KernelHost` is not one of ours.
+    /// The `Host` header is not one of ours.
     HostUnknown = "HOST_UNKNOWN", 421;
     /// The folder to open does not exist.
     PathNotFound = "PATH_NOT_FOUND", 422;
     /// The path to open is not a folder.
     NotADirectory = "NOT_A_DIRECTORY", 422;
-    /// The folder may not be a project, and the sentence says why.
+    /// The folder may not be a project; the message says why.
     PathRefused = "PATH_REFUSED", 422;
-    /// A file was needed, and this is a folder.
+    /// A file is required, but this is a folder.
     IsDirectory = "IS_DIRECTORY", 422;
-    /// A regular file was needed, and this is a link, a pipe, a socket or a device.
+    /// A regular file is required, but this is a link, a pipe, a socket or a device.
     NotAFile = "NOT_A_FILE", 422;
     /// The file is not text.
     BinaryFile = "BINARY_FILE", 422;
-    /// The file is no role, no rules, or the change would make it so.
+    /// The file is not a valid role or policy, or the change would make it invalid.
     BadGovernance = "BAD_GOVERNANCE", 422;
-    /// `provost.toml` cannot be read, and the sentence says where and why.
+    /// `provost.toml` is invalid; the message says where and why.
     BadRuntime = "BAD_RUNTIME", 422;
-    /// Nothing says what to run or build here, and nothing was detected.
+    /// Nothing to run or build is configured or detected.
     NothingToRun = "NOTHING_TO_RUN", 422;
     /// The build failed; the details say where.
     BuildFailed = "BUILD_FAILED", 422;
     /// The dev server ended before it ran; the details say how.
     RuntimeCrashed = "RUNTIME_CRASHED", 422;
-    /// There is no such program.
+    /// The program does not exist.
     CmdNotFound = "CMD_NOT_FOUND", 422;
-    /// The command was ended by a signal.
+    /// A signal ended the command.
     Killed = "KILLED", 422;
-    /// Neither the session nor its role names a model, and there is none to take.
+    /// Neither the session nor its role names a model, and there is no default.
     NoModel = "NO_MODEL", 422;
-    /// There is no such model, or its provider does not know it.
+    /// The model does not exist, or its provider does not know it.
     UnknownModel = "UNKNOWN_MODEL", 422;
-    /// The conversation does not fit the model, even when it is summarized.
+    /// The session exceeds the context of the model, even after compaction.
     ContextLength = "CONTEXT_LENGTH", 422;
-    /// A turn took more steps, tokens or time than one may.
+    /// A turn reached its limit of steps, tokens or time.
     TurnLimit = "TURN_LIMIT", 422;
-    /// The model called the same tool in the same way again and again.
+    /// The model repeated the same tool call.
     LoopDetected = "LOOP_DETECTED", 422;
-    /// A fault of Provost.
+    /// An internal error.
     Internal = "INTERNAL", 500;
-    /// Something of the project is still alive though it was killed.
+    /// A process of the project is still alive although it was killed.
     StillAlive = "STILL_ALIVE", 500;
     /// The provider of the model failed or could not be reached.
     ModelFailed = "MODEL_FAILED", 502;
     /// The provider has no key here, or does not accept it.
     ModelKey = "MODEL_KEY", 502;
-    /// The project's preview answered with something that is no HTTP.
+    /// The project's preview sent an invalid HTTP response.
     PreviewBroken = "PREVIEW_BROKEN", 502;
-    /// Nothing of the project listens, or it does not answer.
+    /// No process of the project listens, or it does not answer.
     PreviewDown = "PREVIEW_DOWN", 503;
-    /// The project's kernel process is of a version that cannot do this.
+    /// The project's kernel process has a version that does not support this.
     KernelTooOld = "KERNEL_TOO_OLD", 503;
-    /// The project's kernel process ended while it was needed.
+    /// The project's kernel process ended during the request.
     KernelLost = "KERNEL_LOST", 503;
     /// The daemon is stopping, or the log cannot be written.
     Unavailable = "UNAVAILABLE", 503;
-    /// This machine cannot give the protection that was asked for.
+    /// This machine cannot provide the requested protection.
     SandboxUnavailable = "SANDBOX_UNAVAILABLE", 503;
     /// The project's preview did not answer in time.
     PreviewTimeout = "PREVIEW_TIMEOUT", 504;
-    /// It took longer than it may.
+    /// It took longer than its timeout.
     Timeout = "TIMEOUT", 504;
     /// The disk is full.
     NoSpace = "NO_SPACE", 507;

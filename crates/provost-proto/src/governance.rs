@@ -1,5 +1,5 @@
-//! What governs a project, as it stands in the log: its mode, its roles, the
-//! questions to people and what they granted.
+//! The governance of a project, as recorded in the log: mode, trusted files, approvals and
+//! grants.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::{
     UnixMicros,
 };
 
-/// How much runs without asking.
+/// How much runs without an approval.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -17,12 +17,12 @@ use crate::{
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum ProjectMode {
-    /// Reads inside the project pass, everything else asks.
+    /// Reads inside the project are allowed, everything else needs an approval.
     #[default]
     Sandbox,
-    /// What stays inside the sandbox runs, crossing it asks.
+    /// What stays inside the sandbox is allowed, leaving it needs an approval.
     Auto,
-    /// Nothing asks but the hard gates; still sandboxed, limited and logged.
+    /// Only the hard gates need an approval; everything is still sandboxed, limited and logged.
     Full,
 }
 
@@ -32,21 +32,21 @@ pub enum ProjectMode {
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ProjectModeView {
-    /// Whose it is.
+    /// The project.
     pub project: ProjectId,
-    /// What was set last. After `until` it is `sandbox` again.
+    /// The mode that was set last. After `until` it is `sandbox` again.
     pub mode: ProjectMode,
-    /// When it ends.
+    /// When it expires; never if absent.
     #[cfg_attr(feature = "ts", ts(type = "number | null"))]
     pub until: Option<UnixMicros>,
     /// Who set it.
     pub by: Principal,
-    /// When.
+    /// When it was set.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub at: UnixMicros,
 }
 
-/// What a file that governs is.
+/// The kind of a governance file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
@@ -56,52 +56,52 @@ pub enum GovernanceFileKind {
     Role,
     /// The project's rules.
     Policy,
-    /// What the project runs: `provost.toml`. Trusted by whoever runs it, or says yes to it.
+    /// What the project runs: `provost.toml`. Trusted by running it or approving that.
     Runtime,
 }
 
-/// A file that governs, as a person trusted it.
+/// A governance file with the bytes that a person trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TrustedFile {
-    /// Where.
+    /// The project.
     pub project: ProjectId,
-    /// What it is.
+    /// The kind of file.
     pub what: GovernanceFileKind,
     /// The file, relative to the project.
     pub file: String,
     /// BLAKE3 of its bytes. No other bytes have any effect.
     pub hash: Hash,
-    /// The text that was trusted, so that a change can be shown.
+    /// The trusted text, so that a change can be shown as a diff.
     pub text: String,
     /// Who trusted it.
     pub by: Principal,
-    /// When.
+    /// When it was trusted.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub at: UnixMicros,
 }
 
-/// A rule that had a say.
+/// A rule that decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RuleRef {
-    /// Whose rule: `builtin`, `user` or `project`.
+    /// Its layer: `builtin`, `user` or `project`.
     pub layer: String,
-    /// Its name.
+    /// Its id.
     pub id: String,
     /// `allow`, `ask` or `deny`.
     pub effect: String,
-    /// Why, in its author's words.
+    /// The reason that its author gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub reason: Option<String>,
 }
 
-/// One thing that a command line would do.
+/// One effect of a command line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
@@ -111,9 +111,9 @@ pub enum CommandEffectView {
     Run {
         /// Program and arguments, as the program gets them.
         argv: Vec<String>,
-        /// The wrappers it was found in, outermost first.
+        /// The wrappers around it, outermost first.
         through: Vec<String>,
-        /// The program that would run, if it was found.
+        /// The path of the program, if it was found.
         program: Option<String>,
         /// The hosts that its arguments name.
         hosts: Vec<String>,
@@ -121,31 +121,31 @@ pub enum CommandEffectView {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         #[cfg_attr(feature = "ts", ts(optional, as = "Option<Vec<String>>"))]
         assignments: Vec<String>,
-        /// Whether it is part of the shell, so that no program runs.
+        /// Whether it is a shell builtin, so that no program runs.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         #[cfg_attr(feature = "ts", ts(optional, as = "Option<bool>"))]
         builtin: bool,
     },
     /// Write a file.
     Write {
-        /// Which, as written.
+        /// The path, as written.
         path: String,
     },
     /// Read a file.
     Read {
-        /// Which, as written.
+        /// The path, as written.
         path: String,
     },
-    /// Something that cannot be known before it runs.
+    /// A part that cannot be known before it runs.
     Opaque {
         /// The part of the line.
         text: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
-/// A file that a command would run, as it was when the question was asked.
+/// A file that a command would run, with its hash at the time of the approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
@@ -157,7 +157,7 @@ pub struct PinnedFile {
     pub hash: Hash,
 }
 
-/// How far an answer reaches.
+/// What an answer covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
@@ -165,123 +165,124 @@ pub struct PinnedFile {
 pub enum AnswerScope {
     /// This action, once.
     Once,
-    /// The same again in this session; without one, as long as the asker's token lives.
+    /// The same again in this session; without a session, during the lifetime of the requester's
+    /// token.
     Session,
     /// The same again until a time.
     Until,
-    /// Always: a rule in the user's `policy.toml`.
+    /// Always: adds a rule to the user's `policy.toml`.
     Always,
 }
 
-/// What an answer would remember, in words, shown beside its button.
+/// What an answer would remember, as text beside its button.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ApprovalChoice {
-    /// How far it reaches.
+    /// What it covers.
     pub scope: AnswerScope,
     /// What will be allowed from then on.
     pub remembers: String,
-    /// The rule that would be written; may be edited before it is.
+    /// The rule that would be added; may be edited before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub rule: Option<String>,
 }
 
-/// A file whose trust is asked for, before the action itself is looked at.
+/// A file that must be trusted before the action itself is decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TrustPrompt {
-    /// What it is.
+    /// The kind of file.
     pub what: GovernanceFileKind,
     /// The file, relative to the project.
     pub file: String,
     /// BLAKE3 of its bytes.
     pub hash: Hash,
-    /// What was trusted before.
+    /// The hash that was trusted before.
     pub before: Option<Hash>,
-    /// What changed since; the whole text if nothing was trusted before.
+    /// The diff to that; the whole text if there is none.
     pub diff: String,
 }
 
-/// What a person needs to know to decide.
+/// What a person is shown to decide.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ApprovalPrompt {
-    /// The kind of action.
+    /// The name of the action, such as `fs.readFile`.
     pub name: String,
     /// Its parameters, in canonical form.
     #[cfg_attr(feature = "ts", ts(type = "unknown"))]
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub params: Value,
-    /// What it does, in plain words.
+    /// What it does, as text for people.
     pub what: String,
-    /// Why it is asked, in plain words.
+    /// Why the approval is required, as text for people.
     pub why: String,
-    /// What a command would do, part by part.
+    /// The effects of a command.
     pub demands: Vec<CommandEffectView>,
-    /// Where it would run, relative to the project.
+    /// The folder in which it would run, relative to the project.
     pub cwd: String,
-    /// What would change in files.
+    /// The diff of the files that it would change.
     pub diff: Option<String>,
-    /// What is there now and what becomes of it, in plain words: where links lead,
-    /// what is replaced, what a folder holds that goes.
+    /// Notes about the current state, as text for people: where links lead, what is replaced,
+    /// what a deleted folder contains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "ts", ts(optional, as = "Option<Vec<String>>"))]
     pub notes: Vec<String>,
-    /// The profile it would run under; `none` where nothing is started.
+    /// The sandbox profile; `none` where nothing is started.
     pub profile: String,
-    /// Whether it would reach the network.
+    /// Whether it would use the network.
     pub network: bool,
-    /// The rules that had a say.
+    /// The rules that decided.
     pub rules: Vec<RuleRef>,
-    /// What makes it so dangerous that it is asked every time.
+    /// The hard gate because of which it is asked every time.
     pub gate: Option<String>,
-    /// The scripts it would run, as they are now.
+    /// The scripts that it would run, with their current hashes.
     pub pins: Vec<PinnedFile>,
-    /// The answers that allow, and what each remembers.
+    /// The answers that allow it, and what each remembers.
     pub choices: Vec<ApprovalChoice>,
     /// A file that must be trusted first.
     pub trust: Option<TrustPrompt>,
 }
 
-/// A question to a person about one action.
+/// A request to a person to allow one action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Approval {
-    /// Its name.
+    /// Its id.
     pub id: ApprovalId,
-    /// Where.
+    /// The project.
     pub project: ProjectId,
     /// The action that waits for it.
     pub action: ActionId,
-    /// What an answer is bound to.
+    /// The hash of the action in its context: an answer is valid for this hash only.
     pub action_hash: Hash,
-    /// Who asks.
+    /// The requester.
     pub principal: Principal,
-    /// What acts.
+    /// The component that acts.
     pub actor: Actor,
-    /// What kind of token the asker holds.
+    /// The class of the requester's token.
     pub class: TokenClass,
-    /// The role it acts in.
+    /// The role of the requester.
     pub role: Option<String>,
     /// The session it belongs to.
     pub session: Option<SessionId>,
-    /// What is asked.
+    /// What the person is shown.
     pub question: ApprovalPrompt,
-    /// How far it has come.
+    /// Its status.
     pub status: ApprovalStatus,
-    /// When it was asked.
+    /// When it was requested.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub asked_at: UnixMicros,
-    /// When it expires, if nobody answers.
+    /// When it expires.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub expires_at: UnixMicros,
     /// When it was resolved.
@@ -289,69 +290,69 @@ pub struct Approval {
     pub resolved_at: Option<UnixMicros>,
     /// Who resolved it.
     pub resolved_by: Option<Principal>,
-    /// How far the answer reaches, if it allows.
+    /// What the answer covers, if it allows.
     pub scope: Option<AnswerScope>,
-    /// What the asker was told with a denial.
+    /// The message to the requester, for a denial.
     pub message: Option<String>,
 }
 
-/// How far a question has come.
+/// The status of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum ApprovalStatus {
-    /// Nobody has answered.
+    /// Not answered yet.
     Pending,
-    /// A person said yes.
+    /// A person allowed it.
     Allowed,
-    /// A person said no.
+    /// A person denied it.
     Denied,
-    /// Nobody answered in time.
+    /// Not answered in time.
     Expired,
-    /// The question fell away before it was answered.
+    /// It became void before it was answered.
     Withdrawn,
 }
 
-/// Yes or no.
+/// What a person decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum ApprovalAnswer {
-    /// Yes.
+    /// Allow it.
     Allow,
-    /// No.
+    /// Deny it.
     Deny,
 }
 
-/// What a grant covers: the same again, as exactly as it can be said.
+/// What a grant covers: the same again, as exactly as possible.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum GrantScope {
-    /// A command that comes to these programs with these arguments, and no others.
+    /// A command that runs exactly these programs with these arguments.
     Command {
         /// Program and arguments of each, in order.
         runs: Vec<Vec<String>>,
         /// The files that its redirections write.
         writes: Vec<String>,
-        /// Where it runs.
+        /// The folder in which it runs.
         cwd: String,
-        /// Whether it may reach the network.
+        /// Whether it may use the network.
         network: bool,
     },
-    /// Any action of this kind on these paths.
+    /// Any action of this name on these paths.
     Paths {
-        /// The kind of action.
+        /// The name of the action.
         name: String,
         /// The paths.
         paths: Vec<String>,
     },
     /// Exactly this action with exactly these parameters.
     Exact {
-        /// The kind of action.
+        /// The name of the action.
         name: String,
         /// BLAKE3 of its parameters in canonical form.
         params: Hash,
@@ -364,37 +365,37 @@ pub enum GrantScope {
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Grant {
-    /// Its name.
+    /// Its id.
     pub id: GrantId,
-    /// Where.
+    /// The project.
     pub project: ProjectId,
-    /// The question it answered.
+    /// The approval that it came from.
     pub approval: ApprovalId,
-    /// Who may.
+    /// The principal it is granted to.
     pub grantee: Principal,
-    /// In which role.
+    /// The role it is limited to.
     pub role: Option<String>,
-    /// Only in this session.
+    /// The session it is limited to.
     pub session: Option<SessionId>,
     /// What it covers.
     pub covers: GrantScope,
-    /// The scripts it may run, as they were.
+    /// The scripts it may run, with their hashes at the time.
     pub pins: Vec<PinnedFile>,
-    /// The rules that asked, which its question named; others ask anew.
+    /// The rules that required the approval; it does not answer others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "ts", ts(as = "Option<Vec<RuleRef>>", optional))]
     pub rules: Vec<RuleRef>,
-    /// What it covers, in plain words.
+    /// What it covers, as text for people.
     pub what: String,
-    /// When it ends.
+    /// When it expires; never if absent.
     #[cfg_attr(feature = "ts", ts(type = "number | null"))]
     pub until: Option<UnixMicros>,
-    /// Who gave it.
+    /// Who granted it.
     pub by: Principal,
-    /// When.
+    /// When it was granted.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub at: UnixMicros,
-    /// When it was taken back.
+    /// When it was revoked.
     #[cfg_attr(feature = "ts", ts(type = "number | null"))]
     pub revoked_at: Option<UnixMicros>,
 }
@@ -405,7 +406,7 @@ pub struct Grant {
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum AllowedBy {
-    /// It was a person's own action.
+    /// A person's own action.
     Operator,
     /// Rules.
     Rules {
@@ -414,17 +415,17 @@ pub enum AllowedBy {
     },
     /// The mode.
     Mode {
-        /// Which.
+        /// The mode.
         mode: ProjectMode,
     },
     /// A grant.
     Grant {
-        /// Which.
+        /// The grant.
         grant: GrantId,
     },
-    /// A person's answer.
+    /// An approval.
     Approval {
-        /// To which question.
+        /// The approval.
         approval: ApprovalId,
     },
 }

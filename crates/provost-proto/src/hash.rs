@@ -1,4 +1,4 @@
-//! A BLAKE3 hash as hexadecimal text. Computing one is not this crate's work.
+//! A BLAKE3 hash as hexadecimal text. This crate does not compute hashes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,16 +10,16 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 #[cfg_attr(feature = "ts", derive(ts_rs::TS), ts(type = "Brand<string, 'hash'>"))]
 pub struct Hash([u8; 32]);
 
-/// A text that should have been a hash.
+/// The text is not a hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a hash is 64 hexadecimal digits")]
 pub struct ParseHashError;
 
 impl Hash {
-    /// What the first event of a log follows.
+    /// The `prev` of the first event of a log.
     pub const ZERO: Self = Self([0; 32]);
 
-    /// Names these bytes a hash.
+    /// A hash of these bytes.
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }

@@ -1,8 +1,7 @@
 //! Ids are types, so that two of them cannot be swapped.
 //!
-//! Every id is a UUIDv7: sortable by the time it was made, unique without
-//! asking anyone. On the wire it is the bare UUID; for people it carries a
-//! prefix that says what it names. Both forms are read back.
+//! Every id is a UUIDv7: sortable by its creation time, unique without coordination. On the wire
+//! it is the bare UUID; for people it has a prefix with its type. Both forms can be parsed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,13 +9,13 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// A text that should have been an id.
+/// The text is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a {what} id")]
 pub struct ParseIdError {
-    /// What was given.
+    /// The text.
     pub text: String,
-    /// What it should have named.
+    /// The type of the expected id.
     pub what: &'static str,
 }
 
@@ -30,7 +29,7 @@ macro_rules! id {
         pub struct $name(Uuid);
 
         impl $name {
-            /// Names what this UUID stands for.
+            /// The id with this UUID.
             pub const fn new(uuid: Uuid) -> Self {
                 Self(uuid)
             }
@@ -81,15 +80,15 @@ id!(
     ProjectId, "prj", "project", "Brand<string, 'project'>"
 );
 id!(
-    /// One conversation with a model.
+    /// One session with a model.
     SessionId, "ses", "session", "Brand<string, 'session'>"
 );
 id!(
-    /// One turn of a conversation.
+    /// One turn of a session.
     TurnId, "trn", "turn", "Brand<string, 'turn'>"
 );
 id!(
-    /// One message in a conversation.
+    /// One message in a session.
     MessageId, "msg", "message", "Brand<string, 'message'>"
 );
 id!(
@@ -97,19 +96,19 @@ id!(
     NotebookId, "nbk", "notebook", "Brand<string, 'notebook'>"
 );
 id!(
-    /// One request to do one thing.
+    /// One requested action.
     ActionId, "act", "action", "Brand<string, 'action'>"
 );
 id!(
-    /// One question to a person.
+    /// One approval.
     ApprovalId, "apr", "approval", "Brand<string, 'approval'>"
 );
 id!(
-    /// One thing that a person allowed beyond one action.
+    /// One grant.
     GrantId, "grt", "grant", "Brand<string, 'grant'>"
 );
 id!(
-    /// One token that was handed out. Not the token: its name.
+    /// One token. Not the secret.
     TokenId, "tok", "token", "Brand<string, 'token'>"
 );
 

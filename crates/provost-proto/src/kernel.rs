@@ -1,10 +1,9 @@
-//! What the daemon and a project's kernel process say to each other.
+//! The protocol between the daemon and a project's kernel process.
 //!
-//! One Unix socket, frames with a length and a kind. Control is JSON-RPC 2.0:
-//! the daemon asks, the kernel answers. What happens to commands comes up as
-//! numbered reports, which the kernel keeps until the daemon has them in the
-//! log: after a crash of the daemon nothing is lost and nothing is doubled.
-//! What commands print travels as the bytes it is, not as JSON.
+//! One Unix socket, frames with a length and a kind. Control messages are JSON-RPC 2.0 requests
+//! of the daemon. Events of commands are numbered reports, which the kernel keeps until the
+//! daemon has recorded them: a crash of the daemon neither loses nor duplicates one. Output of
+//! commands is sent as raw bytes, not as JSON.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,33 +16,33 @@ pub use crate::output::{OutputChunk, OutputData, OutputStream};
 use crate::runtime::RuntimeChange;
 use crate::{ActionId, Code, PinnedFile, RawJson};
 
-/// The version of this protocol. A kernel outlives the daemon that started it,
-/// so each end speaks to older versions of the other too, and a daemon leaves
-/// alone a kernel that is newer than itself.
+/// The version of this protocol. A kernel outlives the daemon that started it, so each side
+/// supports older versions of the other, and a daemon does not use a kernel that is newer than
+/// itself.
 ///
 /// - 1: all reports are JSON.
-/// - 2: output is sent as bytes behind a fixed head.
-/// - 3: the kernel is told the secrets, and redacts them.
-/// - 4: the kernel runs the project: `terminal`, `logs`, `runtime`, the actions
-///   `pty.*`, `runtime.*` and `preview.fetch`, and reports of the kind `runtime`.
+/// - 2: output is sent as bytes behind a fixed header.
+/// - 3: the kernel receives the secrets, and redacts them.
+/// - 4: the kernel runs the project: `terminal`, `logs`, `runtime`, the actions `pty.*`,
+///   `runtime.*` and `preview.fetch`, and reports of the kind `runtime`.
 pub const PROTOCOL_VERSION: u32 = 4;
 
-/// The first protocol in which output is sent as bytes.
+/// The first version in which output is sent as bytes.
 pub const MIN_PROTOCOL_BINARY_OUTPUT: u32 = 2;
 
-/// The first protocol in which a kernel redacts secrets.
+/// The first version in which a kernel redacts secrets.
 pub const MIN_PROTOCOL_REDACTION: u32 = 3;
 
-/// The first protocol in which a kernel has a terminal, a dev server and a preview.
+/// The first version in which a kernel has a terminal, a dev server and a preview.
 pub const MIN_PROTOCOL_RUNTIME: u32 = 4;
 
-/// The longest frame. Larger ones are refused before anything is allocated.
+/// The longest frame, in bytes. Larger ones are refused before anything is allocated.
 pub const MAX_FRAME_BYTES: usize = 24 * 1024 * 1024;
 
-/// The number of a report; the first is 1.
+/// The number of a report, from 1.
 pub type ReportNumber = u64;
 
-/// What the daemon can ask. The name of a variant is the JSON-RPC method.
+/// The requests of the daemon. The name of a variant is the JSON-RPC method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     tag = "method",
@@ -52,127 +51,129 @@ pub type ReportNumber = u64;
     rename_all_fields = "camelCase"
 )]
 pub enum Method {
-    /// Who is there. Must come first.
+    /// The handshake. Must come first.
     Hello {
         /// Proves that the daemon can read the kernel's folder.
         secret: String,
-        /// The daemon's protocol.
+        /// The daemon's protocol version.
         protocol: u32,
     },
-    /// What the kernel must not let out. Must come before anything is executed,
-    /// and from every daemon anew.
+    /// The secrets that the kernel must redact. Every daemon must send them before anything is
+    /// executed.
     Secrets {
-        /// All that are known.
+        /// All known secrets.
         values: Vec<KnownSecret>,
     },
-    /// Nothing; the answer is the heartbeat.
+    /// The heartbeat; the response is empty.
     Ping {},
-    /// Send the reports after this one, and then each as it happens.
+    /// Send the reports after this one, and then new ones as they occur.
     Attach {
         /// The last report that is in the log.
         after: ReportNumber,
     },
     /// The reports up to this one are in the log.
     Acknowledge {
-        /// The last.
+        /// The last of them.
         up_to: ReportNumber,
     },
-    /// Carry out an action that was permitted.
+    /// Execute a permitted action.
     Execute {
-        /// Which.
+        /// The action.
         id: ActionId,
         /// Its name.
         action: String,
         /// Its parameters.
         params: Value,
-        /// What is to be left out of what is looked into.
+        /// The rules about paths that a search or listing must not show.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         limits: Vec<VisibilityRule>,
-        /// What was decided about, if something had to be decided. A kernel that
-        /// does not know these does not keep to them.
+        /// The preconditions of the decision, if there are any. Kernels that do not know this
+        /// field ignore them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         terms: Option<Preconditions>,
     },
-    /// Stop an action.
+    /// Cancel an action.
     Cancel {
-        /// Which.
+        /// The action.
         id: ActionId,
     },
-    /// What became of these actions.
+    /// Return the outcomes of these actions.
     Outcomes {
-        /// Which.
+        /// The actions.
         ids: Vec<ActionId>,
     },
-    /// Make this connection the project's terminal: after the answer
-    /// ([`TerminalAttachResponse`](crate::terminal::Attached)) both ends speak its frames.
+    /// Turn this connection into the terminal's stream: after the response
+    /// ([`TerminalAttachResponse`](crate::terminal::TerminalAttachResponse)) both sides send its
+    /// frames.
     Terminal {
-        /// How many bytes of output the client has; none if it begins anew.
+        /// How many bytes of output the client has; absent for a new client.
         after: Option<u64>,
-        /// The width of the client's window.
+        /// The width of the client's window, in columns.
         cols: u16,
-        /// Its height.
+        /// Its height, in rows.
         rows: u16,
     },
-    /// A piece of what builds and dev servers printed; the answer is a
-    /// [`RuntimeLogPage`](crate::runtime::LogPage).
+    /// Read the output of builds and dev servers; the response is a
+    /// [`RuntimeLogPage`](crate::runtime::RuntimeLogPage).
     Logs {
-        /// From which byte.
+        /// The offset from which to read.
         after: u64,
-        /// How many bytes at most.
+        /// The most bytes to return.
         limit: u64,
     },
-    /// How the runtime stands now; the answer is a
+    /// Read the current state of the runtime; the response is a
     /// [`RuntimeSnapshot`](crate::runtime::RuntimeSnapshot).
     Runtime {},
-    /// Stop every child, then end.
+    /// Stop all processes, then exit.
     Shutdown {},
 }
 
-/// A rule about what may be looked into, for whoever asks.
+/// A rule about paths that a requester may see.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VisibilityRule {
-    /// Its name.
+    /// Its id.
     pub id: String,
-    /// Whose rule: `builtin`, `user` or `project`.
+    /// Its layer: `builtin`, `user` or `project`.
     pub layer: String,
     /// `allow`, `ask` or `deny`.
     pub effect: String,
-    /// The paths it is about; all, if there are none.
+    /// The paths that it is about; all if empty.
     pub path: Vec<String>,
-    /// And not these.
+    /// The paths that it excepts.
     pub except: Vec<String>,
 }
 
-/// What an action was decided about: the kernel does it so or not at all.
+/// What the decision about an action depends on: the kernel checks it before it executes the
+/// action.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Preconditions {
-    /// The links on the way to the paths that it names. No other is followed.
+    /// The links on the paths that it names. No other link is followed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<ObservedLink>,
-    /// The files that tell it what to do, as whoever allowed it saw them.
+    /// The files that it takes instructions from, with the hashes that were approved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pins: Vec<PinnedFile>,
-    /// Those of them that it runs: nothing may take their place before it has read them.
+    /// Those of them that it runs: they must not be replaced before they were read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<String>,
 }
 
-/// A symbolic link, and where it led when the decision was made.
+/// A symbolic link, and its target at the time of the decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObservedLink {
     /// The link, relative to the project.
     pub path: String,
-    /// The place, relative to the project; `.` is the project.
+    /// The target, relative to the project; `.` is the project.
     pub leads_to: String,
 }
 
-/// A secret value. It is not shown by `{:?}`.
+/// A secret value. `{:?}` does not show it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownSecret {
-    /// Where it comes from: a variable, as a rule. Stands in its place.
+    /// Its source, usually a variable. The mark that replaces the secret shows this name.
     pub name: String,
     /// The secret itself.
     pub value: String,
@@ -184,41 +185,41 @@ impl fmt::Debug for KnownSecret {
     }
 }
 
-/// A question with its number.
+/// A numbered request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RpcRequest {
     /// Always `2.0`.
     pub jsonrpc: JsonRpcVersion,
-    /// The answer carries the same.
+    /// The response has the same number.
     pub id: u64,
-    /// What is asked.
+    /// The method with its parameters.
     #[serde(flatten)]
     pub ask: Method,
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RpcResponse {
     /// Always `2.0`.
     pub jsonrpc: JsonRpcVersion,
-    /// The number of the question.
+    /// The number of the request.
     pub id: u64,
-    /// What came out, if it went well.
+    /// The result, on success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<RawJson>,
-    /// What went wrong, if it did not.
+    /// The error, on failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RpcError>,
 }
 
-/// An error of JSON-RPC; ours is in `data`.
+/// A JSON-RPC error; our own data is in `data`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RpcError {
-    /// −32000 for ours.
+    /// −32000 for our own errors.
     pub code: i64,
-    /// A sentence.
+    /// A message for people.
     pub message: String,
-    /// Which of our codes, and more.
+    /// Our error code with details.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<ErrorInfo>,
 }
@@ -231,30 +232,30 @@ pub enum JsonRpcVersion {
     V2,
 }
 
-/// The answer to `hello`.
+/// The response to `hello`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HelloResponse {
-    /// The kernel's protocol.
+    /// The kernel's protocol version.
     pub protocol: u32,
-    /// New with every kernel process: tells reports of two of them apart.
+    /// Identifies the kernel process; new with every start.
     pub boot: Uuid,
     /// Its process id.
     pub pid: u32,
     /// Its version.
     pub version: String,
-    /// The actions that are running.
+    /// The running actions.
     pub running: Vec<ActionId>,
 }
 
 impl HelloResponse {
-    /// Whether this kernel has a terminal, a dev server and a preview at all.
+    /// Whether this kernel has a terminal, a dev server and a preview.
     pub fn supports_runtime(&self) -> bool {
         self.protocol >= MIN_PROTOCOL_RUNTIME
     }
 }
 
-/// Why an action did not do what it should.
+/// Why an action failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
@@ -262,89 +263,89 @@ impl HelloResponse {
 pub struct ErrorInfo {
     /// A stable code.
     pub code: Code,
-    /// A sentence for people.
+    /// A message for people.
     pub message: String,
-    /// More, where it helps.
+    /// Further data, where it helps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(type = "unknown", optional))]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub details: Option<Value>,
 }
 
-/// Something that happened to a command, or to the project's runtime.
+/// A numbered report about a command or the project's runtime.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KernelReport {
     /// Its number.
     pub number: ReportNumber,
-    /// The action it is about; of the runtime's changes, the one that began it.
+    /// The action; for a change of the runtime, the one that started it.
     pub action: ActionId,
-    /// What happened.
+    /// The content.
     pub what: ReportPayload,
 }
 
-/// What can happen to a command, and to the runtime.
+/// The content of a report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ReportPayload {
-    /// It runs.
+    /// A command was started.
     Started {
         /// Its process id.
         pid: u32,
-        /// The profile it runs under.
+        /// The sandbox profile.
         profile: String,
-        /// The layers of the wall that were applied, as `provost doctor` names them.
+        /// The sandbox mechanisms that were applied, as `provost doctor` names them.
         layers: BTreeMap<String, Value>,
     },
-    /// It printed something.
+    /// A command printed output.
     Output(OutputChunk),
-    /// It ended, and nothing of it is left.
+    /// A command has ended, and no process of it is left.
     Finished(ActionOutcome),
-    /// The project's runtime changed. Since protocol 4.
+    /// The project's runtime changed. Since version 4.
     Runtime(RuntimeChange),
 }
 
-/// How an action ended.
+/// The outcome of an action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ActionOutcome {
-    /// The exit code of a command that ended by itself.
+    /// The exit code of a command that exited.
     pub exit_code: Option<i32>,
     /// The signal that ended a command.
     pub signal: Option<i32>,
-    /// How long it took.
+    /// The duration.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub duration_ms: u64,
-    /// Why it failed, if it did. A command that exits with 1 did not fail.
+    /// Why it failed, if it did. An exit code of 1 is not a failure.
     pub fault: Option<ErrorInfo>,
-    /// What changed, for actions on files; how much was printed and what changed
-    /// [`ObservedChanges`], for commands.
+    /// For actions on files, what changed; for commands, how much was printed and
+    /// [`ObservedChanges`].
     #[cfg_attr(feature = "ts", ts(type = "unknown"))]
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub summary: Value,
 }
 
-/// What changed in the project's folder while a command ran, whoever changed it:
-/// `meanwhile` in the summary of its outcome, if there is anything to tell.
+/// Changes in the project's folder while a command ran, whoever made them: `meanwhile` in the
+/// summary of its outcome, if there are any.
 ///
-/// Left out is what the project's ignore files leave out, and git's own data.
+/// Without what the project's ignore files exclude, and without git's own data.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 pub struct ObservedChanges {
-    /// Files that are new or were changed, and, with a `/` at their end, folders that
-    /// are new and empty, were moved, or got other rights.
+    /// New or changed files and, with a trailing `/`, folders that are new and empty, were moved,
+    /// or have other permissions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "ts", ts(optional, as = "Option<Vec<String>>"))]
     pub changed: Vec<String>,
-    /// Folders in which names were added or removed, and nothing that is new there
-    /// tells which; `.` is the project's own.
+    /// Folders in which names were added or removed, where it is unknown which; `.` is the
+    /// project folder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "ts", ts(optional, as = "Option<Vec<String>>"))]
     pub folders: Vec<String>,
-    /// Set if more may have changed than is named.
+    /// Whether more may have changed than is listed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(feature = "ts", ts(optional, as = "Option<bool>"))]
     pub more: bool,

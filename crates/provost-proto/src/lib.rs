@@ -1,9 +1,9 @@
-//! What crosses a process boundary or rests on disk, and nothing else.
+//! What crosses a process boundary or is stored on disk, and nothing else.
 //!
-//! Ids, the event envelope with its catalogue, the views folded from it, the
-//! bodies of HTTP requests and answers, error codes, limits. Plain data: this
-//! crate opens nothing, decides nothing and knows no clock. The TypeScript
-//! types of the web UI are generated from it (`cargo xtask codegen`).
+//! Ids, the event envelope with its catalogue, the views folded from it, the bodies of HTTP
+//! requests and responses, error codes, limits. Plain data: this crate opens nothing, decides
+//! nothing and reads no clock. The TypeScript types of the web UI are generated from it (`cargo
+//! xtask codegen`).
 
 mod api;
 mod error_code;

@@ -1,24 +1,24 @@
-//! What a command prints, on its way to the log and in it.
+//! Output of commands, in reports and in the log.
 
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::BlobRef;
 
-/// Some output of a command.
+/// A chunk of output of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 pub struct OutputChunk {
-    /// Which of its outputs.
+    /// Stdout or stderr.
     pub stream: OutputStream,
-    /// How many bytes of this output came before.
+    /// The offset of the chunk in this stream, in bytes.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub offset: u64,
-    /// How many bytes before these were dropped, because there was too much.
+    /// How many bytes before it were dropped because of the limit.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub dropped: u64,
-    /// What was printed.
+    /// The content.
     #[cfg_attr(
         feature = "ts",
         ts(
@@ -28,7 +28,7 @@ pub struct OutputChunk {
     pub data: OutputData,
 }
 
-/// Which output.
+/// Stdout or stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
@@ -40,13 +40,13 @@ pub enum OutputStream {
     Stderr,
 }
 
-/// What was printed: in JSON, text where it is UTF-8, else hexadecimal digits;
-/// of much, where it is kept.
+/// Output: in JSON, text if it is UTF-8, else hexadecimal digits; large output is a reference to
+/// a blob.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutputData {
     /// The bytes themselves.
     Bytes(Bytes),
-    /// The blob that holds the bytes, as they were printed.
+    /// The blob with the bytes, as printed.
     Blob(BlobRef),
 }
 

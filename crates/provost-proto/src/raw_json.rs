@@ -1,35 +1,35 @@
-//! JSON that is passed on as it is written.
+//! JSON that is passed on as text.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// A JSON value in its text. Whoever only hands it on neither reads nor writes it
-/// anew, however large it is.
+/// A JSON value as text. Passing it on neither parses nor serialises it again, however large it
+/// is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RawJson(Box<RawValue>);
 
 impl RawJson {
-    /// Writes a value.
+    /// Serialises a value.
     pub fn new(value: &impl Serialize) -> Result<Self, serde_json::Error> {
         serde_json::value::to_raw_value(value).map(Self)
     }
 
-    /// Reads it.
+    /// Parses it.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(self.0.get())
     }
 
-    /// How long its text is, in bytes.
+    /// The length of its text, in bytes.
     pub fn byte_len(&self) -> usize {
         self.0.get().len()
     }
 
     /// As a value.
     pub fn to_value(&self) -> Value {
-        // What is held is JSON, so that reading it fails at most for its depth.
+        // The text is valid JSON, so parsing fails at most because of its depth.
         self.parse().unwrap_or_default()
     }
 }

@@ -1,8 +1,8 @@
-//! What a project runs: its dev server, its builds, its preview, its terminal.
+//! The runtime of a project: its dev server, builds, preview and terminal.
 //!
-//! The kernel process is the truth and says each change as one numbered report
-//! ([`RuntimeChange`]), which becomes one fact of the log. Folded, the changes
-//! are a [`RuntimeView`]; the status route adds what only the moment knows.
+//! The kernel process has the authoritative state and sends each change as one numbered report
+//! ([`RuntimeChange`]), which becomes one fact of the log. The changes are folded into a
+//! [`RuntimeView`]; the status route adds transient data.
 
 mod change;
 mod state;
@@ -27,57 +27,57 @@ pub use state::{
 
 use crate::UnixMicros;
 
-/// One thing that a tool complained about.
+/// One error or warning of a build tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BuildDiagnostic {
-    /// The file, as the tool named it; none if it named none.
+    /// The file, as the tool named it.
     pub file: Option<String>,
     /// The line, from 1.
     pub line: Option<u32>,
     /// The column, from 1.
     pub column: Option<u32>,
-    /// What is wrong, in the tool's words.
+    /// The tool's message.
     pub message: String,
-    /// How bad it is.
+    /// The severity.
     pub severity: DiagnosticSeverity,
 }
 
-/// How bad something is.
+/// The severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum DiagnosticSeverity {
-    /// It does not work.
+    /// The build fails because of it.
     Error,
-    /// It may not be meant.
+    /// The build succeeds in spite of it.
     Warning,
 }
 
-/// How a dev server ended that nobody told to.
+/// How a dev server ended without a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CrashReport {
-    /// The exit code, if it ended by itself.
+    /// The exit code, if it exited.
     pub exit_code: Option<i32>,
-    /// The signal, if that ended it.
+    /// The signal that ended it.
     pub signal: Option<i32>,
-    /// Why it could not even start, if so.
+    /// Why it could not be started, if so.
     pub why: Option<String>,
-    /// What was printed last, without escape codes: at most
-    /// [`CRASH_LINES`](crate::limits::CRASH_LINES).
+    /// The last lines of output, without escape sequences: at most
+    /// [`MAX_CRASH_LINES`](crate::limits::MAX_CRASH_LINES).
     pub last_lines: Vec<String>,
     /// When, by the kernel's clock.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub at: UnixMicros,
 }
 
-/// A port on which something of the project listens.
+/// A port on which a process of the project listens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
@@ -89,11 +89,11 @@ pub struct ListeningPort {
     #[cfg_attr(feature = "ts", ts(type = "string"))]
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub address: IpAddr,
-    /// The process that listens, if that is known.
+    /// The process that listens, if it is known.
     pub pid: Option<u32>,
-    /// Whether it has answered a request over HTTP.
+    /// Whether it answered an HTTP request.
     pub http: bool,
-    /// Where it is proxied; only the daemon knows, so it is missing in the log.
+    /// Its proxied URL; only the daemon knows it, so it is not in the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub url: Option<String>,

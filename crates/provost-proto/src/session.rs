@@ -1,9 +1,8 @@
-//! Conversations with models: what happens in them, and what they look like.
+//! Sessions with models: their facts and views.
 //!
-//! A session belongs to a project and a role. What a person says begins a turn;
-//! a turn lasts until the model stops, a limit is reached or somebody cancels it.
-//! Everything is a fact in the stream `session/<id>`: also every piece of text,
-//! before anybody sees it.
+//! A session belongs to a project and a role. A message of a person starts a turn; a turn lasts
+//! until the model stops, a limit is reached or somebody cancels it. Everything is a fact in the
+//! stream `session/<id>`, including every streamed text, before anybody sees it.
 
 mod api;
 mod fact;
@@ -27,7 +26,7 @@ pub use view::{
 
 use serde::{Deserialize, Serialize};
 
-/// What everything here has in common.
+/// The common attributes of the types here.
 macro_rules! wire {
     ($($item:item)+) => {$(
         #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -51,91 +50,91 @@ macro_rules! body {
 
 pub(crate) use {body, wire};
 
-/// How many items one document holds: few enough that adding one is cheap, many
-/// enough that a long conversation is few documents.
+/// How many items one document holds: few enough that adding one is cheap, many enough that a
+/// long session is few documents.
 pub const ITEMS_PER_PAGE: u32 = 32;
 
-/// The number of an item in its session; it rises, and may leave some out.
+/// The number of an item in its session, in ascending order; gaps are possible.
 pub type ItemNumber = u32;
 
 /// An amount of money in billionths of a dollar.
 pub type NanoDollars = u64;
 
 wire! {
-    /// Who said something.
+    /// The author of a message.
     #[derive(Copy, Eq)]
     pub enum MessageAuthor {
-        /// A person, or the agent that handed a task over.
+        /// A person, or the agent that handed off a task.
         User,
         /// The model.
         Assistant,
     }
 
-    /// A part of what was said.
+    /// A part of a message.
     #[serde(tag = "type")]
     #[derive(Eq)]
     pub enum MessagePart {
-        /// Text, Markdown mostly.
+        /// Text, mostly Markdown.
         Text {
             /// The text.
             text: String,
         },
-        /// What the model thought, as far as it is told.
+        /// The reasoning of the model, as far as the provider sends it.
         Reasoning {
             /// The text.
             text: String,
         },
-        /// What the model said in place of an answer.
+        /// The refusal of the model to answer.
         Refusal {
             /// The text.
             text: String,
         },
     }
 
-    /// How a call of a tool went.
+    /// The status of a tool call.
     #[derive(Copy, Eq)]
     pub enum ToolCallStatus {
-        /// It was done.
+        /// It succeeded.
         Ok,
-        /// It was tried and failed.
+        /// It failed.
         Error,
-        /// A person or a rule forbade it.
+        /// A person or a rule denied it.
         Denied,
-        /// It was stopped before it was done.
+        /// It was cancelled.
         Cancelled,
     }
 
-    /// Why a turn ended in order.
+    /// Why a turn ended normally.
     #[derive(Copy, Eq)]
     pub enum FinishReason {
-        /// The model had said everything.
+        /// The model finished.
         Done,
-        /// It reached the longest answer it may give.
+        /// The completion reached its maximum length.
         MaxTokens,
-        /// It, or its provider, declined.
+        /// The model, or its provider, refused.
         Refused,
     }
 
-    /// What a model was asked for.
+    /// The purpose of a completion.
     #[derive(Copy, Eq)]
     pub enum CompletionPurpose {
-        /// To answer.
+        /// An answer.
         Answer,
-        /// To summarize what came before.
+        /// A summary of earlier messages.
         Summary,
     }
 }
 
-/// Tokens that were used.
+/// Token counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TokenUsage {
-    /// All tokens of the requests, those below included.
+    /// All input tokens, including those below.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub input: u64,
-    /// All tokens of the answers, reasoning included.
+    /// All output tokens, including reasoning.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub output: u64,
     /// Of the input, those read from a cache.
@@ -150,7 +149,7 @@ pub struct TokenUsage {
 }
 
 impl TokenUsage {
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn saturating_add(self, other: Self) -> Self {
         Self {
@@ -168,7 +167,7 @@ impl TokenUsage {
     }
 }
 
-/// The most that a session may use. What is absent is not limited here.
+/// The budget of a session. An absent value is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
@@ -178,7 +177,7 @@ pub struct SessionBudget {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(type = "number", optional))]
     pub nanos: Option<NanoDollars>,
-    /// Tokens, of requests and answers together.
+    /// Tokens, input and output together.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(type = "number", optional))]
     pub tokens: Option<u64>,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::{NotebookId, ParseIdError, ProjectId, SessionId};
 
-/// Whose events these are.
+/// The stream that an event belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(
@@ -15,21 +15,21 @@ use crate::{NotebookId, ParseIdError, ProjectId, SessionId};
     ts(type = "'sys' | `project/${string}` | `session/${string}` | `notebook/${string}`")
 )]
 pub enum Stream {
-    /// The daemon itself: its starts and stops, projects, tokens.
+    /// The daemon itself: starts and stops, projects, tokens.
     Sys,
-    /// What happens in one project.
+    /// One project.
     Project(ProjectId),
-    /// One conversation.
+    /// One session.
     Session(SessionId),
     /// One notebook.
     Notebook(NotebookId),
 }
 
-/// A text that names no stream.
+/// The text is not the name of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseStreamError {
     /// The part before the slash is unknown.
-    #[error("`{0}` is no stream: expected sys, project/<id>, session/<id> or notebook/<id>")]
+    #[error("`{0}` is not a stream: expected sys, project/<id>, session/<id> or notebook/<id>")]
     UnknownPrefix(String),
     /// The part after the slash is not an id.
     #[error(transparent)]

@@ -1,10 +1,10 @@
 //! The terminal's stream, between kernel, daemon and client.
 //!
-//! On a connection of its own to the kernel's socket, after `hello` and
-//! `terminal`, both ends speak frames: a length (u32, big endian), a kind (one
-//! byte), a head of fixed size and the rest, as [`TerminalOutputFrame`] and
-//! [`TerminalInputFrame`] say. The WebSocket carries the bytes as binary messages and
-//! everything else as the JSON of [`ServerMessage`] and [`ClientMessage`].
+//! On a connection of its own to the kernel's socket, after `hello` and `terminal`, both sides
+//! send frames: a length (u32, big endian), a kind (one byte), a header of fixed size and the
+//! payload; see [`TerminalOutputFrame`] and [`TerminalInputFrame`]. The WebSocket carries output
+//! and input as binary messages and everything else as JSON, [`ServerMessage`] and
+//! [`ClientMessage`].
 
 mod frame;
 #[cfg(test)]
@@ -19,77 +19,77 @@ pub use frame::{
 
 use crate::Code;
 
-/// What the kernel answers to `terminal`, before the stream begins.
+/// The response of the kernel to `terminal`, before the stream begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TerminalAttachResponse {
     /// The process id of the shell.
     pub pid: u32,
-    /// The width.
+    /// The width, in columns.
     pub cols: u16,
-    /// The height.
+    /// The height, in rows.
     pub rows: u16,
-    /// The oldest byte that is still kept.
+    /// The offset of the oldest byte that is still kept.
     pub oldest: u64,
-    /// How many bytes there are by now.
+    /// How many bytes were printed so far.
     pub end: u64,
 }
 
-/// What the daemon says to a client in text messages of the WebSocket.
+/// A text message of the daemon to a client of the WebSocket.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 pub enum ServerMessage {
-    /// The next binary message is not output but what to draw on an empty
-    /// terminal of this size, so that it looks as after `offset` bytes.
+    /// The next binary message is not output but a snapshot: drawn on an empty terminal of this
+    /// size, it shows the state after `offset` bytes.
     Snapshot {
-        /// The bytes of output that are in it; the binary message says the same.
+        /// How many bytes of output it includes; the binary message has the same number.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         offset: u64,
-        /// The width.
+        /// The width, in columns.
         cols: u16,
-        /// The height.
+        /// The height, in rows.
         rows: u16,
-        /// How many bytes it has.
+        /// Its size in bytes.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         bytes: u64,
     },
-    /// The terminal has another size from this byte on.
+    /// The terminal has another size from this offset on.
     Resize {
-        /// How many bytes came before.
+        /// The offset in the output.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         offset: u64,
-        /// The width.
+        /// The width, in columns.
         cols: u16,
-        /// The height.
+        /// The height, in rows.
         rows: u16,
     },
     /// The shell has ended.
     Exit {
-        /// The exit code, if it ended by itself.
+        /// The exit code, if it exited.
         exit_code: Option<i32>,
-        /// The signal, if that ended it.
+        /// The signal that ended it.
         signal: Option<i32>,
     },
     /// The title of the window.
     Title {
-        /// The title; text of programs, not to be trusted.
+        /// The title, set by programs and so not trusted.
         title: String,
     },
     /// The bell rang.
     Bell,
-    /// Something is wrong; the connection ends.
+    /// An error; the connection ends.
     Error {
-        /// For programs.
+        /// The error code.
         code: Code,
-        /// For people.
+        /// The message for people.
         message: String,
     },
-    /// Are you there?
+    /// A heartbeat; the client answers with `pong`.
     Ping,
 }
 
-/// What a client says to the daemon in text messages of the WebSocket.
+/// A text message of a client to the daemon on the WebSocket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     tag = "type",
@@ -99,30 +99,29 @@ pub enum ServerMessage {
 )]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 pub enum ClientMessage {
-    /// My window has this size.
+    /// The size of the client's window.
     Resize {
-        /// The width.
+        /// The width, in columns.
         cols: u16,
-        /// The height.
+        /// The height, in rows.
         rows: u16,
     },
-    /// I have drawn all before this byte.
+    /// The client has drawn everything before this offset.
     Ack {
-        /// How many bytes.
+        /// The offset in the output.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         offset: u64,
     },
-    /// I am here.
+    /// The answer to `ping`.
     Pong {},
 }
 
-/// The answer of `POST /api/projects/{p}/terminal/ticket`.
+/// The response of `POST /api/projects/{p}/terminal/ticket`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TerminalTicket {
-    /// Good for one connection, and for
-    /// [`TICKET_SECONDS`](crate::limits::TICKET_SECONDS).
+    /// Valid for one connection, and for [`TICKET_SECONDS`](crate::limits::TICKET_SECONDS).
     pub ticket: String,
 }

@@ -1,4 +1,4 @@
-//! The TypeScript types of the web UI, as text. `cargo xtask codegen` writes it.
+//! Generates the TypeScript types of the web UI; `cargo xtask codegen` writes them.
 
 use ts_rs::{Config, TS};
 
@@ -15,8 +15,8 @@ export type Brand<T, Name extends string> = T & { readonly __brand?: Name }
 
 ";
 
-/// The envelope is written by hand: its body depends on its kind, which serde
-/// keeps apart and TypeScript can join.
+/// The envelope is written by hand: the type of its body depends on its kind, which serde does
+/// not express.
 const EVENT_DECLARATION: &str = "\
 /** The envelope around every fact. */
 export type Envelope = {
@@ -104,7 +104,7 @@ fn core_declarations(config: &Config) -> impl IntoIterator<Item = String> {
     )
 }
 
-/// Modes, roles, rules, questions, grants.
+/// Modes, roles, rules, approvals, grants.
 fn governance_declarations(config: &Config) -> impl IntoIterator<Item = String> {
     declare!(
         config;
@@ -146,12 +146,12 @@ fn governance_declarations(config: &Config) -> impl IntoIterator<Item = String> 
     )
 }
 
-/// What a kernel reports.
+/// Reports of a kernel.
 fn kernel_declarations(config: &Config) -> impl IntoIterator<Item = String> {
     declare!(config; ErrorInfo, ActionOutcome, OutputChunk, OutputStream)
 }
 
-/// What a project runs.
+/// The runtime.
 fn runtime_declarations(config: &Config) -> impl IntoIterator<Item = String> {
     declare!(
         config;
@@ -194,7 +194,7 @@ fn runtime_declarations(config: &Config) -> impl IntoIterator<Item = String> {
     )
 }
 
-/// What is said over a terminal's WebSocket.
+/// Messages of the terminal's WebSocket.
 fn terminal_declarations(config: &Config) -> impl IntoIterator<Item = String> {
     declare!(
         config;
@@ -204,7 +204,7 @@ fn terminal_declarations(config: &Config) -> impl IntoIterator<Item = String> {
     )
 }
 
-/// Conversations with models.
+/// Sessions with models.
 fn session_declarations(config: &Config) -> impl IntoIterator<Item = String> {
     declare!(
         config;

@@ -1,5 +1,4 @@
-//! The views: what the log says the world looks like now. The fold that makes
-//! them is in `provost-core`.
+//! The views: the current state according to the log. `provost-core` folds them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -20,14 +19,14 @@ pub struct Project {
     pub name: String,
     /// A DNS label, unique among the projects of this log.
     pub slug: String,
-    /// The folder, absolute, with no link in it.
+    /// The absolute path of the folder, with symbolic links resolved.
     pub path: String,
     /// Whether it is open.
     pub status: ProjectStatus,
     /// When it was opened last.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub opened_at: UnixMicros,
-    /// On whose authority.
+    /// On whose authority it was opened.
     pub opened_by: Principal,
 }
 
@@ -37,74 +36,74 @@ pub struct Project {
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum ProjectStatus {
-    /// Actions can be asked for.
+    /// Actions can be requested.
     Open,
     /// It was closed; its history stays readable.
     Closed,
 }
 
-/// An action, as far as it has come.
+/// The state of an action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ActionView {
-    /// Its name.
+    /// Its id.
     pub id: ActionId,
-    /// Where.
+    /// The project.
     pub project: ProjectId,
-    /// What kind of action.
+    /// The name of the action, such as `fs.readFile`.
     pub name: String,
-    /// What it does, in plain words.
+    /// What it does, as text for people.
     pub what: String,
-    /// On whose authority.
+    /// On whose authority it was requested.
     pub principal: Principal,
-    /// How far it has come.
+    /// Its status.
     pub status: ActionStatus,
-    /// The role it was asked for in.
+    /// The role that requested it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub role: Option<String>,
-    /// The question to a person that it waits for, or waited for last.
+    /// The approval that it waits for, or waited for last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub approval: Option<ApprovalId>,
-    /// What an answer is bound to.
+    /// The hash of the action in its context: an answer is valid for this hash only.
     pub action_hash: Hash,
-    /// When it was asked for.
+    /// When it was requested.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub requested_at: UnixMicros,
     /// When it ended.
     #[cfg_attr(feature = "ts", ts(type = "number | null"))]
     pub finished_at: Option<UnixMicros>,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Option<ActionOutcome>,
-    /// What came out, for whoever asked for it and did not wait; never in the log.
+    /// The result, for a requester that did not wait; never in the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional, type = "unknown"))]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub result: Option<Value>,
-    /// Why there is no result, for whoever asked for it; never in the log.
+    /// Why there is no result, for the requester; never in the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub gone: Option<ErrorInfo>,
 }
 
-/// How far an action has come.
+/// The status of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum ActionStatus {
-    /// Nobody has decided yet.
+    /// Not decided yet.
     Requested,
-    /// It waits for a person.
+    /// It waits for an approval.
     Waiting,
-    /// It may not run.
+    /// It was denied.
     Denied,
-    /// It may run, and is on its way.
+    /// It was allowed, and has not started yet.
     Allowed,
-    /// It runs.
+    /// It is running.
     Running,
     /// It has ended.
     Finished,
@@ -116,71 +115,72 @@ pub enum ActionStatus {
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KernelView {
-    /// Whose it is.
+    /// The project.
     pub project: ProjectId,
-    /// New with every kernel process.
+    /// Identifies the kernel process; new with every start.
     #[cfg_attr(feature = "ts", ts(type = "string"))]
     pub boot: Uuid,
     /// Its process id.
     pub pid: u32,
     /// Its version.
     pub version: String,
-    /// Whether it is there, as far as the log knows.
+    /// Its status according to the log.
     pub status: KernelStatus,
     /// The last of its reports that is in the log.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub reached: ReportNumber,
 }
 
-/// Whether a kernel is there.
+/// The status of a kernel process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum KernelStatus {
-    /// It answers.
+    /// The daemon is connected to it.
     Connected,
-    /// It is there and has not answered for a while.
+    /// It exists but has not answered heartbeats for a while.
     Unresponsive,
-    /// It was stopped in good order.
+    /// It was stopped cleanly.
     Stopped,
     /// It is gone.
     Lost,
 }
 
-/// A token that was handed out; never the token itself.
+/// A token; never the secret itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TokenView {
-    /// Its name.
+    /// Its id.
     pub id: TokenId,
     /// What it may do.
     pub class: TokenClass,
     /// The only project it may see, if it is bound to one.
     pub project: Option<ProjectId>,
-    /// The role it acts in, if it is an agent's.
+    /// The role that it acts in, for an agent's token.
     pub role: Option<String>,
-    /// The person it speaks for, if it is a browser's; else it speaks for itself.
+    /// The person that a browser token acts for; other tokens act for themselves.
     pub holder: Option<Principal>,
-    /// What it is for, in its maker's words.
+    /// The label that its creator gave it.
     pub label: String,
     /// BLAKE3 of the token.
     pub digest: Hash,
-    /// BLAKE3 of what the page keeps, if it is a browser's: neither works alone.
+    /// BLAKE3 of the secret that the page stores, for a browser token: cookie and page secret are
+    /// only valid together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub page: Option<Hash>,
-    /// Who made it.
+    /// Who created it.
     pub created_by: Principal,
-    /// When it was made.
+    /// When it was created.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub created_at: UnixMicros,
-    /// When it ends.
+    /// When it expires; never if absent.
     #[cfg_attr(feature = "ts", ts(type = "number | null"))]
     pub expires_at: Option<UnixMicros>,
-    /// When it was taken back.
+    /// When it was revoked.
     #[cfg_attr(feature = "ts", ts(type = "number | null"))]
     pub revoked_at: Option<UnixMicros>,
 }
@@ -197,6 +197,6 @@ pub enum TokenClass {
     Agent,
     /// The runtime of a notebook.
     Runtime,
-    /// May look, and nothing else.
+    /// May read, and nothing else.
     Viewer,
 }

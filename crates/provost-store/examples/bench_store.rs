@@ -1,5 +1,5 @@
-//! The log's benchmark: every figure is a ratio to a bare operation measured in
-//! the same run, interleaved with it, so that the machine's noise hits both.
+//! Benchmark of the log: every figure is a ratio to a bare operation measured in the same run,
+//! interleaved with it, so that the noise of the machine affects both.
 //!
 //! `cargo xtask bench store`
 #![expect(
@@ -36,7 +36,7 @@ fn main() {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.unwrap();
-    // With a word, only that part: `bench_store cost`.
+    // With an argument, only that part: `bench_store cost`.
     let only = std::env::args().nth(1);
     let wanted = |part: &str| only.as_ref().is_none_or(|only| only == part);
     if wanted("durable") {
@@ -60,13 +60,13 @@ fn store(folder: &Path) -> Arc<SqliteStore> {
     Arc::new(SqliteStore::open(options).unwrap())
 }
 
-/// An event of the size of most: it touches no view.
+/// An event of typical size that changes no view.
 fn plain() -> Fact {
     Fact::DaemonStopped { reason: "x".repeat(100) }
 }
 
-/// What the log says of an action that reads a file, as the gateway says it: the
-/// first two in one append, which makes a document, the last when it is done.
+/// The events of an action that reads a file: the first two in one append, which creates a
+/// document, the last when it has ended.
 fn requested(project: ProjectId, action: ActionId) -> Fact {
     Fact::ActionRequested {
         action,
@@ -98,7 +98,7 @@ fn one(fact: Fact, durability: Durability) -> AppendRequest {
     }
 }
 
-/// The same table, index, row size and settings, with nothing of ours.
+/// The same table, index, row size and settings, without our code.
 fn bare(folder: &Path, synchronous: &str) -> Connection {
     let db = Connection::open(folder.join("bare.db")).unwrap();
     db.pragma_update(None, "journal_mode", "WAL").unwrap();
@@ -124,7 +124,7 @@ fn insert(db: &Connection, rows: usize, record: &[u8]) {
     step.commit().unwrap();
 }
 
-/// How large the records are that come of these appends.
+/// The sizes of the records of these appends.
 fn record_sizes(runtime: &tokio::runtime::Runtime, appends: Vec<AppendRequest>) -> Vec<usize> {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path());
@@ -174,16 +174,15 @@ fn durable_appends(runtime: &tokio::runtime::Runtime) {
     verdict("64 durable writers / raw batches of 64", median(ratios), &Bound::AtLeast(0.30));
 }
 
-/// What is appended in a benchmark: how many times, by how many tasks at once.
+/// The load of a benchmark: how many turns, by how many tasks.
 struct Load {
     what: &'static str,
     bound: Bound,
-    /// The appends of one task in its n-th turn, one after the other.
+    /// The appends of one task in its n-th turn, in order.
     turn: Box<dyn Fn(usize) -> Vec<AppendRequest>>,
 }
 
-/// Ids as they would be made if 50 000 things began every second: every id is a
-/// UUIDv7, so new documents come nearly in the order of time.
+/// Ids as if 50 000 were created per second: UUIDv7 are nearly in order of time.
 fn new_ids() -> impl Fn() -> uuid::Uuid {
     let at = Cell::new(Clock::system().now());
     move || {
@@ -244,10 +243,9 @@ fn loads() -> [Load; 5] {
     ]
 }
 
-/// CPU, not wall time, of the whole process per event, against a bare INSERT of a
-/// row of the same size: one that commits by itself against events that come one
-/// after the other, which is what is promised; for information, a group of as many
-/// rows as there are tasks against events that come together.
+/// CPU time of the whole process per event, against a bare INSERT of a row of the same size: a
+/// commit per row against events that come one after the other, which is what is promised; for
+/// information, a group of as many rows as there are tasks against concurrent events.
 fn cost_of_one(runtime: &tokio::runtime::Runtime, tasks: usize) {
     const EVENTS: usize = 25_600;
     const SINGLES: usize = 2000;
@@ -303,7 +301,7 @@ fn cost_of_one(runtime: &tokio::runtime::Runtime, tasks: usize) {
     }
 }
 
-/// The CPU seconds it takes to append what is in the queues, one task for each.
+/// The CPU seconds that it takes to append the queues, one task for each.
 fn append_all(
     runtime: &tokio::runtime::Runtime,
     store: &Arc<SqliteStore>,
@@ -334,8 +332,8 @@ fn replay(runtime: &tokio::runtime::Runtime) {
     let clock = Clock::system();
     let revoked = clock.new_id();
     for _ in 0..EVENTS / CHUNK {
-        // One in ten touches a view, always the same few documents: memory must
-        // not grow with the log.
+        // One in ten changes a view, always the same few documents: memory must not grow with the
+        // log.
         let fact = |n| match n % 10 {
             0 => Fact::TokenRevoked { token: revoked },
             _ => plain(),
@@ -381,7 +379,7 @@ fn replay(runtime: &tokio::runtime::Runtime) {
 enum Bound {
     AtLeast(f64),
     AtMost(f64),
-    /// Nothing is promised; it is good to know.
+    /// Not promised, for information only.
     None,
 }
 
@@ -410,7 +408,7 @@ fn cpu() -> Duration {
     Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
 }
 
-/// Bytes of memory this process holds.
+/// Resident memory of this process in bytes.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = status.split_whitespace().nth(1).unwrap().parse().unwrap();

@@ -1,4 +1,4 @@
-//! What is appended, and what comes back.
+//! Requests to append, and their results.
 
 use std::sync::Arc;
 
@@ -12,57 +12,57 @@ use provost_proto::{
 
 use crate::{RecordedEvent, StoreError};
 
-/// How sure an append must be before it returns.
+/// How durable an append must be before it returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
     /// Survives the death of any process, not a power failure.
     Buffered,
-    /// Survives a power failure: it is on the disk.
+    /// Survives a power failure: it is on disk.
     Synced,
 }
 
-/// One event to be.
+/// An event to append.
 #[derive(Debug, Clone)]
 pub struct NewEvent {
-    /// Whose it is.
+    /// The stream it belongs to.
     pub stream: Stream,
-    /// What happened.
+    /// The fact.
     pub fact: Fact,
-    /// What led to it.
+    /// The event that caused it.
     pub cause: Option<EventId>,
 }
 
-/// The same request sent twice happens once.
+/// Makes a request that is sent twice take effect once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Idempotency {
     /// The client's key.
     pub key: String,
-    /// The hash of the request, so that a key used for two requests is noticed.
+    /// The hash of the request, to detect a key that is used for two requests.
     pub request: Hash,
 }
 
-/// Events that belong together: all are appended, or none.
+/// Events that are appended together or not at all.
 #[derive(Debug, Clone)]
 pub struct AppendRequest {
     /// On whose authority.
     pub principal: Principal,
-    /// What acts.
+    /// The component that acts.
     pub actor: Actor,
-    /// The client's key, if it gave one.
+    /// The client's idempotency key, if it sent one.
     pub command: Option<Idempotency>,
-    /// Where these streams must be, or nothing is appended.
+    /// The versions that these streams must have, or nothing is appended.
     pub expect: Vec<(Stream, StreamVersion)>,
-    /// What these documents must be, still, or nothing is appended: a decision
-    /// that was made by looking at them is not carried out on others.
+    /// Documents that must be unchanged, or nothing is appended: a decision that was based on
+    /// them must not be applied to others.
     pub unchanged: Vec<(DocumentKey, ViewDocument)>,
-    /// How sure it must be.
+    /// How durable the append must be.
     pub durability: Durability,
     /// The events.
     pub events: Vec<NewEvent>,
 }
 
 impl AppendRequest {
-    /// One event, durable, with no conditions.
+    /// One synced event without conditions.
     pub fn single_event(
         principal: impl Into<Principal>,
         actor: Actor,
@@ -81,12 +81,12 @@ impl AppendRequest {
     }
 }
 
-/// What an append came to.
+/// The result of an append.
 #[derive(Debug, Clone)]
 pub enum AppendOutcome {
     /// The events are new in the log.
     Appended(Vec<Arc<RecordedEvent>>),
-    /// The command had been carried out before; these are its events.
+    /// The command was executed before; these are its events.
     Replayed(Vec<Arc<RecordedEvent>>),
 }
 
@@ -99,8 +99,8 @@ impl AppendOutcome {
     }
 }
 
-/// An event whose body is canonical and small; made on the caller's thread, so
-/// that the one writer has less to do.
+/// An event with canonical body of bounded size. It is prepared on the caller's thread to relieve
+/// the single writer.
 #[derive(Debug)]
 pub(crate) struct PreparedEvent {
     pub(crate) stream: Stream,
@@ -113,7 +113,7 @@ pub(crate) struct PreparedEvent {
 impl PreparedEvent {
     pub(crate) fn new(event: NewEvent) -> Result<Self, StoreError> {
         let NewEvent { stream, mut fact, cause } = event;
-        // Much output is not even tried as JSON.
+        // Large output is not encoded as JSON at all.
         let mut blob = move_output_to_blob(&mut fact, limits::MAX_INLINE_BODY_BYTES)?;
         let mut body = hash_chain::encode_fact_body(&fact)?;
         if body.len() > limits::MAX_INLINE_BODY_BYTES {
@@ -131,8 +131,8 @@ impl PreparedEvent {
     }
 }
 
-/// Takes output of more than `over` bytes out of its fact and puts a reference
-/// in its place, so that it is kept as it was printed and never becomes JSON.
+/// Replaces output of more than `over` bytes by a reference to a blob, so that it is stored as
+/// printed, without JSON encoding.
 fn move_output_to_blob(fact: &mut Fact, over: usize) -> Result<Option<(Hash, Bytes)>, StoreError> {
     if let Fact::ActionOutput { output, .. } = fact
         && let OutputData::Bytes(bytes) = &output.data
@@ -147,7 +147,7 @@ fn move_output_to_blob(fact: &mut Fact, over: usize) -> Result<Option<(Hash, Byt
     Ok(None)
 }
 
-/// Whether these bytes may be a blob.
+/// Checks the size limit of blobs.
 pub(crate) fn check_blob_size(bytes: &[u8]) -> Result<(), StoreError> {
     let (size, limit) = (bytes.len(), limits::MAX_BLOB_BYTES);
     if size > limit { Err(StoreError::TooLarge { size, limit }) } else { Ok(()) }

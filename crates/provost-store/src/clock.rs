@@ -1,4 +1,4 @@
-//! The one clock, and the ids made by it.
+//! The clock, and the ids that are derived from time.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,8 +9,8 @@ use provost_core::hash_chain;
 use provost_proto::{Hash, UnixMicros};
 use uuid::Uuid;
 
-/// Tells the time. Everything that needs it takes a clock, so that tests can
-/// bring their own.
+/// Returns the current time. Everything that needs the time takes a clock, so that tests can
+/// provide their own.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> UnixMicros + Send + Sync>);
 
@@ -21,7 +21,7 @@ impl fmt::Debug for Clock {
 }
 
 impl Clock {
-    /// The machine's clock.
+    /// The system clock.
     pub fn system() -> Self {
         Self::from_fn(|| {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -29,7 +29,7 @@ impl Clock {
         })
     }
 
-    /// A clock that shows what the function says.
+    /// A clock that returns what the function returns.
     pub fn from_fn(now: impl Fn() -> UnixMicros + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }
@@ -45,9 +45,8 @@ impl Clock {
     }
 }
 
-/// A UUIDv7 of this moment. Its random part is the hash of a secret of this process
-/// and of how many were made before, so that the machine is asked for random bytes
-/// once, and not by every request.
+/// A UUIDv7 of this moment. Its random part is the hash of a process secret and a counter, so
+/// that the system is asked for random bytes only once.
 fn new_uuid_at(at: UnixMicros) -> Uuid {
     static SECRET: LazyLock<[u8; 16]> = LazyLock::new(|| *Uuid::new_v4().as_bytes());
     static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -56,9 +55,8 @@ fn new_uuid_at(at: UnixMicros) -> Uuid {
     derive_event_id(at, &hash, &[0; 16])
 }
 
-/// The UUIDv7 of an event: its random part is the hash before it, which no other
-/// event has, mixed with a seed that no other process has, instead of asking the
-/// machine for random bytes each time.
+/// The UUIDv7 of an event. Its random part is the hash of the previous event, which is unique,
+/// mixed with a seed of this process, so that the system need not be asked for random bytes.
 pub(crate) fn derive_event_id(at: UnixMicros, prev: &Hash, seed: &[u8; 16]) -> Uuid {
     let mixed = prev.as_bytes().iter().zip(seed).map(|(a, b)| a ^ b);
     let mut random = [0; 10];

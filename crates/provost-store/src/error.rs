@@ -1,4 +1,4 @@
-//! What can go wrong with the log.
+//! Errors of the log.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,105 +6,105 @@ use std::path::{Path, PathBuf};
 use provost_core::canonical::NotCanonical;
 use provost_proto::{Stream, StreamVersion};
 
-/// Why the store did not do what it was asked.
+/// Why a request to the store failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
     /// The disk is full. Nothing was written.
     #[error("the disk that holds the log is full; free some space and try again")]
     NoSpace,
-    /// The stream has moved on since the caller looked.
-    #[error("{stream} is at version {actual}, not {expected}; someone else was first")]
+    /// The stream has another version than the caller expected.
+    #[error("{stream} is at version {actual}, not {expected}; another request was first")]
     Conflict {
         /// The stream.
         stream: Stream,
-        /// What the caller expected.
+        /// The expected version.
         expected: StreamVersion,
-        /// Where it is.
+        /// The actual version.
         actual: StreamVersion,
     },
-    /// The idempotency key was used for something else.
+    /// The idempotency key was used for another request.
     #[error("the idempotency key `{0}` was used for another request; use a new one")]
     CommandReused(String),
-    /// The bytes are more than a blob may have.
+    /// The bytes exceed the size limit of a blob.
     #[error("{size} bytes are more than the {limit} that a blob may have")]
     TooLarge {
-        /// How many there are.
+        /// The size in bytes.
         size: usize,
-        /// How many there may be.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// The body has no canonical JSON.
+    /// The body has no canonical JSON form.
     #[error("this event has no canonical form: {0}")]
     NotCanonical(String),
-    /// What is on disk is not what was written.
+    /// The data on disk is not what was written.
     #[error("the log is damaged: {0}; run `provost audit verify`")]
     Damaged(String),
-    /// What was folded from the log cannot be read; the log itself can.
+    /// A document of a view cannot be read; the log itself can.
     #[error(
         "{key} in the view `{view}` cannot be read: {why}; stop the daemon, and `provost audit \
          rebuild` folds the views again from the log"
     )]
     UnreadableView {
-        /// Which view.
+        /// The view.
         view: &'static str,
-        /// Which of its documents.
+        /// The key of the document.
         key: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// The file is not a log, or so badly damaged that it is none any more.
+    /// The file is not a log, or damaged beyond reading.
     #[error("{path} cannot be read as a log: {why}; put back a copy of it, if you have one")]
     NotALog {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// A newer Provost wrote this file.
+    /// A newer version of Provost wrote this file.
     #[error("{path} was written by a newer Provost (schema {found}, this one knows {known})")]
     NewerSchema {
         /// The database.
         path: PathBuf,
-        /// Its schema.
+        /// Its schema version.
         found: u32,
-        /// Ours.
+        /// The schema version of this program.
         known: u32,
     },
-    /// A document is not what it was when the decision was made.
-    #[error("{view}/{key} has changed in the meantime")]
+    /// A document changed since the decision that was based on it.
+    #[error("{view}/{key} has changed since it was read")]
     DocumentChanged {
         /// The view.
         view: &'static str,
-        /// The document in it.
+        /// The key of the document.
         key: uuid::Uuid,
     },
     /// The store was closed.
     #[error("the log is closed")]
     Closed,
-    /// The file system refused.
+    /// The file system returned an error.
     #[error("cannot use {path}: {why}")]
     Io {
-        /// What.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The error.
         why: String,
     },
-    /// The database refused.
+    /// The database returned an error.
     #[error("the log's database failed: {0}")]
     Database(String),
-    /// Another program has locked the file, and does not let it go.
+    /// Another program holds a lock on the file.
     #[error("the log is locked by another program; close what has its database open")]
     Locked,
 }
 
 impl StoreError {
-    /// An error of the file system at a path.
+    /// A file system error at a path.
     pub(crate) fn io(path: impl Into<PathBuf>, error: &io::Error) -> Self {
         Self::Io { path: path.into(), why: error.to_string() }
     }
 
-    /// The same error, when even the file as a whole cannot be read: there is
-    /// no event to name then.
+    /// The same error, if even the file as a whole cannot be read: then there is no event to
+    /// name.
     pub(crate) fn into_file_error(self, path: &Path) -> Self {
         match self {
             Self::Damaged(why) | Self::Database(why) => Self::NotALog { path: path.into(), why },

@@ -1,4 +1,4 @@
-//! Following the log: history from disk, then live.
+//! Follows the log: history from disk, then live.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use tokio::sync::watch;
 
 use crate::{EventScope, EventStore, RecordedEvent, StoreError};
 
-/// Events handed out at once, at most.
+/// The most events of one batch.
 const MAX_BATCH_EVENTS: usize = 512;
 
 /// A cursor in the log.
 ///
-/// It holds a place and nothing else, so it neither misses nor repeats an
-/// event, however slow its reader is and however fast the log grows.
+/// It holds only a position, so it neither misses nor repeats an event, however slow its reader
+/// is and however fast the log grows.
 #[derive(Debug)]
 pub struct LogTail {
     store: Arc<dyn EventStore>,
@@ -23,21 +23,21 @@ pub struct LogTail {
 }
 
 impl LogTail {
-    /// Follows the scope from behind a place; 0 is the beginning.
+    /// Follows the scope from after a position; 0 is the beginning.
     pub fn new(store: Arc<dyn EventStore>, scope: EventScope, after: Seq) -> Self {
         let head = store.watch_head();
         Self { store, scope, after, head }
     }
 
-    /// The next events that are there already; none if the reader has seen all.
+    /// The next events that exist already; empty if there are none.
     pub async fn next_available(&mut self) -> Result<Vec<Arc<RecordedEvent>>, StoreError> {
         let page = self.store.read_events(self.scope, self.after, MAX_BATCH_EVENTS).await?;
         self.after = page.up_to;
         Ok(page.events)
     }
 
-    /// The next events, at least one; waits for them if need be. Dropping the
-    /// future loses nothing.
+    /// The next events, at least one; waits for them if necessary. Dropping the future loses
+    /// nothing.
     pub async fn next(&mut self) -> Result<Vec<Arc<RecordedEvent>>, StoreError> {
         loop {
             let events = self.next_available().await?;

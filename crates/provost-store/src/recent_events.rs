@@ -1,5 +1,5 @@
-//! The newest events, in memory, for the many readers that are nearly at the
-//! end of the log. A bounded window: whoever is behind it reads from disk.
+//! The newest events in memory, for readers near the end of the log. The window is bounded:
+//! readers further behind read from disk.
 
 use parking_lot::RwLock;
 use std::collections::VecDeque;
@@ -9,10 +9,10 @@ use provost_proto::Seq;
 
 use crate::{EventPage, EventScope, RecordedEvent};
 
-/// Events kept at most.
+/// The most events in the window.
 const MAX_WINDOW_EVENTS: usize = 4096;
 
-/// Bytes of records kept at most.
+/// The most bytes of records in the window.
 const MAX_WINDOW_BYTES: usize = 2 * 1024 * 1024;
 
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ struct EventWindow {
 }
 
 impl RecentEvents {
-    /// Adds what was just committed.
+    /// Adds events that were just committed.
     pub(crate) fn push(&self, events: impl IntoIterator<Item = Arc<RecordedEvent>>) {
         let mut window = self.0.write();
         for event in events {
@@ -38,7 +38,7 @@ impl RecentEvents {
         }
     }
 
-    /// Reads from the window; `None` if it begins too late for this reader.
+    /// Reads from the window; `None` if it begins after the reader's position.
     pub(crate) fn read_after(
         &self,
         scope: EventScope,
@@ -52,7 +52,7 @@ impl RecentEvents {
         if next < first {
             return None;
         }
-        // Places are gap-free, so the index follows from the place.
+        // Positions have no gaps, so the index follows from the position.
         let start = usize::try_from(next.saturating_sub(first)).unwrap_or(usize::MAX);
         let mut page = EventPage { events: Vec::new(), up_to: after.max(last) };
         for event in window.events.iter().skip(start) {

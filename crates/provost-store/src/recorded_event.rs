@@ -1,4 +1,4 @@
-//! An event as it rests in the log: the bytes that were hashed.
+//! An event as stored: the bytes that were hashed.
 
 use std::sync::OnceLock;
 
@@ -8,19 +8,19 @@ use provost_proto::{BlobRef, Event, Fact, Hash, Seq, Stream};
 
 use crate::{EventStore, StoreError};
 
-/// One event, not yet read.
+/// One event that is not decoded yet.
 ///
-/// Most events are passed on to clients without anyone looking inside, so the
-/// record stays bytes until it is asked for.
+/// Most events are sent to clients without being inspected, so the record stays bytes until it is
+/// needed.
 #[derive(Debug)]
 pub struct RecordedEvent {
-    /// Place in the whole log.
+    /// Position in the whole log.
     pub seq: Seq,
-    /// Whose event it is.
+    /// The stream it belongs to.
     pub stream: Stream,
-    /// The hash of the event before.
+    /// The hash of the previous event.
     pub prev: Hash,
-    /// Its own.
+    /// Its own hash.
     pub hash: Hash,
     record: Vec<u8>,
     wire: OnceLock<Bytes>,
@@ -36,14 +36,14 @@ impl RecordedEvent {
         &self.record
     }
 
-    /// The JSON that clients see; made once, however many clients there are.
+    /// The JSON for clients; encoded once, however many clients there are.
     pub fn wire_json(&self) -> Bytes {
         self.wire
             .get_or_init(|| hash_chain::encode_event(&self.record, &self.prev, &self.hash).into())
             .clone()
     }
 
-    /// The event, read.
+    /// Decodes the event.
     pub fn decode_event(&self) -> Result<Event, StoreError> {
         let record = EventRecord::parse(&self.record)
             .map_err(|error| StoreError::Damaged(format!("event {}: {error}", self.seq)))?;
@@ -51,8 +51,8 @@ impl RecordedEvent {
     }
 }
 
-/// The fact of an event, also when its body is kept beside the log; `None` for what is
-/// unknown.
+/// The fact of an event, with its body loaded if that is stored as a blob; `None` for an unknown
+/// kind.
 pub async fn hydrate_fact(
     store: &dyn EventStore,
     event: &Event,

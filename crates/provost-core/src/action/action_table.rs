@@ -1,4 +1,4 @@
-//! Every action with its name, its parameters and its effect, in one table.
+//! All actions with name, parameters and kind, in one table.
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -15,7 +15,7 @@ macro_rules! actions {
     ($($(#[$doc:meta])* $group:ident = $enum:ident {
         $($(#[$about:meta])* $variant:ident($params:ident) = $name:literal, $kind:ident;)+
     })+) => {
-        /// One thing to do, in canonical form.
+        /// One action, in canonical form.
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub enum Action {
             $($(#[$doc])* $group($enum),)+
@@ -36,14 +36,14 @@ macro_rules! actions {
         )+
 
         impl Action {
-            /// Every action's name, which is also the skill it needs.
+            /// The names of all actions, which are also the skills that they need.
             pub const NAMES: &'static [&'static str] = &[$($($name,)+)+];
 
-            /// Every action's name with what it does to the world.
+            /// The names of all actions with their kinds.
             pub const KINDS: &'static [(&'static str, ActionKind)] =
                 &[$($(($name, ActionKind::$kind),)+)+];
 
-            /// Reads an action. What it does not know or cannot take, it refuses.
+            /// Parses an action. Unknown names and invalid parameters are errors.
             pub fn parse(name: &str, params: Value) -> Result<Self, BadAction> {
                 match name {
                     $($($name => parse_action_params($name, params).map($enum::$variant).map(Self::$group),)+)+
@@ -54,14 +54,14 @@ macro_rules! actions {
                 }
             }
 
-            /// The name, which is also the skill it needs.
+            /// The name, which is also the skill that it needs.
             pub fn name(&self) -> &'static str {
                 match self {
                     $($(Self::$group($enum::$variant(_)) => $name,)+)+
                 }
             }
 
-            /// The parameters, complete: reading them again gives this action.
+            /// The complete parameters: parsing them again gives this action.
             pub fn params(&self) -> Value {
                 match self {
                     $($(Self::$group($enum::$variant(params)) => params_to_value(params),)+)+
@@ -75,21 +75,21 @@ macro_rules! actions {
                 }
             }
 
-            /// What will happen, in plain words: `read README.md from line 10`.
+            /// What the action does, as text for people: `read README.md from line 10`.
             pub fn describe(&self) -> String {
                 match self {
                     $($(Self::$group($enum::$variant(params)) => params.describe(),)+)+
                 }
             }
 
-            /// The places in the project that it names, as far as it names them.
+            /// The paths in the project that it names.
             pub fn paths(&self) -> Vec<RelPath> {
                 match self {
                     $($(Self::$group($enum::$variant(params)) => params.paths(),)+)+
                 }
             }
 
-            /// What it does to the world.
+            /// The kind of the action.
             pub fn kind(&self) -> ActionKind {
                 match self {
                     $($(Self::$group($enum::$variant(_)) => ActionKind::$kind,)+)+
@@ -99,71 +99,71 @@ macro_rules! actions {
     };
 }
 
-/// Parameters are plain structs of texts and numbers, which always serialise.
+/// Parameters are structs of strings and numbers, which always serialise.
 fn params_to_value(params: &impl serde::Serialize) -> Value {
     serde_json::to_value(params).unwrap_or_default()
 }
 
 actions! {
-    /// Something done to files.
+    /// Actions on files.
     File = FileAction {
-        /// The content of a file, or a part of it.
+        /// Read a file, or a part of it.
         ReadFile(ReadFile) = "fs.readFile", Read;
-        /// A whole file.
+        /// Write a whole file.
         WriteFile(WriteFile) = "fs.writeFile", Write;
-        /// Texts in a file replaced by others.
+        /// Replace texts in a file.
         EditFile(EditFile) = "fs.editFile", Write;
-        /// A unified diff over any number of files.
+        /// Apply a unified diff to any number of files.
         ApplyPatch(ApplyPatch) = "fs.applyPatch", Write;
-        /// The names in a folder.
+        /// List a folder.
         ListFiles(ListFiles) = "fs.listFiles", Read;
-        /// Lines that match.
+        /// Search for matching lines.
         SearchFiles(SearchFiles) = "fs.searchFiles", Read;
-        /// What is known about a file.
+        /// Read the metadata of a file.
         Stat(StatPath) = "fs.stat", Read;
-        /// A new folder.
+        /// Create a folder.
         CreateDir(CreateDir) = "fs.createDir", Write;
-        /// Another name for a file or folder.
+        /// Move a file or folder.
         MoveFile(MoveFile) = "fs.moveFile", Write;
-        /// A file or folder removed.
+        /// Delete a file or folder.
         DeleteFile(DeleteFile) = "fs.deleteFile", Write;
     }
-    /// Something done with programs.
+    /// Actions on processes.
     Process = ProcessAction {
-        /// A command, from start to end or in the background.
+        /// Run a command, in the foreground or in the background.
         RunCommand(RunCommand) = "terminal.runCommand", Run;
-        /// The background processes.
+        /// List the background processes.
         List(ListProcesses) = "terminal.list", Process;
-        /// What a background process printed.
+        /// Read the output of a background process.
         Read(ReadProcess) = "terminal.read", Process;
-        /// Input for a background process.
+        /// Write to the stdin of a background process.
         Write(WriteProcess) = "terminal.write", Process;
-        /// A signal to a background process.
+        /// Send a signal to a background process.
         Signal(SignalProcess) = "terminal.signal", Process;
-        /// A background process ended, with all it started.
+        /// Stop a background process with everything that it started.
         Stop(StopProcess) = "terminal.stop", Process;
     }
-    /// Something done with the project's terminal, dev server or preview.
+    /// Actions on the project's terminal, dev server and preview.
     Runtime = RuntimeAction {
-        /// The terminal opened.
+        /// Open the terminal.
         OpenTerminal(OpenPty) = "pty.open", Start;
-        /// What stands in the terminal.
+        /// Read the terminal.
         ReadTerminal(ReadPty) = "pty.read", Process;
-        /// Keys for the terminal.
+        /// Type into the terminal.
         WriteTerminal(WritePty) = "pty.write", Process;
-        /// The project run.
+        /// Start the dev server.
         Run(RunRuntime) = "runtime.run", Start;
-        /// The project stopped.
+        /// Stop the dev server.
         Stop(StopRuntime) = "runtime.stop", Process;
-        /// The project run anew.
+        /// Restart the dev server.
         Restart(RestartRuntime) = "runtime.restart", Start;
-        /// The project built.
+        /// Build the project.
         Build(BuildRuntime) = "runtime.build", Start;
-        /// How it stands.
+        /// Read the state of the runtime.
         Status(ReadRuntime) = "runtime.status", Process;
-        /// What it printed.
+        /// Read the output of builds and dev servers.
         Logs(ReadLogs) = "runtime.logs", Process;
-        /// A page of the preview.
+        /// Fetch a page of the preview.
         FetchPreview(FetchPreview) = "preview.fetch", Process;
     }
 }

@@ -1,20 +1,20 @@
-//! `fs.applyPatch`: a unified diff over any number of files.
+//! `fs.applyPatch`: applies a unified diff to any number of files.
 
 use serde::{Deserialize, Serialize};
 
 use super::error::{InvalidParam, ValidationResult, check_max_len};
 use super::{ActionParams, MAX_FILE_WRITE_BYTES, RelPath, patch};
 
-/// How many files a description names.
+/// The most files that a description lists.
 const NAMED: usize = 5;
 
-/// A unified diff over any number of files.
+/// Applies a unified diff to any number of files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ApplyPatch {
     /// The diff.
     pub patch: String,
-    /// Whether all of it is applied or nothing.
+    /// Whether it is applied completely or not at all.
     #[serde(default = "default_true")]
     pub atomic: bool,
 }

@@ -1,4 +1,4 @@
-//! `fs.createDir`: a new folder, with those above it.
+//! `fs.createDir`: creates a folder and missing parents.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::error::ValidationResult;
 use super::rel_path::deserialize_non_root;
 use super::{ActionParams, RelPath};
 
-/// A new folder, with those above it that are missing.
+/// Creates a folder and missing parents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CreateDir {

@@ -1,4 +1,4 @@
-//! `fs.editFile`: texts in a file replaced by others.
+//! `fs.editFile`: replaces texts in a file.
 
 use provost_proto::Hash;
 use serde::de::Error as _;
@@ -9,38 +9,38 @@ use super::error::{InvalidParam, ValidationResult};
 use super::rel_path::deserialize_non_root;
 use super::{ActionParams, MAX_FILE_WRITE_BYTES, RelPath};
 
-/// How many edits one call takes.
+/// The most edits of one call.
 const EDITS: usize = 1000;
 
-/// Texts in a file replaced by others.
+/// Replaces texts in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EditFile {
     /// The file.
     #[serde(deserialize_with = "deserialize_non_root")]
     pub path: RelPath,
-    /// What to replace, one after the other; each sees what the one before left.
+    /// The edits, applied in order; each sees the result of the previous one.
     #[serde(deserialize_with = "deserialize_edits")]
     pub edits: Vec<TextEdit>,
-    /// The hash the file must have now.
+    /// The hash that the file must have before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect_hash: Option<Hash>,
 }
 
-/// One text replaced by another.
+/// One replacement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TextEdit {
-    /// What is there; exactly once, unless `all` is set.
+    /// The text to replace; must occur exactly once unless `all` is set.
     pub old: String,
-    /// What comes instead.
+    /// The replacement.
     pub new: String,
-    /// Whether every place is meant.
+    /// Whether every occurrence is replaced.
     #[serde(default)]
     pub all: bool,
 }
 
-/// Edits are written with their names; serde alone would take bare lists too.
+/// Edits must be objects; serde alone would also accept arrays.
 fn deserialize_edits<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<TextEdit>, D::Error> {

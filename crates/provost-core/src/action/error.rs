@@ -1,33 +1,33 @@
-//! Why a request is not an action.
+//! Why a request is not a valid action.
 
 use provost_proto::Code;
 use serde_json::Value;
 
 use super::text;
 
-/// Why a request is not an action.
+/// Why a request is not a valid action.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadAction {
     /// No action has this name.
     #[error("there is no action {}{}", text::excerpt(.name), suggestion(*.similar))]
     UnknownAction {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What may have been meant.
+        /// A known action with a similar name.
         similar: Option<&'static str>,
     },
     /// The parameters are not `{…}`.
     #[error("the parameters of {action} are a JSON object, not {found}")]
     NotAnObject {
-        /// The action that was asked for.
+        /// The requested action.
         action: &'static str,
-        /// What came instead.
+        /// The JSON type that was found.
         found: &'static str,
     },
-    /// A parameter is unknown, missing, or not what it must be.
+    /// A parameter is unknown, missing or invalid.
     #[error("{action}: {why}")]
     Invalid {
-        /// The action that was asked for.
+        /// The requested action.
         action: &'static str,
         /// What was expected.
         why: String,
@@ -35,7 +35,7 @@ pub enum BadAction {
 }
 
 impl BadAction {
-    /// The code on the wire.
+    /// The error code on the wire.
     pub fn code(&self) -> Code {
         match self {
             Self::UnknownAction { .. } | Self::NotAnObject { .. } | Self::Invalid { .. } => {
@@ -61,7 +61,7 @@ fn suggestion(similar: Option<&str>) -> String {
     similar.map_or_else(String::new, |name| format!("; is it `{name}`?"))
 }
 
-/// A parameter that has the right type and the wrong value.
+/// A parameter of the right type with an invalid value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{field}` {why}")]
 pub(super) struct InvalidParam {
@@ -75,10 +75,10 @@ impl InvalidParam {
     }
 }
 
-/// What a check of parameters says.
+/// The result of checking parameters.
 pub(super) type ValidationResult = Result<(), InvalidParam>;
 
-/// Checks that a number lies in a range.
+/// Checks that a number is in a range.
 pub(super) fn check_range(
     field: &'static str,
     value: u64,
@@ -98,5 +98,5 @@ pub(super) fn check_max_len(field: &'static str, text: &str, most: usize) -> Val
     Err(InvalidParam::new(field, format!("has {} bytes, more than the {most} allowed", text.len())))
 }
 
-/// The largest integer that every JSON reader holds exactly.
+/// The largest integer that every JSON reader represents exactly.
 pub(super) const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;

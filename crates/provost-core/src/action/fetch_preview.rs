@@ -1,4 +1,4 @@
-//! `preview.fetch`: a page of the project's own preview, and of nothing else.
+//! `preview.fetch`: fetches a page of the project's own preview.
 
 use provost_proto::limits;
 use serde::{Deserialize, Serialize};
@@ -7,20 +7,20 @@ use super::error::{InvalidParam, ValidationResult, check_max_len, check_range};
 use super::text::quoted;
 use super::{ActionParams, RelPath};
 
-/// How many bytes of an answer are read at most.
+/// The most bytes of a response body.
 const BODY: u64 = 1024 * 1024;
 
-/// A page of the project's preview.
+/// Fetches a page of the project's preview.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FetchPreview {
-    /// The path with its query, from `/` on.
+    /// The path with its query, beginning with `/`.
     #[serde(default = "default_path")]
     pub path: String,
-    /// Another port on which something of the project listens.
+    /// Another port that a process of the project listens on.
     #[serde(default)]
     pub port: Option<u16>,
-    /// How many bytes of the body.
+    /// The most bytes of the body to return.
     #[serde(default = "default_limit")]
     pub limit: u64,
 }
@@ -36,7 +36,7 @@ fn default_limit() -> u64 {
 impl ActionParams for FetchPreview {
     fn validate(&self) -> ValidationResult {
         check_max_len("path", &self.path, limits::MAX_PATH_BYTES)?;
-        // A second slash would name another host; anything else, another request.
+        // A second slash would name another host, a line break another request.
         let host = self.path.starts_with("//") || self.path.starts_with("/\\");
         if host || !self.path.starts_with('/') {
             return Err(InvalidParam::new("path", "begins with one `/`"));

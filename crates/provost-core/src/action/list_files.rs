@@ -1,4 +1,4 @@
-//! `fs.listFiles`: the names in a folder.
+//! `fs.listFiles`: lists a folder.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,40 +6,39 @@ use super::error::{InvalidParam, ValidationResult, check_max_len, check_range};
 use super::text::{self, LineBreaks, quoted};
 use super::{ActionParams, RelPath};
 
-/// How many entries one call answers with at most, and how many names of one
-/// folder are looked at.
+/// The most entries of one response, and the most names of one folder that are read.
 pub const MAX_LISTED_ENTRIES: u32 = 50_000;
 
-/// How deep a listing goes.
+/// The deepest listing.
 const DEPTH: u64 = 64;
 /// The longest glob, in bytes.
 pub(super) const GLOB: usize = 1024;
-/// The longest cursor: a path in base64.
+/// The longest cursor, in bytes: a path in base64.
 const CURSOR: usize = 8192;
 
-/// The names in a folder.
+/// Lists a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListFiles {
     /// The folder.
     #[serde(default)]
     pub path: RelPath,
-    /// How many levels: 1 is the folder alone.
+    /// How many levels: 1 is the folder itself only.
     #[serde(default = "default_depth")]
     pub depth: u32,
-    /// Only what matches; without a slash it is matched against the name alone.
+    /// Only entries that match; a glob without a slash is matched against the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub glob: Option<String>,
     /// Whether names that begin with a dot are listed.
     #[serde(default)]
     pub hidden: bool,
-    /// Whether `.gitignore` and its like leave names out.
+    /// Whether `.gitignore` and similar files exclude entries.
     #[serde(default = "default_true")]
     pub respect_ignore: bool,
-    /// How many entries.
+    /// The most entries to return.
     #[serde(default = "default_limit")]
     pub limit: u32,
-    /// Where the answer before ended.
+    /// The cursor of the previous response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -56,7 +55,7 @@ fn default_limit() -> u32 {
     500
 }
 
-/// A glob or a pattern that a person can read.
+/// Checks that a glob or pattern has no invisible characters.
 pub(super) fn check_readable(field: &'static str, text: &str) -> ValidationResult {
     text::check_visible(text, LineBreaks::Forbidden)
         .map_err(|error| InvalidParam::new(field, error.to_string()))
@@ -74,24 +73,24 @@ impl ActionParams for ListFiles {
     }
 
     fn describe(&self) -> String {
-        let mut said = if self.path.is_root() {
+        let mut text = if self.path.is_root() {
             "list the files of the project".to_owned()
         } else {
             format!("list the files in {}", self.path.display_quoted())
         };
         if let Some(glob) = &self.glob {
-            said.extend([" that match ", &quoted(glob)]);
+            text.extend([" that match ", &quoted(glob)]);
         }
         if self.depth > 1 {
-            said.extend([", ", &self.depth.to_string(), " levels deep"]);
+            text.extend([", ", &self.depth.to_string(), " levels deep"]);
         }
         if self.hidden {
-            said += ", hidden ones too";
+            text += ", hidden ones too";
         }
         if !self.respect_ignore {
-            said += ", ignored ones too";
+            text += ", ignored ones too";
         }
-        said
+        text
     }
 
     fn paths(&self) -> Vec<RelPath> {

@@ -1,9 +1,8 @@
-//! What can be asked of Provost: each action with its parameters, checked.
+//! The actions that can be requested, with their checked parameters.
 //!
-//! An [`Action`] exists only in its canonical form: unknown fields refused,
-//! defaults filled in, paths and texts in the one spelling they have. What is
-//! decided, shown to a person, hashed and run is this value and no other.
-//! Nothing here does anything; the kernel does.
+//! An [`Action`] exists in canonical form only: unknown fields refused, defaults filled in, paths
+//! and texts normalized. Exactly this value is decided about, shown to a person, hashed and
+//! executed. Nothing here executes anything; the kernel does.
 
 mod action_table;
 mod apply_patch;
@@ -58,48 +57,48 @@ use serde_json::Value;
 
 use crate::canonical::{self, NotCanonical};
 
-/// The version of what [`Action::hash`] hashes.
+/// The version of the input of [`Action::hash`].
 const ACTION_HASH_VERSION: u32 = 1;
 
-/// What an action does to the world.
+/// The class of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ActionKind {
-    /// Looks at files.
+    /// Reads files.
     Read,
     /// Changes files.
     Write,
     /// Starts a program.
     Run,
-    /// Starts what the project runs, and is answered when it has started.
+    /// Starts the project's runtime; returns when it has started.
     Start,
-    /// Looks at or touches a program that was started before.
+    /// Reads or controls a program that was started before.
     Process,
 }
 
-/// What every action's parameters can say about themselves.
+/// What the parameters of every action provide.
 trait ActionParams: Serialize + DeserializeOwned {
-    /// What the types alone do not hold.
+    /// Checks what the types alone do not.
     fn validate(&self) -> error::ValidationResult;
-    /// What will happen, in plain words, after "may it …?".
+    /// What the action does, as text for people, as it follows "may it …?".
     fn describe(&self) -> String;
-    /// The places in the project that are named.
+    /// The paths in the project that are named.
     fn paths(&self) -> Vec<RelPath>;
 }
 
 impl Action {
-    /// Whether it is answered when it has started, not when it has ended.
+    /// Whether it returns when it has started, not when it has ended.
     pub fn is_background(&self) -> bool {
         matches!(self, Self::Process(ProcessAction::RunCommand(run)) if run.background)
     }
 
-    /// `BLAKE3` over who asks for what in which project: what an approval is bound to.
+    /// `BLAKE3` of principal, project and action: an approval is valid for this hash only.
     pub fn hash(&self, principal: &str, project: ProjectId) -> Result<Hash, NotCanonical> {
         let text = canonical::to_vec(&(ACTION_HASH_VERSION, principal, project, self))?;
         Ok(Hash::new(*blake3::hash(&text).as_bytes()))
     }
 }
 
-/// Reads, and holds only what passes.
+/// Parses and checks parameters.
 fn parse_action_params<P: ActionParams>(
     action: &'static str,
     params: Value,
@@ -113,7 +112,7 @@ fn parse_action_params<P: ActionParams>(
     Ok(params)
 }
 
-/// The name of an action that is spelled almost like this one.
+/// The name of an action with a similar spelling.
 fn similar_action_name(name: &str) -> Option<&'static str> {
     let last = |name: &str| name.rsplit(['.', '_', '/']).next().unwrap_or(name).to_lowercase();
     let wanted = last(name).replace('-', "");

@@ -1,4 +1,4 @@
-//! `fs.moveFile` and `fs.deleteFile`: names given and taken away.
+//! `fs.moveFile` and `fs.deleteFile`: move or delete a file or folder.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,13 +6,13 @@ use super::error::{InvalidParam, ValidationResult};
 use super::rel_path::deserialize_non_root;
 use super::{ActionParams, RelPath};
 
-/// Another name for a file or folder.
+/// Moves a file or folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MoveFile {
-    /// The name it has.
+    /// The old path.
     pub from: RelPath,
-    /// The name it gets, which must be free.
+    /// The new path, which must not exist.
     #[serde(deserialize_with = "deserialize_non_root")]
     pub to: RelPath,
 }
@@ -37,13 +37,13 @@ impl ActionParams for MoveFile {
     }
 }
 
-/// A file or folder removed.
+/// Deletes a file or folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DeleteFile {
-    /// The file or folder; a link is removed, not what it leads to.
+    /// The file or folder; of a symbolic link, the link itself.
     pub path: RelPath,
-    /// Whether a folder goes with all that is in it.
+    /// Whether a folder is deleted with its content.
     #[serde(default)]
     pub recursive: bool,
 }

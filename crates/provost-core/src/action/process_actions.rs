@@ -1,5 +1,4 @@
-//! `terminal.list`, `.read`, `.write`, `.signal` and `.stop`: processes that run
-//! in the background.
+//! `terminal.list`, `.read`, `.write`, `.signal` and `.stop`: background processes.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,13 +6,13 @@ use super::error::{InvalidParam, MAX_SAFE_INTEGER, ValidationResult, check_max_l
 use super::text::{excerpt, quoted};
 use super::{ActionParams, RelPath};
 
-/// The longest id of a process.
+/// The longest process id.
 const ID: usize = 64;
-/// How many bytes of output one call reads at most.
+/// The most bytes of output that one call reads.
 const OUTPUT: u64 = 1024 * 1024;
-/// How many bytes of input one call writes at most.
+/// The most bytes of input that one call writes.
 const INPUT: usize = 1024 * 1024;
-/// The longest a process is given to end by itself, in milliseconds.
+/// The longest grace period before a process is killed, in milliseconds.
 const GRACE: u64 = 30_000;
 
 fn check_id(id: &str) -> ValidationResult {
@@ -24,7 +23,7 @@ fn check_id(id: &str) -> ValidationResult {
     }
 }
 
-/// The background processes.
+/// Lists the background processes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListProcesses {}
@@ -43,16 +42,16 @@ impl ActionParams for ListProcesses {
     }
 }
 
-/// What a background process printed.
+/// Reads the output of a background process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReadProcess {
     /// The process.
     pub id: String,
-    /// The first byte of its output that is wanted, counted from 0.
+    /// The offset in its output from which to read.
     #[serde(default)]
     pub after: u64,
-    /// How many bytes.
+    /// The most bytes to return.
     #[serde(default = "default_limit")]
     pub limit: u64,
 }
@@ -77,16 +76,16 @@ impl ActionParams for ReadProcess {
     }
 }
 
-/// Input for a background process.
+/// Writes to the stdin of a background process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WriteProcess {
     /// The process.
     pub id: String,
-    /// What it is to read, control characters and all.
+    /// The text, including control characters.
     #[serde(default)]
     pub text: String,
-    /// Whether this is the end of its input.
+    /// Whether stdin is closed afterwards.
     #[serde(default)]
     pub eof: bool,
 }
@@ -135,27 +134,27 @@ macro_rules! signals {
 }
 
 signals! {
-    /// Please end.
+    /// Requests termination.
     Term = "TERM";
-    /// As Ctrl-C.
+    /// Like Ctrl-C.
     Int = "INT";
-    /// The terminal is gone; often: read the configuration again.
+    /// The terminal is gone; many programs reload their configuration.
     Hup = "HUP";
-    /// End now.
+    /// Ends the process at once.
     Kill = "KILL";
-    /// The program's own first.
+    /// Defined by the program.
     Usr1 = "USR1";
-    /// The program's own second.
+    /// Defined by the program.
     Usr2 = "USR2";
-    /// As Ctrl-\.
+    /// Like Ctrl-\.
     Quit = "QUIT";
-    /// Halt.
+    /// Suspends the process.
     Stop = "STOP";
-    /// Go on.
+    /// Resumes the process.
     Cont = "CONT";
 }
 
-/// A signal to a background process.
+/// Sends a signal to a background process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SignalProcess {
@@ -179,13 +178,13 @@ impl ActionParams for SignalProcess {
     }
 }
 
-/// A background process ended, with all it started.
+/// Stops a background process with everything that it started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StopProcess {
     /// The process.
     pub id: String,
-    /// How long it may take to end by itself, in milliseconds.
+    /// The grace period before it is killed, in milliseconds.
     #[serde(default = "default_grace_ms")]
     pub grace_ms: u64,
 }

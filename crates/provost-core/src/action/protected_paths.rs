@@ -1,20 +1,18 @@
-//! Paths that govern what Provost, git, editors and other agents do: the one list.
+//! Paths that control what Provost, git, editors and other agents do: the only list of them.
 //!
-//! Who may write one of them may run whatever they like the next time a person
-//! commits, opens the folder or pushes. So no mode and no rule skips the
-//! question for them.
+//! Whoever can write one of them can run anything the next time a person commits, opens the
+//! folder or pushes. So writing one needs an approval in every mode, whatever the rules say.
 //!
-//! Actions on files are refused wherever in the project such a path lies. A
-//! command cannot be asked path by path, so the wall around it makes read-only
-//! what [`for_commands`] says: all of the list at the top of the project, but of
-//! a repository only the [`PARTS`] that run something, since `git commit` must
-//! write the rest; and those parts of the repositories inside the project.
+//! Actions on files are checked against such a path anywhere in the project. A command cannot be
+//! checked path by path, so its sandbox makes [`command_read_only_paths`] read-only: the whole
+//! list at the top of the project, but of a repository only the [`GIT_CONTROL_PATHS`] that run
+//! something, since `git commit` must write the rest; and the same parts of nested repositories.
 
 use std::sync::LazyLock;
 
 use super::RelPath;
 
-/// A path, matched wherever it lies in the project, with all beneath it.
+/// A path, matched anywhere in the project, with everything below it.
 struct ProtectedPath {
     path: &'static str,
     why: &'static str,
@@ -24,13 +22,13 @@ const fn protected_path(path: &'static str, why: &'static str) -> ProtectedPath 
     ProtectedPath { path, why }
 }
 
-/// Where a repository is.
+/// The folder of a repository.
 pub const REPOSITORY: &str = ".git";
 
-/// Where a repository keeps those of its submodules.
+/// The folder with the repositories of submodules.
 pub const SUBMODULES: &str = "modules";
 
-/// What of a repository decides what git runs.
+/// The parts of a repository that determine what git runs.
 pub const GIT_CONTROL_PATHS: &[&str] = &["hooks", "config", "config.worktree", "info/attributes"];
 
 const GIT: &str = "git runs what its hooks and configuration name";
@@ -40,10 +38,10 @@ const TOOLS: &str = "it names programs that agents and editors start";
 const SHELL: &str = "shells run it when they enter the folder";
 const CI: &str = "it runs with the secrets of the project's automation";
 
-/// Names are compared without regard to case, because some file systems do.
+/// Names are compared case-insensitively, because some file systems are.
 const PROTECTED_PATHS: &[ProtectedPath] = &[
     protected_path(REPOSITORY, GIT),
-    // The short name that Windows file systems give it.
+    // The short name on Windows file systems.
     protected_path("git~1", GIT),
     protected_path(".gitmodules", GIT),
     protected_path(".husky", GIT),
@@ -104,13 +102,13 @@ const PROTECTED_PATHS: &[ProtectedPath] = &[
     protected_path("Jenkinsfile", CI),
 ];
 
-/// How the name of an editor's workspace ends.
+/// The suffix of an editor's workspace file.
 const WORKSPACE: &str = ".code-workspace";
 
-/// Why a path may not be changed without a person's word, if so.
+/// Why changing a path needs an approval, if it does.
 ///
-/// A folder that holds such a path is protected too (`.github` for its
-/// workflows): whoever moves it away or puts another in its place changes them.
+/// A folder that contains such a path is protected too (`.github` for its workflows): moving or
+/// replacing it changes them.
 pub fn protection_reason(path: &RelPath) -> Option<&'static str> {
     static FOLDED: LazyLock<Vec<(Vec<String>, &'static str)>> = LazyLock::new(|| {
         let parts = |guarded: &ProtectedPath| guarded.path.split('/').map(fold_case).collect();
@@ -119,17 +117,17 @@ pub fn protection_reason(path: &RelPath) -> Option<&'static str> {
     let names: Vec<String> = path.components().map(fold_case).collect();
     let hit = |(parts, _): &&(Vec<String>, &str)| {
         (0..names.len()).any(|start| {
-            // Either the whole guarded path lies on the way, or the way ends within it.
+            // Either the whole protected path is a part of this one, or this one ends within it.
             parts.iter().zip(&names[start..]).all(|(part, name)| part == name)
         })
     };
-    // An editor's workspace may have any name.
+    // An editor's workspace file may have any name.
     let workspace = names.last().is_some_and(|name| name.ends_with(WORKSPACE));
     let workspace = workspace.then_some(TOOLS);
     FOLDED.iter().find(hit).map(|(_, why)| *why).or(workspace)
 }
 
-/// What a command may not write, relative to the top of the project.
+/// The paths that a command must not write, relative to the top of the project.
 pub fn command_read_only_paths() -> impl Iterator<Item = String> {
     PROTECTED_PATHS.iter().flat_map(|guarded| {
         if guarded.path == REPOSITORY {
@@ -140,7 +138,7 @@ pub fn command_read_only_paths() -> impl Iterator<Item = String> {
     })
 }
 
-/// Up and down again, so that letters with two small forms (`ſ`) become one.
+/// To upper case and back, so that letters with two lower-case forms (`ſ`) become one.
 fn fold_case(name: &str) -> String {
     if name.is_ascii() {
         return name.to_ascii_lowercase();

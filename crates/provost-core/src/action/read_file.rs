@@ -1,4 +1,4 @@
-//! `fs.readFile`: the content of a file, or a part of it.
+//! `fs.readFile`: reads a file, or a part of it.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,56 +6,56 @@ use super::error::{InvalidParam, MAX_SAFE_INTEGER, ValidationResult, check_range
 use super::rel_path::deserialize_non_root;
 use super::{ActionParams, BytesEncoding, RelPath};
 
-/// How many bytes one call reads at most.
+/// The most bytes that one call reads.
 pub const MAX_FILE_READ_BYTES: u64 = 1024 * 1024;
 
-/// The content of a file, or a part of it.
+/// Reads a file, or a part of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReadFile {
     /// The file.
     #[serde(deserialize_with = "deserialize_non_root")]
     pub path: RelPath,
-    /// The first byte, counted from 0.
+    /// The first byte, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// How many bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
-    /// The first line, counted from 1.
+    /// The first line, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_line: Option<u64>,
     /// How many lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line_count: Option<u64>,
-    /// How the content is written in the answer.
+    /// The encoding of the content in the response.
     #[serde(default)]
     pub encoding: BytesEncoding,
 }
 
-/// Which part of a file is meant.
+/// The part of a file to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileRange {
-    /// All of it.
+    /// The whole file.
     Whole,
-    /// Bytes from an offset on; to the end if no length is given.
+    /// Bytes from an offset on; to the end without a length.
     Bytes {
-        /// The first byte, counted from 0.
+        /// The first byte, from 0.
         offset: u64,
-        /// How many.
+        /// How many bytes.
         length: Option<u64>,
     },
-    /// Lines from one on; to the end if no count is given.
+    /// Lines from a number on; to the end without a count.
     Lines {
-        /// The first line, counted from 1.
+        /// The first line, from 1.
         start: u64,
-        /// How many.
+        /// How many lines.
         count: Option<u64>,
     },
 }
 
 impl ReadFile {
-    /// Which part is meant.
+    /// The part to read.
     pub fn range(&self) -> FileRange {
         match (self.offset, self.length, self.start_line, self.line_count) {
             (None, None, None, None) => FileRange::Whole,

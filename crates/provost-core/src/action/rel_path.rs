@@ -1,8 +1,8 @@
-//! A path beneath the project, in the one spelling it has.
+//! A normalized path inside the project.
 //!
-//! The sandbox would refuse to leave the project whatever the path says; this
-//! type is there so that rules, hashes and people see one spelling of one place,
-//! and that a path which tries to leave is refused before anything looks at it.
+//! The sandbox keeps every path inside the project anyway. This type ensures that rules, hashes
+//! and people see one spelling of each path, and that a path that tries to leave is refused
+//! before anything uses it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,48 +13,48 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use super::text::{self, BadText, LineBreaks};
 
-/// The longest name in a path, in bytes, on every file system we know.
+/// The longest name in a path, in bytes, of all common file systems.
 const NAME: usize = 255;
 
-/// A path relative to the project: normal names with one slash between them,
-/// or `.` for the project's own folder.
+/// A path relative to the project: names separated by single slashes, or `.` for the project
+/// folder.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RelPath(String);
 
-/// Why a text is not a path beneath the project.
+/// Why a text is not a valid path inside the project.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadPath {
-    /// Longer than any path may be.
+    /// The path is too long.
     #[error("a path has at most {} bytes", limits::MAX_PATH_BYTES)]
     TooLong,
-    /// One name in it is longer than file systems take.
+    /// A name in it is too long for file systems.
     #[error("a name in a path has at most {NAME} bytes")]
     NameTooLong,
-    /// It starts at the machine's root.
+    /// The path is absolute.
     #[error("the path is absolute; paths are relative to the project")]
     Absolute,
-    /// It starts at a home, which nobody expands here.
+    /// The path begins with `~`, which is not expanded.
     #[error("`~` is not expanded; paths are relative to the project")]
     Home,
-    /// It goes up, perhaps to come down again.
+    /// The path contains `..`.
     #[error("the path contains `..`; name the place itself")]
     Parent,
-    /// Separators of another system.
+    /// The path contains a backslash, a separator on other systems.
     #[error("the path contains a backslash; names are separated by `/`")]
     Backslash,
-    /// It looks like one of the above, and is something else.
+    /// A character that looks like a dot or a slash.
     #[error("the path contains {}, which looks like a dot or a slash and is none", .0.escape_unicode())]
     Confusable(char),
-    /// It is not what it looks like.
+    /// Invisible characters, or not normalized.
     #[error("the path {0}")]
     Text(#[from] BadText),
-    /// The project's own folder, where something in it is needed.
+    /// The project folder, where something in it is required.
     #[error("the path names the project itself; name something in it")]
     Root,
 }
 
 impl RelPath {
-    /// Reads a path; `a//b/./c/` is `a/b/c`, the empty path is the project.
+    /// Normalizes a path: `a//b/./c/` is `a/b/c`, the empty path is the project.
     pub fn new(path: &str) -> Result<Self, BadPath> {
         if path.len() > limits::MAX_PATH_BYTES {
             return Err(BadPath::TooLong);
@@ -71,32 +71,32 @@ impl RelPath {
         Ok(if names.is_empty() { Self::root() } else { Self(names.join("/")) })
     }
 
-    /// The project's own folder.
+    /// The project folder.
     pub fn root() -> Self {
         Self(".".to_owned())
     }
 
-    /// The path, `.` for the project itself.
+    /// The path, `.` for the project folder.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether this is the project's own folder.
+    /// Whether this is the project folder.
     pub fn is_root(&self) -> bool {
         self.0 == "."
     }
 
-    /// The names from the project down; none for the project itself.
+    /// The names from the project folder down; none for the project folder.
     pub fn components(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.0.split('/').filter(|name| *name != ".")
     }
 
-    /// The last name; none for the project itself.
+    /// The last name; `None` for the project folder.
     pub fn name(&self) -> Option<&str> {
         self.components().next_back()
     }
 
-    /// The folder it lies in; none for the project itself.
+    /// The parent folder; `None` for the project folder.
     pub fn parent(&self) -> Option<Self> {
         if self.is_root() {
             return None;
@@ -105,7 +105,7 @@ impl RelPath {
         Some(above.unwrap_or_else(Self::root))
     }
 
-    /// Whether this is `above` or lies beneath it.
+    /// Whether this is `above` or below it.
     pub fn is_beneath(&self, above: &Self) -> bool {
         above.is_root()
             || self.0.strip_prefix(&above.0).is_some_and(|rest| {
@@ -114,7 +114,7 @@ impl RelPath {
             })
     }
 
-    /// The path as a person should see it: as it is if it is plain, else quoted.
+    /// The path for display: quoted unless it is plain.
     pub fn display_quoted(&self) -> String {
         let plain = |c: char| c.is_alphanumeric() || "._/-+@".contains(c);
         if self.0.chars().all(plain) { self.0.clone() } else { text::quoted(&self.0) }
@@ -191,7 +191,7 @@ impl<'de> Deserialize<'de> for RelPath {
     }
 }
 
-/// Reads a path that is not the project itself.
+/// Deserialises a path that is not the project folder.
 pub(super) fn deserialize_non_root<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<RelPath, D::Error> {

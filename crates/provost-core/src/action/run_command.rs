@@ -1,4 +1,4 @@
-//! `terminal.runCommand`: a command, from start to end or in the background.
+//! `terminal.runCommand`: runs a command, in the foreground or in the background.
 
 use std::collections::BTreeMap;
 
@@ -11,46 +11,46 @@ use crate::command::{UnreadableCommand, analyze_line, is_lookalike};
 
 /// The longest command line, and the longest argument list, in bytes.
 const COMMAND: usize = 128 * 1024;
-/// How many arguments.
+/// The most arguments.
 const ARGUMENTS: usize = 1024;
-/// How many variables.
+/// The most variables.
 const VARIABLES: usize = 64;
-/// The longest input, in bytes.
+/// The longest input on stdin, in bytes.
 const STDIN: usize = 1024 * 1024;
-/// The longest a command may take, in milliseconds: an hour.
+/// The longest timeout, in milliseconds: an hour.
 const TIMEOUT: u64 = 3_600_000;
-/// The least and the most output that is kept, in bytes.
+/// The range of the output limit, in bytes.
 const OUTPUT: std::ops::RangeInclusive<u64> = 1024..=64 * 1024 * 1024;
 
-/// A command, from start to end or in the background.
+/// Runs a command, in the foreground or in the background.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RunCommand {
-    /// A line for the shell.
+    /// A line for a shell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// A program and its arguments, without a shell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub argv: Option<Vec<String>>,
-    /// The folder it runs in.
+    /// The folder in which it runs.
     #[serde(default)]
     pub cwd: RelPath,
-    /// Variables beside those that every command gets.
+    /// Additional variables.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// What it reads; without it, nothing.
+    /// The input on stdin; empty if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdin: Option<String>,
-    /// How long it may take, in milliseconds.
+    /// The timeout, in milliseconds.
     #[serde(default = "default_timeout_ms")]
     pub timeout_ms: u64,
-    /// How many bytes of its output are kept.
+    /// The most bytes of output that are kept.
     #[serde(default = "default_max_output")]
     pub max_output: u64,
-    /// Whether it may reach the network, which the sandbox closes otherwise.
+    /// Whether it may use the network, which the sandbox blocks otherwise.
     #[serde(default)]
     pub network: bool,
-    /// Whether the answer comes when it has started, not when it has ended.
+    /// Whether the call returns when the command has started, not when it has ended.
     #[serde(default)]
     pub background: bool,
 }
@@ -63,8 +63,8 @@ fn default_max_output() -> u64 {
     256 * 1024
 }
 
-/// Variables by which one program makes another run something else than it was
-/// asked to. Where a rule allows `git status`, none of these may come with it.
+/// Variables that make a program run something else. Where a rule allows `git status`, none of
+/// these may be set.
 const REFUSED: &[&str] = &[
     "PATH",
     "IFS",
@@ -89,10 +89,10 @@ const REFUSED: &[&str] = &[
     "SSH_ASKPASS",
 ];
 
-/// The same, by how the name begins.
+/// The same, by prefix.
 const REFUSED_PREFIXES: &[&str] = &["LD_", "DYLD_", "PROVOST_", "GIT_CONFIG", "BASH_FUNC_"];
 
-/// Whether a variable of this name makes a program run something else than asked.
+/// Whether a variable of this name makes a program run something else.
 pub(crate) fn is_refused_variable(name: &str) -> bool {
     let known = name.to_ascii_uppercase();
     REFUSED.contains(&&*known) || REFUSED_PREFIXES.iter().any(|prefix| known.starts_with(prefix))
@@ -115,7 +115,7 @@ impl RunCommand {
                 }
                 check_max_len("command", command, COMMAND)?;
                 Self::check_text("command", command)?;
-                // What looks like another program or option is refused, not asked about.
+                // A name that looks like another program or option is refused without asking.
                 match if command.is_ascii() { Ok(()) } else { analyze_line(command).map(drop) } {
                     Err(error @ UnreadableCommand::LookalikeName { .. }) => {
                         Err(InvalidParam::new("command", error.to_string()))
@@ -186,29 +186,29 @@ impl ActionParams for RunCommand {
     }
 
     fn describe(&self) -> String {
-        let mut said = match (&self.command, &self.argv) {
+        let mut text = match (&self.command, &self.argv) {
             (Some(command), _) => format!("run {}", quoted(command)),
             (None, Some(argv)) => format!("run the program {}", quoted(&quote_argv(argv))),
             (None, None) => "run nothing".to_owned(),
         };
         if !self.cwd.is_root() {
-            said.extend([" in ", &self.cwd.display_quoted(), "/"]);
+            text.extend([" in ", &self.cwd.display_quoted(), "/"]);
         }
         if !self.env.is_empty() {
             let set = |(name, value): (&String, &String)| format!("{name}={}", quoted(value));
             let variables: Vec<_> = self.env.iter().map(set).collect();
-            said.extend([" with ", &variables.join(", ")]);
+            text.extend([" with ", &variables.join(", ")]);
         }
         if let Some(stdin) = &self.stdin {
-            said.extend([", giving it ", &excerpt(stdin), " to read"]);
+            text.extend([", giving it ", &excerpt(stdin), " to read"]);
         }
         if self.network {
-            said += ", with the network";
+            text += ", with the network";
         }
         if self.background {
-            said += ", in the background";
+            text += ", in the background";
         }
-        said
+        text
     }
 
     fn paths(&self) -> Vec<RelPath> {
@@ -216,7 +216,7 @@ impl ActionParams for RunCommand {
     }
 }
 
-/// Arguments as a shell would need them written, so that where one ends is seen.
+/// The arguments quoted for a shell, so that it is visible where each one ends.
 pub(crate) fn quote_argv(argv: &[String]) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%^".contains(c);
     let word = |argument: &String| {

@@ -1,5 +1,5 @@
-//! `runtime.run`, `.stop`, `.restart`, `.build`, `.status` and `.logs`: the
-//! project's build and dev server, which run behind the wall of profile `serve`.
+//! `runtime.run`, `.stop`, `.restart`, `.build`, `.status` and `.logs`: the project's build and
+//! dev server, which run in the sandbox of profile `serve`.
 
 use provost_proto::limits::MAX_LOG_PAGE_BYTES;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::error::{MAX_SAFE_INTEGER, ValidationResult, check_range};
 use super::{ActionParams, RelPath};
 
-/// The longest that processes are given to end by themselves, in milliseconds.
+/// The longest grace period before processes are killed, in milliseconds.
 const GRACE: u64 = 30_000;
 
 macro_rules! plain {
@@ -36,28 +36,28 @@ macro_rules! plain {
 }
 
 plain! {
-    /// The project run, if it does not run.
+    /// Starts the dev server, if it does not run.
     RunRuntime = "build the project if that is needed and run its dev server";
-    /// The project built.
+    /// Builds the project.
     BuildRuntime = "build the project";
-    /// How it stands with build, dev server, preview and terminal.
+    /// Reads the state of build, dev server, preview and terminal.
     ReadRuntime = "look at how the project's dev server, build and preview are";
 }
 
-/// Everything of the project ended.
+/// Stops the dev server and the build.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StopRuntime {
-    /// How long it may take to end by itself, in milliseconds.
+    /// The grace period before processes are killed, in milliseconds.
     #[serde(default = "default_grace_ms")]
     pub grace_ms: u64,
 }
 
-/// The project ended and run again.
+/// Stops the dev server and starts it again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RestartRuntime {
-    /// How long it may take to end by itself, in milliseconds.
+    /// The grace period before processes are killed, in milliseconds.
     #[serde(default = "default_grace_ms")]
     pub grace_ms: u64,
 }
@@ -94,14 +94,15 @@ impl ActionParams for RestartRuntime {
     }
 }
 
-/// What builds and dev servers printed.
+/// Reads the output of builds and dev servers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReadLogs {
-    /// From this byte on, as the last answer said in `next`; the end of it if absent.
+    /// The offset from which to read, `next` of the previous response; the end of the output if
+    /// absent.
     #[serde(default)]
     pub after: Option<u64>,
-    /// How many bytes of it.
+    /// The most bytes to return.
     #[serde(default = "default_limit")]
     pub limit: u64,
 }

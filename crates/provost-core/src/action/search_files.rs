@@ -1,4 +1,4 @@
-//! `fs.searchFiles`: lines that match.
+//! `fs.searchFiles`: searches for matching lines.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,33 +9,33 @@ use super::{ActionParams, RelPath};
 
 /// The longest pattern, in bytes.
 const PATTERN: usize = 4096;
-/// How many globs one call takes.
+/// The most globs of one call.
 const GLOBS: usize = 64;
-/// How many lines around a match.
+/// The most context lines.
 const CONTEXT: u64 = 20;
-/// How many matches one call answers with at most.
+/// The most matches of one response.
 const MATCHES: u64 = 10_000;
 
-/// Lines that match.
+/// Searches for matching lines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SearchFiles {
-    /// A regular expression without look-around and back-references, so that no
-    /// text makes it slow.
+    /// A regular expression without look-around and back-references, so that the search takes
+    /// linear time.
     pub pattern: String,
-    /// Whether `pattern` is the text itself.
+    /// Whether `pattern` is literal text.
     #[serde(default)]
     pub literal: bool,
     /// The folder to search, or a single file.
     #[serde(default)]
     pub path: RelPath,
-    /// Only files that match one of these; `!` before one leaves files out.
+    /// Only files that match one of these; `!` before one excludes files.
     #[serde(default)]
     pub globs: Vec<String>,
-    /// How many lines before and after each match.
+    /// How many lines of context before and after each match.
     #[serde(default)]
     pub context: u32,
-    /// How many matching lines.
+    /// The most matching lines to return.
     #[serde(default = "default_limit")]
     pub limit: u32,
 }
@@ -62,15 +62,15 @@ impl ActionParams for SearchFiles {
     }
 
     fn describe(&self) -> String {
-        let place =
+        let scope =
             if self.path.is_root() { "the project".to_owned() } else { self.path.display_quoted() };
         let what = if self.literal { "the text " } else { "" };
-        let mut said = format!("search {place} for {what}{}", quoted(&self.pattern));
+        let mut text = format!("search {scope} for {what}{}", quoted(&self.pattern));
         if !self.globs.is_empty() {
             let globs: Vec<_> = self.globs.iter().map(|glob| quoted(glob)).collect();
-            said.extend([" in files that match ", &globs.join(", ")]);
+            text.extend([" in files that match ", &globs.join(", ")]);
         }
-        said
+        text
     }
 
     fn paths(&self) -> Vec<RelPath> {

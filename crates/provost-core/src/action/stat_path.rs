@@ -1,15 +1,15 @@
-//! `fs.stat`: what is known about a file.
+//! `fs.stat`: reads the metadata of a file.
 
 use serde::{Deserialize, Serialize};
 
 use super::error::ValidationResult;
 use super::{ActionParams, RelPath};
 
-/// What is known about a file without reading it.
+/// Reads the metadata of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StatPath {
-    /// The file or folder; a link is not followed.
+    /// The file or folder; a symbolic link is not followed.
     pub path: RelPath,
 }
 

@@ -1,9 +1,8 @@
-//! `pty.open`, `.read` and `.write`: the project's one terminal, which people
-//! and agents share.
+//! `pty.open`, `.read` and `.write`: the project's one terminal, which people and agents share.
 //!
-//! Its shell is the person's own, with the person's rights: it runs behind no
-//! wall. Whoever types there runs programs outside the sandbox, so an agent that
-//! wants to is asked about each time, in every mode (see `decide::gate`).
+//! Its shell is the person's own, with the person's rights and without a sandbox. Whoever types
+//! there runs programs outside the sandbox, so an agent needs an approval each time, in every
+//! mode (see `decide::hard_gates`).
 
 use provost_proto::limits::{
     MAX_TERMINAL_COLS, MAX_TERMINAL_INPUT_BYTES, MAX_TERMINAL_ROWS, TERMINAL_SCROLLBACK_LINES,
@@ -14,17 +13,17 @@ use super::error::{InvalidParam, MAX_SAFE_INTEGER, ValidationResult, check_max_l
 use super::text::excerpt;
 use super::{ActionParams, RelPath};
 
-/// How many bytes of output one call reads at most.
+/// The most bytes of output that one call reads.
 const OUTPUT: u64 = 1024 * 1024;
 
-/// The terminal opened, if it is not.
+/// Opens the terminal, if it is not open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct OpenPty {
-    /// Its width, if it is opened.
+    /// Its width in columns, if it is opened.
     #[serde(default = "default_cols")]
     pub cols: u16,
-    /// Its height, if it is opened.
+    /// Its height in rows, if it is opened.
     #[serde(default = "default_rows")]
     pub rows: u16,
 }
@@ -52,17 +51,17 @@ impl ActionParams for OpenPty {
     }
 }
 
-/// What stands in the terminal: the screen, or what was printed.
+/// Reads the terminal: the screen, or its output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReadPty {
-    /// How many lines above the screen are wanted with it.
+    /// How many lines above the screen to include.
     #[serde(default)]
     pub scrollback: u64,
-    /// If given, not the screen but what was printed from this byte on.
+    /// If present, reads the output from this offset on instead of the screen.
     #[serde(default)]
     pub after: Option<u64>,
-    /// How many bytes of that.
+    /// The most bytes of output to return.
     #[serde(default = "default_limit")]
     pub limit: u64,
 }
@@ -92,11 +91,11 @@ impl ActionParams for ReadPty {
     }
 }
 
-/// Keys for the terminal.
+/// Types into the terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WritePty {
-    /// What is typed, control characters and all.
+    /// The input, including control characters.
     pub text: String,
 }
 

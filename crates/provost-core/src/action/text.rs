@@ -1,8 +1,8 @@
-//! Which characters a person can see, and how the others are shown to them.
+//! Which characters are visible, and how the others are shown.
 //!
-//! What is approved must be what it looks like. So commands and paths hold no
-//! character that is invisible, reorders its neighbours or means nothing yet,
-//! and whatever else is shown to a person has such characters spelled out.
+//! What a person approves must be what it looks like. So commands and paths contain no character
+//! that is invisible, reorders others or is unassigned, and such characters are escaped in any
+//! other text that is shown to a person.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -10,27 +10,27 @@ use std::fmt::Write as _;
 use unicode_normalization::is_nfc;
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
 
-/// Why a text is not taken.
+/// Why a text is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadText {
-    /// A character that nobody sees, or that hides others.
+    /// A character that is invisible, or that hides others.
     #[error("contains {}, which cannot be seen", .0.escape_unicode())]
     Invisible(char),
-    /// One text could be written in two ways; only the composed one is taken.
+    /// Not in normal form C, so that the text could be written in two ways.
     #[error("is not in Unicode's normal form C; compose its characters")]
     NotComposed,
 }
 
-/// Whether lines may be broken in a text.
+/// Whether a text may have line breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineBreaks {
     /// One line, without tabs.
     Forbidden,
-    /// Line feeds and tabs are part of it.
+    /// Line feeds and tabs are allowed.
     Allowed,
 }
 
-/// Checks that a text is what it looks like.
+/// Checks that a text contains only visible characters and is normalized.
 pub(crate) fn check_visible(text: &str, breaks: LineBreaks) -> Result<(), BadText> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return Ok(());
@@ -44,7 +44,7 @@ pub(crate) fn check_visible(text: &str, breaks: LineBreaks) -> Result<(), BadTex
 
 /// Whether a character is invisible, reorders others or is not assigned.
 pub(crate) fn is_invisible(c: char) -> bool {
-    // Letters and marks by their category, but drawn as nothing at all.
+    // Letters and marks by category, but rendered as nothing.
     let blank = matches!(
         c,
         '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'
@@ -63,21 +63,21 @@ pub(crate) fn is_invisible(c: char) -> bool {
         )
 }
 
-/// Whether a person would take the character for something else.
+/// Whether a person would mistake the character for something else.
 fn needs_escape(c: char) -> bool {
     c != ' ' && (is_invisible(c) || c.general_category() == GeneralCategory::SpaceSeparator)
 }
 
-/// So many spaces in a row are more than a person expects.
+/// A run of spaces that is longer than a person expects.
 const LONG_SPACE_RUN: &str = "                ";
 
-/// The text with everything unseen spelled out, so that no two texts look alike.
+/// The text with invisible characters escaped, so that no two texts look alike.
 ///
-/// A backslash stays single unless what follows would make it look like one of
-/// our own escapes; regular expressions remain readable.
+/// A backslash is doubled only if the next characters would make it look like an escape, so
+/// regular expressions remain readable.
 ///
-/// Many spaces in a row are counted, since what stands behind them would be out of
-/// sight: `\u{3000 spaces}`.
+/// Long runs of spaces are replaced by their count, since they would push the rest out of view:
+/// `\u{3000 spaces}`.
 pub fn escape_invisible(text: &str) -> Cow<'_, str> {
     let plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'\\' | b'`');
     if text.bytes().all(plain) && !text.contains(LONG_SPACE_RUN) {
@@ -95,7 +95,7 @@ pub fn escape_invisible(text: &str) -> Cow<'_, str> {
                 let escape = |next: &char| {
                     matches!(next, 'n' | 't' | 'r' | 'u' | '`' | '\\') || needs_escape(*next)
                 };
-                // Many spaces are written with one, too.
+                // A long run of spaces is escaped as one, too.
                 let ahead = rest.clone().take(LONG_SPACE_RUN.len()).filter(|c| *c == ' ').count();
                 let escaped = rest.peek().is_none_or(escape) || ahead == LONG_SPACE_RUN.len();
                 out.push_str(if escaped { "\\\\" } else { "\\" });
@@ -126,10 +126,10 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("`{}`", escape_invisible(text))
 }
 
-/// How much of a text that is only passed on is shown.
+/// The most characters of a text that an error message repeats.
 const EXCERPT: usize = 400;
 
-/// The beginning of a text between backquotes; what is left out is said.
+/// The beginning of a text between backquotes, with a note if it is truncated.
 pub(crate) fn excerpt(text: &str) -> String {
     match text.char_indices().nth(EXCERPT) {
         None => quoted(text),
@@ -171,7 +171,7 @@ mod tests {
         shown("`id`", r"\`id\`");
     }
 
-    /// Reads back what [`escape_invisible`] wrote.
+    /// Reverses [`escape_invisible`].
     fn read(shown: &str) -> String {
         let mut out = String::new();
         let mut rest = shown.chars().peekable();

@@ -1,4 +1,4 @@
-//! `fs.writeFile`: a whole file, or more at its end.
+//! `fs.writeFile`: writes a whole file, or appends to it.
 
 use std::borrow::Cow;
 
@@ -11,55 +11,55 @@ use super::error::{InvalidParam, ValidationResult};
 use super::rel_path::deserialize_non_root;
 use super::{ActionParams, RelPath};
 
-/// How many bytes one call writes at most.
+/// The most bytes that one call writes.
 pub const MAX_FILE_WRITE_BYTES: usize = 16 * 1024 * 1024;
 
-/// How bytes are written in JSON.
+/// The encoding of bytes in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum BytesEncoding {
     /// As text.
     #[default]
     #[serde(rename = "utf-8")]
     Utf8,
-    /// As base64 with padding, for what is not text.
+    /// As base64 with padding, for binary content.
     #[serde(rename = "base64")]
     Base64,
 }
 
-/// What a write does with what is there.
+/// What a write does if the file exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WriteMode {
-    /// Replaces the file, or makes it.
+    /// Replaces the file, or creates it.
     #[default]
     Overwrite,
-    /// Makes the file; refused if there is one.
+    /// Creates the file; fails if it exists.
     Create,
-    /// Adds to the end of the file, or makes it.
+    /// Appends to the file, or creates it.
     Append,
 }
 
-/// A whole file, or more at its end.
+/// Writes a whole file, or appends to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WriteFile {
     /// The file.
     #[serde(deserialize_with = "deserialize_non_root")]
     pub path: RelPath,
-    /// What goes into it, as `encoding` says.
+    /// The content in this `encoding`.
     pub content: String,
-    /// How `content` is written.
+    /// The encoding of `content`.
     #[serde(default)]
     pub encoding: BytesEncoding,
-    /// What happens to a file that is there.
+    /// What to do if the file exists.
     #[serde(default)]
     pub mode: WriteMode,
-    /// The hash the file must have now.
+    /// The hash that the file must have before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect_hash: Option<Hash>,
 }
 
-/// A content that should have been base64.
+/// The content is not valid base64.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("is not base64")]
 pub struct NotBase64(#[from] base64::DecodeError);

@@ -1,14 +1,15 @@
-//! The parts of a canonical text that hold others: arrays and objects.
+//! Writers for arrays and objects.
 
 use serde::ser::{self, Serialize};
 
 use super::writer::{CanonicalWriter, MemberSpan};
 use super::{NotCanonical, write_string};
 
-/// What is put in order is mostly part of something larger that is, too.
+/// Initial size of the sort buffer: an object that is sorted is often part of one that is sorted
+/// too.
 const SPARE: usize = 512;
 
-/// An array that is open.
+/// Writes an array.
 #[derive(Debug)]
 pub(super) struct ArrayWriter<'w> {
     pub(super) writer: &'w mut CanonicalWriter,
@@ -31,18 +32,18 @@ impl ArrayWriter<'_> {
     }
 }
 
-/// An object that is open.
+/// Writes an object.
 #[derive(Debug)]
 pub(super) struct ObjectWriter<'w> {
     pub(super) writer: &'w mut CanonicalWriter,
-    /// The place of its first member among those of all open objects.
+    /// The index of its first member in the list of all open members.
     pub(super) first: usize,
     pub(super) sorted: bool,
     pub(super) close: &'static [u8],
 }
 
 impl ObjectWriter<'_> {
-    /// Begins a member; its name is to follow.
+    /// Begins a member; its name follows.
     fn begin_member(&mut self) -> usize {
         if self.writer.members.len() > self.first {
             self.writer.out.push(b',');
@@ -50,7 +51,7 @@ impl ObjectWriter<'_> {
         self.writer.out.len()
     }
 
-    /// Notes the member whose name has just been written.
+    /// Records the member whose name has just been written.
     fn record_member(&mut self, start: usize) {
         let writer = &mut *self.writer;
         let member = MemberSpan::from_written_name(&writer.out, start);
@@ -112,7 +113,7 @@ impl ser::SerializeMap for ObjectWriter<'_> {
         let out = &mut self.writer.out;
         match out.get(start) {
             Some(b'"') => {}
-            // Numbers and truth values are names in quotes.
+            // Numbers and booleans become names in quotes.
             Some(b'-' | b'0'..=b'9' | b't' | b'f') => {
                 out.insert(start, b'"');
                 out.push(b'"');

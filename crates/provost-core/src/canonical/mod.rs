@@ -1,8 +1,8 @@
-//! Canonical JSON after RFC 8785: one text for one value, so that it can be hashed.
+//! Canonical JSON (RFC 8785): one text for each value, so that it can be hashed.
 //!
-//! Numbers are written as ECMAScript writes them, members are sorted by their
-//! UTF-16 code units, nothing is escaped that need not be. An integer that a
-//! double cannot hold exactly is an error: two readers would see two numbers.
+//! Numbers are written as in ECMAScript, members are sorted by the UTF-16 code units of their
+//! names, and only necessary characters are escaped. An integer that a double cannot represent
+//! exactly is an error: two readers would see two numbers. Why this is our own code: ADR 14.
 
 mod containers;
 mod writer;
@@ -16,33 +16,33 @@ pub(crate) use writer::write_digits;
 /// Why a value has no canonical form.
 #[derive(Debug, thiserror::Error)]
 pub enum NotCanonical {
-    /// No double holds this integer exactly.
+    /// A double cannot represent this integer exactly.
     #[error("{0} is not exact in every JSON reader; write it as a string")]
     Inexact(Number),
-    /// The value does not serialise to JSON at all.
-    #[error("this does not serialise to JSON")]
+    /// The value cannot be serialised to JSON.
+    #[error("the value cannot be serialised to JSON")]
     Json(#[from] serde_json::Error),
 }
 
-/// The largest integer that every JSON reader holds exactly.
+/// The largest integer that every JSON reader represents exactly.
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
-/// The canonical text of anything that serialises.
+/// The canonical text of a value.
 pub fn to_vec(value: &(impl Serialize + ?Sized)) -> Result<Vec<u8>, NotCanonical> {
     let mut writer = CanonicalWriter::new();
     value.serialize(&mut writer)?;
     Ok(writer.into_text())
 }
 
-/// Bytes looked at together for one that must be escaped.
+/// How many bytes are checked at once for characters to escape.
 const STRIDE: usize = 16;
 
-/// Writes a string as RFC 8785 wants it, which is how `JSON.stringify` does.
+/// Writes a string as RFC 8785 requires, like `JSON.stringify`.
 pub(crate) fn write_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let bytes = text.as_bytes();
     let (strides, rest) = bytes.as_chunks::<STRIDE>();
-    // Nearly always nothing is escaped, and this is quicker than asking byte by byte.
+    // Nearly always nothing is escaped, and this is faster than checking byte by byte.
     let none = |bytes: &[u8]| !bytes.iter().fold(false, |any, &byte| any | is_escaped(byte));
     if strides.iter().all(|stride| none(stride)) && none(rest) {
         out.extend_from_slice(bytes);
@@ -188,7 +188,7 @@ mod tests {
         })
     }
 
-    /// A member list in whatever order, which a map of `serde_json` would not keep.
+    /// A list of members in any order, which a map of `serde_json` would not preserve.
     struct Unsorted(Vec<(String, Value)>);
 
     impl Serialize for Unsorted {

@@ -1,8 +1,7 @@
-//! Writes any value that serialises as canonical JSON, straight into one buffer.
+//! Serialises any value as canonical JSON into one buffer.
 //!
-//! Members are written in the order in which they come, and put in order when
-//! their object closes: no tree is built, because most of what is hashed is
-//! small and is hashed once.
+//! Members are written in the order in which they come and sorted when their object ends. No tree
+//! is built, because most hashed values are small and are hashed once.
 
 use std::cmp::Ordering;
 use std::fmt::Display;
@@ -13,27 +12,27 @@ use serde_json::Number;
 use super::containers::{ArrayWriter, ObjectWriter};
 use super::{MAX_SAFE_INTEGER, NotCanonical, write_string};
 
-/// A canonical text in the making.
+/// The serialiser.
 #[derive(Debug)]
 pub(super) struct CanonicalWriter {
     pub(super) out: Vec<u8>,
-    /// The members written so far of all objects that are still open, innermost last.
+    /// The members of all open objects, innermost last.
     pub(super) members: Vec<MemberSpan>,
-    /// Where members are put in order.
+    /// Buffer for sorting members.
     pub(super) spare: Vec<u8>,
 }
 
-/// Where one member stands in the text: from the first quote of its name to the
-/// end of its value, without a comma.
+/// The position of one member: from the first quote of its name to the end of its value, without
+/// a comma.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MemberSpan {
     pub(super) start: usize,
-    /// Where its name ends.
+    /// The end of its name.
     colon: usize,
     pub(super) end: usize,
-    /// The first bytes of its name, which mostly tell two names apart.
+    /// The first bytes of its name, which suffice for most comparisons.
     head: u64,
-    /// Whether its name is ordered by its bytes: ASCII, and nothing in it is escaped.
+    /// Whether its name can be compared by bytes: ASCII without escapes.
     plain: bool,
 }
 
@@ -50,12 +49,12 @@ impl MemberSpan {
         member
     }
 
-    /// The name, as it is written between its quotes.
+    /// The name as written between its quotes.
     fn name<'t>(&self, text: &'t [u8]) -> &'t [u8] {
         text.get(self.start + 1..self.colon.saturating_sub(1)).unwrap_or_default()
     }
 
-    /// Members are in the order of the UTF-16 code units of their names.
+    /// Compares the UTF-16 code units of the names.
     pub(super) fn compare_names(&self, other: &Self, text: &[u8]) -> Ordering {
         if self.plain && other.plain {
             return (self.head.cmp(&other.head))
@@ -89,7 +88,7 @@ impl CanonicalWriter {
         ArrayWriter { writer: self, some: false, close: b"]" }
     }
 
-    /// Begins `{"variant":`, for what is closed by two brackets.
+    /// Begins `{"variant":`, which needs two closing brackets.
     fn variant(&mut self, variant: &str) {
         self.out.push(b'{');
         write_string(&mut self.out, variant);
@@ -99,7 +98,7 @@ impl CanonicalWriter {
     fn integer(&mut self, number: impl Into<Number>, exact: bool) -> Result<(), NotCanonical> {
         let number = number.into();
         let text = number.to_string();
-        // A large integer passes only if the double beside it is written the same.
+        // A large integer is exact if the nearest double has the same text.
         if !exact {
             let double = number.as_f64().unwrap_or(f64::NAN);
             if ryu_js::Buffer::new().format(double) != text {
@@ -111,7 +110,7 @@ impl CanonicalWriter {
     }
 }
 
-/// Writes a number without a sign.
+/// Writes an unsigned number.
 pub(crate) fn write_digits(out: &mut Vec<u8>, value: u64) {
     let mut digits = [0; 20];
     let mut at = digits.len();
@@ -293,7 +292,7 @@ impl<'w> Serializer for &'w mut CanonicalWriter {
         name: &'static str,
         _: usize,
     ) -> Result<ObjectWriter<'w>, NotCanonical> {
-        // serde_json passes what only it can read through structs of such names.
+        // serde_json passes its private types through structs of such names.
         if name.starts_with('$') {
             return Err(ser::Error::custom("raw JSON has no canonical form"));
         }

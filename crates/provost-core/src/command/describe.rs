@@ -1,14 +1,14 @@
-//! An analysis in plain words, for people who are asked.
+//! Describes an analysis in plain text, for people.
 
 use super::{CommandAnalysis, CommandEffect, CommandInvocation};
 use crate::action::run_command::quote_argv;
 use crate::action::text::{escape_invisible, quoted};
 
-/// One line for each demand, and one for each part that could not be read.
+/// One line for each effect, and one for each part that could not be analyzed.
 ///
-/// Nothing is left out, and what cannot be seen is spelled out.
+/// Nothing is left out, and invisible characters are escaped.
 pub fn describe_analysis(analysis: &CommandAnalysis) -> String {
-    let demands = analysis.demands.iter().map(|demand| match demand {
+    let effects = analysis.effects.iter().map(|effect| match effect {
         CommandEffect::Run(run) => describe_invocation(run),
         CommandEffect::Write { path } => format!("write {}", quoted(path)),
         CommandEffect::Read { path } | CommandEffect::ReadOperand { path } => {
@@ -19,32 +19,32 @@ pub fn describe_analysis(analysis: &CommandAnalysis) -> String {
         .opaque
         .iter()
         .map(|part| format!("not certain: {} {}", quoted(&part.text), part.why));
-    let lines: Vec<String> = demands.chain(opaque).collect();
+    let lines: Vec<String> = effects.chain(opaque).collect();
     if lines.is_empty() { "nothing".to_owned() } else { lines.join("\n") }
 }
 
 fn describe_invocation(run: &CommandInvocation) -> String {
-    let mut said = format!("run {}", quoted(&quote_argv(&run.argv)));
+    let mut text = format!("run {}", quoted(&quote_argv(&run.argv)));
     if !run.through.is_empty() {
         let through: Vec<_> = run.through.iter().map(|name| escape_invisible(name)).collect();
-        said.extend([" through ", &through.join(", ")]);
+        text.extend([" through ", &through.join(", ")]);
     }
     if !run.assignments.is_empty() {
         let set = |(name, value): &(String, String)| {
             format!("{}={}", escape_invisible(name), quoted(value))
         };
         let variables: Vec<_> = run.assignments.iter().map(set).collect();
-        said.extend([" with ", &variables.join(", ")]);
+        text.extend([" with ", &variables.join(", ")]);
     }
     if run.folders.iter().any(|folder| !folder.is_empty()) {
         let folder =
             |folder: &String| quoted(if folder.is_empty() { "." } else { folder.as_str() });
         let folders: Vec<_> = run.folders.iter().map(folder).collect();
-        said.extend([" in ", &folders.join(" or ")]);
+        text.extend([" in ", &folders.join(" or ")]);
     }
     if !run.hosts.is_empty() {
         let hosts: Vec<_> = run.hosts.iter().map(|host| escape_invisible(host)).collect();
-        said.extend([", reaching ", &hosts.join(", ")]);
+        text.extend([", reaching ", &hosts.join(", ")]);
     }
-    said
+    text
 }

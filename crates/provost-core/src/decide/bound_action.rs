@@ -1,5 +1,4 @@
-//! What is decided about: an action with who asks for it, read as far as it
-//! can be before anyone decides.
+//! What is decided about: an action bound to its principal and project, analyzed and hashed.
 
 use provost_proto::kernel::Preconditions;
 use provost_proto::{
@@ -16,51 +15,51 @@ use crate::command::{
 };
 use crate::hash_chain;
 
-/// Someone asks for an action.
+/// A request for an action.
 #[derive(Debug, Clone)]
 pub struct ActionRequest {
-    /// The name of the action.
+    /// The id of the action.
     pub id: ActionId,
-    /// Where.
+    /// The project.
     pub project: ProjectId,
-    /// On whose authority.
+    /// On whose authority it is requested.
     pub principal: Principal,
-    /// What kind of token they hold.
+    /// The class of the requester's token.
     pub class: TokenClass,
     /// The session it belongs to.
     pub session: Option<SessionId>,
-    /// What they ask for.
+    /// The requested action.
     pub action: Action,
 }
 
-/// A request, read.
+/// An analyzed request.
 #[derive(Debug, Clone)]
 pub struct BoundAction {
     pub(super) request: ActionRequest,
     pub(super) hash: Hash,
-    /// What a command comes to; `Err` says why its line could not be read.
+    /// The analysis of a command; `Err` if its line could not be parsed.
     pub(super) line: Option<Result<CommandAnalysis, String>>,
-    /// What of the world the decision is about, and must hold when it runs.
+    /// Links and pinned files that the decision depends on, checked again before execution.
     pub(super) preconditions: Option<Preconditions>,
-    /// The command that it comes to, if it is not called one.
-    pub(super) means: Option<ImpliedCommand>,
-    /// Where links lead what the command names.
-    pub(super) leads: Vec<ResolvedLink>,
+    /// The command behind an action that is not called one.
+    pub(super) implied: Option<ImpliedCommand>,
+    /// Where symbolic links lead the paths of the command.
+    pub(super) links: Vec<ResolvedLink>,
 }
 
 impl BoundAction {
-    /// Reads a request. Fails if it has no canonical form, since then it could
-    /// not be recorded as it runs.
+    /// Analyzes a request. Fails if it has no canonical form, since then it could not be
+    /// recorded.
     pub fn new(request: ActionRequest) -> Result<Self, NotCanonical> {
         let hash = request.action.hash(&request.principal, request.project)?;
         let line = as_run_command(&request.action).map(|run| match (&run.command, &run.argv) {
             (Some(line), _) => analyze_line(line).map_err(|error| error.to_string()),
             (None, argv) => Ok(analyze_argv(argv.as_deref().unwrap_or_default())),
         });
-        // What a program is given to read can tell it what to do, as a here-document can.
+        // Input on stdin can contain commands, as a here-document can.
         let fed = as_run_command(&request.action).is_some_and(|run| run.stdin.is_some());
         let line = line.map(|line| line.map(|line| if fed { line.with_stdin() } else { line }));
-        // What a variable names as a command is one, wherever it is set.
+        // A variable that holds a command is analyzed like one, wherever it is set.
         let line = match (line, as_run_command(&request.action)) {
             (Some(Ok(line)), Some(run)) => Some(Ok(run
                 .env
@@ -68,38 +67,38 @@ impl BoundAction {
                 .fold(line, |line, (name, value)| line.with_variable(name, value)))),
             (line, _) => line,
         };
-        Ok(Self { request, hash, line, preconditions: None, means: None, leads: Vec::new() })
+        Ok(Self { request, hash, line, preconditions: None, implied: None, links: Vec::new() })
     }
 
-    /// The same, to be decided and carried out on these terms.
+    /// Adds the preconditions that the decision depends on.
     #[must_use]
-    pub fn with_preconditions(mut self, terms: Preconditions) -> Self {
-        self.preconditions = Some(terms);
+    pub fn with_preconditions(mut self, preconditions: Preconditions) -> Self {
+        self.preconditions = Some(preconditions);
         self
     }
 
-    /// What of the world the decision is about.
+    /// The preconditions that the decision depends on.
     pub fn preconditions(&self) -> Option<&Preconditions> {
         self.preconditions.as_ref()
     }
 
-    /// Who asks for what.
+    /// The request.
     pub fn request(&self) -> &ActionRequest {
         &self.request
     }
 
-    /// What an answer is bound to.
+    /// The hash that an answer is valid for.
     pub fn hash(&self) -> Hash {
         self.hash
     }
 
-    /// Whether it reaches the network.
+    /// Whether it needs the network.
     pub fn needs_network(&self) -> bool {
         as_run_command(&self.request.action).is_some_and(|run| run.network)
     }
 
-    /// Whether it touches the person's own shell, which runs behind no wall, or
-    /// looks at what it shows, which is not the project's alone.
+    /// Whether it writes to or reads from the person's own shell, which runs without a sandbox
+    /// and shows more than the project.
     pub fn touches_user_shell(&self) -> bool {
         matches!(
             self.request.action,
@@ -111,35 +110,35 @@ impl BoundAction {
         )
     }
 
-    /// The folder a command starts in.
+    /// The folder in which a command starts.
     pub fn cwd(&self) -> RelPath {
         as_run_command(&self.request.action).map_or_else(RelPath::root, |run| run.cwd.clone())
     }
 
-    /// The demands of a command.
+    /// The effects of a command.
     pub fn command_effects(&self) -> &[CommandEffect] {
-        self.analysis().map_or(&[], |analysis| &analysis.demands)
+        self.analysis().map_or(&[], |analysis| &analysis.effects)
     }
 
-    /// What its line would do, if it has one that can be read.
+    /// The analysis of its line, if it has one that could be parsed.
     pub fn analysis(&self) -> Option<&CommandAnalysis> {
         self.line.as_ref().and_then(|line| line.as_ref().ok())
     }
 
-    /// Whether what it does cannot be known before it runs.
+    /// Whether its effects cannot be known before it runs.
     pub fn is_opaque(&self) -> bool {
         self.line
             .as_ref()
             .is_some_and(|line| line.as_ref().map_or(true, CommandAnalysis::is_opaque))
     }
 
-    /// The demands for people; `find` names the program that would run.
+    /// The effects as text for people; `find` resolves the program that would run.
     pub fn describe_effects(
         &self,
         find: impl Fn(&CommandInvocation) -> Option<String>,
     ) -> Vec<CommandEffectView> {
         let in_shell = self.effective_command().is_some_and(|run| run.command.is_some());
-        let one = |demand: &CommandEffect| match demand {
+        let one = |effect: &CommandEffect| match effect {
             CommandEffect::Run(run) => {
                 let builtin = is_builtin(run, in_shell);
                 CommandEffectView::Run {
@@ -168,15 +167,15 @@ impl BoundAction {
                     text: part.text.clone(),
                     why: part.why.to_string(),
                 });
-                analysis.demands.iter().map(one).chain(opaque).collect()
+                analysis.effects.iter().map(one).chain(opaque).collect()
             }
         }
     }
 
-    /// The files that a command would run or be told what to do by, as far as
-    /// its words name them; see [`super::scripts`]. `root` is the project's folder.
+    /// The files that a command would run or take instructions from, as far as its words name
+    /// them; see [`super::scripts`]. `root` is the absolute path of the project.
     pub fn script_paths(&self, root: &str) -> Vec<RelPath> {
-        // What the project runs is what these files say, and agents can write them.
+        // These files determine what the project runs, and agents can write them.
         let files = if self.runs_project() { crate::runtime::plan::PLAN_SOURCE_FILES } else { &[] };
         let files = files.iter().filter_map(|name| RelPath::new(name).ok());
         let named = |line| super::scripts::named_script_paths(line, self.cwd().as_str(), root);
@@ -187,35 +186,33 @@ impl BoundAction {
         scripts
     }
 
-    /// The manifests that name what runs: of each, the file that it calls `main`.
+    /// The manifests whose `main` names the file that runs.
     pub fn manifests(&self, root: &str) -> Vec<RelPath> {
         super::scripts::manifests(self.command_effects(), self.cwd().as_str(), root)
     }
 
-    /// Why what it runs can change after a person answered, if it can: these pins do not
-    /// hold it.
+    /// Why the code that runs can change after the approval despite these pins, if it can.
     pub fn unpinned_reason(&self, root: &str, pins: &[PinnedFile]) -> Option<String> {
         super::scripts::unpinned_reason(self.analysis()?, self.cwd().as_str(), root, pins)
     }
 
-    /// Those of the pinned files that it runs; see [`super::scripts`].
+    /// The pinned files that it runs; see [`super::scripts`].
     pub fn pinned_programs(&self, root: &str, pins: &[PinnedFile]) -> Vec<String> {
         super::scripts::pinned_programs(self.command_effects(), self.cwd().as_str(), root, pins)
     }
 
-    /// What counts as the same when it is asked for again and again. How long a
-    /// command may take does not make it another.
+    /// Equal for actions that count as repetitions. The timeout of a command is not part of it.
     pub fn repeat_key(&self) -> Hash {
         let covers = as_run_command(&self.request.action).and_then(|_| self.grant_scope().ok());
         let Some(covers) = covers else { return self.hash };
         canonical::to_vec(&covers).map_or(self.hash, |text| hash_chain::digest(&text))
     }
 
-    /// What "the same again" means for this action.
+    /// What "the same again" covers for this action.
     ///
-    /// For a line it is the very same line: what its parts come to says neither
-    /// how they are joined (`a; b` or `a | b`), nor what is appended and what
-    /// replaced, nor what a here-document holds.
+    /// For a command line it is exactly this line: its effects show neither how the parts are
+    /// joined (`a; b` or `a | b`), nor whether a file is appended to or replaced, nor the content
+    /// of a here-document.
     pub fn grant_scope(&self) -> Result<GrantScope, NotCanonical> {
         let action = &self.request.action;
         if let (Some(run), Some(analysis)) = (as_run_command(action), self.analysis())
@@ -226,7 +223,7 @@ impl BoundAction {
         {
             let shell = |line: &String| vec![SHELL.to_owned(), "-c".to_owned(), line.clone()];
             let words = run.command.as_ref().map(shell).or_else(|| run.argv.clone());
-            let writes = analysis.demands.iter().filter_map(|demand| match demand {
+            let writes = analysis.effects.iter().filter_map(|effect| match effect {
                 CommandEffect::Write { path } => Some(path.clone()),
                 CommandEffect::Run(_)
                 | CommandEffect::Read { .. }
@@ -244,12 +241,12 @@ impl BoundAction {
             let paths = action.paths().iter().map(|path| path.as_str().to_owned()).collect();
             return Ok(GrantScope::Paths { name, paths });
         }
-        // Who may look at the person's own shell may look at any of its lines.
-        let looks = matches!(
+        // A grant to read the person's shell covers all of its lines.
+        let only_reads = matches!(
             action,
             Action::Runtime(RuntimeAction::OpenTerminal(_) | RuntimeAction::ReadTerminal(_))
         );
-        let params = if looks { serde_json::json!({}) } else { action.params() };
+        let params = if only_reads { serde_json::json!({}) } else { action.params() };
         let params = hash_chain::digest(&canonical::to_vec(&params)?);
         Ok(GrantScope::Exact { name, params })
     }
@@ -260,10 +257,10 @@ pub(super) fn as_run_command(action: &Action) -> Option<&RunCommand> {
     if let Action::Process(ProcessAction::RunCommand(run)) = action { Some(run) } else { None }
 }
 
-/// What reads a line.
+/// The shell that interprets a line.
 const SHELL: &str = "bash";
 
-/// Actions for which "the same again" is the same place, whatever is written there.
+/// Actions for which "the same again" is the same path, whatever the content.
 const PATH_SCOPED_ACTIONS: &[&str] = &[
     "fs.readFile",
     "fs.listFiles",

@@ -1,4 +1,4 @@
-//! The hard gates: what no mode, rule or grant lets pass unseen.
+//! Hard gates: conditions that no mode, rule or grant switches off.
 
 use std::path::Path;
 
@@ -12,21 +12,21 @@ use crate::action::{Action, ActionKind, FileAction, RelPath, RuntimeAction, prot
 use crate::command::{CommandEffect, CommandInvocation, program_basename};
 use crate::glob::{WordPattern, escape_pattern};
 
-/// A gate in the way of an action.
+/// A gate that blocks an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HardGate {
-    /// Nobody may open it for an agent.
+    /// An agent may never do this.
     Deny {
-        /// Why, for programs.
+        /// The error code.
         code: Code,
-        /// Why, for people.
+        /// The reason, for people.
         why: String,
     },
-    /// A person may open it, each time anew.
+    /// A person must approve it every time.
     RequireApproval(String),
 }
 
-/// Programs that run something with other rights or in another place.
+/// Programs that run others with other rights or outside the sandbox.
 const SANDBOX_ESCAPE_PROGRAMS: &[&str] = &[
     "sudo",
     "doas",
@@ -50,7 +50,7 @@ const SANDBOX_ESCAPE_PROGRAMS: &[&str] = &[
     "flatpak-spawn",
     "systemd-run",
     "systemctl",
-    // Whoever speaks to the session's bus can have it start anything.
+    // The session bus starts any program on request.
     "busctl",
     "dbus-send",
     "gdbus",
@@ -59,23 +59,22 @@ const SANDBOX_ESCAPE_PROGRAMS: &[&str] = &[
     "crontab",
 ];
 
-/// The gates in the way of what an agent asks for, the closed ones first.
-pub(super) fn find_gates(matter: &BoundAction, standing: &PolicyContext<'_>) -> Vec<HardGate> {
+/// The gates that block an action of an agent; those that deny come first.
+pub(super) fn find_gates(bound: &BoundAction, context: &PolicyContext<'_>) -> Vec<HardGate> {
     let mut gates = Vec::new();
-    let action = &matter.request.action;
+    let action = &bound.request.action;
     if action.kind() == ActionKind::Write {
         gates.extend(action.paths().iter().filter_map(check_protected_path));
-        gates.extend(standing.leads_to.iter().filter_map(check_protected_path));
+        gates.extend(context.leads_to.iter().filter_map(check_protected_path));
         gates.extend(check_project_removal(action));
     }
     gates.extend(check_terminal_input(action));
-    // Most actions are no commands, and have none.
-    if !matter.command_effects().is_empty() {
-        gates.extend(find_effect_gates(matter, &ProtectedRoots::new(matter, standing)));
+    // Most actions are not commands and have no gates.
+    if !bound.command_effects().is_empty() {
+        gates.extend(find_effect_gates(bound, &ProtectedRoots::new(bound, context)));
     }
-    let named = uncertain_commands::find_hidden_word(matter, |word| {
-        SANDBOX_ESCAPE_PROGRAMS.contains(&word)
-    });
+    let named =
+        uncertain_commands::find_hidden_word(bound, |word| SANDBOX_ESCAPE_PROGRAMS.contains(&word));
     gates.extend(named.map(|word| {
         HardGate::RequireApproval(format!(
             "it cannot be read for certain, and names `{word}`, which leaves the sandbox"
@@ -86,20 +85,20 @@ pub(super) fn find_gates(matter: &BoundAction, standing: &PolicyContext<'_>) -> 
     gates
 }
 
-/// The gates in the way of what a command demands.
-fn find_effect_gates(matter: &BoundAction, around: &ProtectedRoots<'_>) -> Vec<HardGate> {
+/// The gates that block an effect of a command.
+fn find_effect_gates(bound: &BoundAction, roots: &ProtectedRoots<'_>) -> Vec<HardGate> {
     let mut gates = Vec::new();
-    for demand in matter.command_effects() {
-        match demand {
+    for effect in bound.command_effects() {
+        match effect {
             CommandEffect::Write { path } => {
-                let path = normalize_in_project(around.cwd.as_str(), path);
+                let path = normalize_in_project(roots.cwd.as_str(), path);
                 gates.extend(path.and_then(|path| check_protected_path(&path)));
             }
             CommandEffect::Read { .. } | CommandEffect::ReadOperand { .. } => {}
             CommandEffect::Run(run) => {
                 gates.extend(check_sandbox_escape(run));
-                gates.extend(check_mass_deletion(around, run));
-                gates.extend(check_embedded_commands(around, run));
+                gates.extend(check_mass_deletion(roots, run));
+                gates.extend(check_embedded_commands(roots, run));
             }
         }
     }
@@ -112,9 +111,8 @@ fn check_protected_path(path: &RelPath) -> Option<HardGate> {
     Some(HardGate::Deny { code: Code::ProtectedPath, why })
 }
 
-/// Where a path of a command lies in the project. One that leaves it, or is
-/// absolute, may come back under the project's own name, so its names are
-/// looked at all the same.
+/// Normalizes a path of a command. One that leaves the project, or is absolute, may lead back
+/// into it, so its names are checked all the same.
 fn normalize_in_project(cwd: &str, path: &str) -> Option<RelPath> {
     let start = if path.starts_with(['/', '~']) { "" } else { cwd };
     let mut names = Vec::new();
@@ -139,15 +137,15 @@ fn check_sandbox_escape(run: &CommandInvocation) -> Option<HardGate> {
     )))
 }
 
-/// What the words of a program that nobody knows may be, if that is gated.
+/// The gates for commands that the words of an unknown program may contain.
 fn check_embedded_commands(
-    around: &ProtectedRoots<'_>,
+    roots: &ProtectedRoots<'_>,
     run: &CommandInvocation,
 ) -> Option<HardGate> {
     let gated = |inner: &CommandInvocation| {
-        // A name alone is rather a word: `./train batch`. But `su` needs no other.
+        // A name alone is more likely an argument: `./train batch`. `su` needs no other word.
         let runs = inner.argv.len() > 1 || inner.argv.first().is_some_and(|name| name == "su");
-        check_sandbox_escape(inner).filter(|_| runs).or_else(|| check_mass_deletion(around, inner))
+        check_sandbox_escape(inner).filter(|_| runs).or_else(|| check_mass_deletion(roots, inner))
     };
     let is_gated = |at: &&usize| {
         let name = program_basename(&run.argv[**at]);
@@ -164,10 +162,9 @@ fn check_embedded_commands(
     })
 }
 
-/// Keys for the person's own shell, which runs behind no wall. Mode `full` does
-/// not ask because what runs stays in its sandbox; this would not, and could
-/// even answer questions in the person's place. So it is asked in every mode,
-/// and no rule or grant stands for the answer.
+/// Input for the person's own shell, which runs without a sandbox. Mode `full` does not ask
+/// because a command stays in its sandbox; this would not, and could even answer approvals in the
+/// person's place. So every mode asks, and no rule or grant replaces the answer.
 fn check_terminal_input(action: &Action) -> Option<HardGate> {
     let Action::Runtime(RuntimeAction::WriteTerminal(_)) = action else { return None };
     Some(HardGate::RequireApproval(
@@ -175,7 +172,7 @@ fn check_terminal_input(action: &Action) -> Option<HardGate> {
     ))
 }
 
-/// The project's own folder taken away.
+/// Deleting or moving the project folder itself.
 fn check_project_removal(action: &Action) -> Option<HardGate> {
     let taken = match action {
         Action::File(FileAction::DeleteFile(delete)) => &delete.path,
@@ -185,17 +182,17 @@ fn check_project_removal(action: &Action) -> Option<HardGate> {
     taken.is_root().then(|| HardGate::RequireApproval("it takes the whole project away".to_owned()))
 }
 
-fn check_mass_deletion(around: &ProtectedRoots<'_>, run: &CommandInvocation) -> Option<HardGate> {
+fn check_mass_deletion(roots: &ProtectedRoots<'_>, run: &CommandInvocation) -> Option<HardGate> {
     let (program, words) = run.argv.split_first()?;
     let operands = || words.iter().filter(|word| !word.starts_with('-'));
     let targets: Vec<&String> = match program_basename(program) {
-        // What it is given may be an option, and all there is.
+        // An unknown word may be an option or the whole folder.
         "rm" if may_delete_everything(run) => {
             let why = "it deletes what is not known yet, which may be everything".to_owned();
             return Some(HardGate::RequireApproval(why));
         }
         "rm" if words.iter().any(|word| is_recursive_option(word)) => operands().collect(),
-        // It begins with the folders; without one it is the one it is in.
+        // `find` lists its folders first; without one it searches the current folder.
         "find" if words.iter().any(|word| word == "-delete") => {
             words.iter().take_while(|word| !word.starts_with(['-', '(', '!'])).collect()
         }
@@ -204,21 +201,21 @@ fn check_mass_deletion(around: &ProtectedRoots<'_>, run: &CommandInvocation) -> 
     let here = ".".to_owned();
     let targets = if targets.is_empty() { vec![&here] } else { targets };
     let whole = |word: &&&String| {
-        run.folders.iter().any(|folder| around.covers_root_through_links(folder, word))
+        run.folders.iter().any(|folder| roots.covers_root_through_links(folder, word))
     };
     let target = targets.iter().find(whole)?;
     let why = format!("it deletes `{target}`: the project, a home or everything there is");
     Some(HardGate::RequireApproval(why))
 }
 
-/// Whether what is not known may be an option, or whole folders that another program finds.
+/// Whether an unknown word may be an option, or a folder that another program finds.
 fn may_delete_everything(run: &CommandInvocation) -> bool {
     let recursive = || run.argv.iter().skip(1).any(|word| is_recursive_option(word));
     let found = |at: &usize| run.argv.get(*at).is_none_or(|word| word.contains("{}"));
     run.may_gain_options() || run.unknown.iter().any(found) && recursive()
 }
 
-/// `-r`, `-fR`, `--recursive`, and as much of that as `rm` needs to know it.
+/// `-r`, `-fR`, `--recursive`, and abbreviations of it that `rm` accepts.
 fn is_recursive_option(word: &str) -> bool {
     match word.strip_prefix("--") {
         Some(long) => !long.is_empty() && "recursive".starts_with(long),
@@ -226,32 +223,33 @@ fn is_recursive_option(word: &str) -> bool {
     }
 }
 
-/// Where a command runs, and what around it nobody wants to lose.
+/// Folders that must not be deleted: the project, homes and the root, with the folder in which
+/// the command runs.
 struct ProtectedRoots<'a> {
     cwd: RelPath,
     folder: Option<&'a str>,
     homes: &'a [String],
-    leads: &'a [ResolvedLink],
+    links: &'a [ResolvedLink],
 }
 
 impl<'a> ProtectedRoots<'a> {
-    fn new(matter: &'a BoundAction, standing: &PolicyContext<'a>) -> Self {
-        let PolicyContext { folder, homes, .. } = *standing;
-        Self { cwd: matter.cwd(), folder, homes, leads: &matter.leads }
+    fn new(bound: &'a BoundAction, context: &PolicyContext<'a>) -> Self {
+        let PolicyContext { folder, homes, .. } = *context;
+        Self { cwd: bound.cwd(), folder, homes, links: &bound.links }
     }
 
-    /// Whether a path is, or leads to, what nobody wants to lose.
+    /// Whether a path is one of the protected roots or leads to one through links.
     fn covers_root_through_links(&self, folder: &str, path: &str) -> bool {
         let named = Path::new(folder).join(path);
-        let leads = |lead: &ResolvedLink| {
-            let rest = named.strip_prefix(&lead.path).ok().and_then(Path::to_str);
-            rest.is_some_and(|rest| self.covers_root(&lead.place, &format!("./{rest}")))
+        let links = |link: &ResolvedLink| {
+            let rest = named.strip_prefix(&link.path).ok().and_then(Path::to_str);
+            rest.is_some_and(|rest| self.covers_root(&link.place, &format!("./{rest}")))
         };
-        self.covers_root(folder, path) || self.leads.iter().any(leads)
+        self.covers_root(folder, path) || self.links.iter().any(links)
     }
 
-    /// Whether a path, named in a folder of the line, is the project or lies above it, is a
-    /// home or the top of the disk, or stands for all that is in one of them.
+    /// Whether a path, relative to a folder of the line, is the project or above it, is a home or
+    /// the root, or matches everything in one of them.
     fn covers_root(&self, folder: &str, path: &str) -> bool {
         let parts = [self.cwd.as_str(), folder, path];
         let anchored = |part: &&str| part.starts_with(['/', '~', '$']);
@@ -272,7 +270,7 @@ impl<'a> ProtectedRoots<'a> {
         if names.last().is_some_and(all) {
             names.pop();
         }
-        // What is not known in the midst of a path may lead up from there.
+        // An unknown part in the middle of a path may lead upwards.
         let first = usize::from(start.is_some_and(|at| !parts[at].starts_with('/')));
         if names.iter().skip(first).any(|name| name.contains(['$', '`'])) {
             return true;
@@ -283,12 +281,13 @@ impl<'a> ProtectedRoots<'a> {
                 [] | [_] | ["home" | "Users", _] => true,
                 names => self.has_root_beneath(names),
             },
-            // `~/x` and `$HOME/x` are no homes, `~`, `~ann` and `$HOME` are; so may any variable be.
+            // `~/x` and `$HOME/x` are not homes; `~`, `~ann` and `$HOME` are, and so may be any
+            // variable.
             Some(_) => names.len() <= 1 || self.has_project_beneath_home(&names[1..]),
         }
     }
 
-    /// Whether the project or a home is this folder or beneath it.
+    /// Whether the project or a home is this folder or below it.
     fn has_root_beneath(&self, names: &[&str]) -> bool {
         let homes = self.homes.iter().map(String::as_str);
         self.folder
@@ -297,7 +296,7 @@ impl<'a> ProtectedRoots<'a> {
             .any(|kept| may_start_with(path_components(kept), names))
     }
 
-    /// Whether the project is this folder of a home, or beneath it.
+    /// Whether the project is this folder of a home, or below it.
     fn has_project_beneath_home(&self, names: &[&str]) -> bool {
         let in_home = |home: &String| {
             let rest = self.folder?.strip_prefix(home.as_str())?;
@@ -311,7 +310,7 @@ fn path_components(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|name| !name.is_empty())
 }
 
-/// Whether a path may begin with these names, globs among them.
+/// Whether a path may begin with these names, which may contain globs.
 fn may_start_with<'a>(mut path: impl Iterator<Item = &'a str>, names: &[&str]) -> bool {
     let may_be = |wanted: &str, name: &str| {
         wanted == name

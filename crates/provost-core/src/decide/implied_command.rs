@@ -1,4 +1,4 @@
-//! The command that an action comes to, where it is not called one.
+//! The command behind an action that is not called one.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use super::bound_action::{BoundAction, as_run_command};
 use crate::action::{Action, ProcessAction, RelPath, RunCommand, RuntimeAction};
 use crate::command::{CommandAnalysis, analyze_line};
 
-/// The command that an action comes to, though it is not called one: what the project
-/// runs, what is typed into a shell.
+/// The command behind an action that is not called one: what the project runs, or what is typed
+/// into a shell.
 #[derive(Debug, Clone)]
 pub(super) struct ImpliedCommand {
-    /// As if it had been asked for as a command.
+    /// The same as a `terminal.run` action.
     pub(super) action: Action,
-    /// What says so, in plain words.
+    /// Where the command comes from, as text for people.
     source: String,
 }
 
 impl BoundAction {
-    /// The same, knowing the command that it comes to: a line with these variables.
-    /// It is weighed as that command too.
+    /// Adds the command behind the action: a line with these variables. The decision evaluates it
+    /// as that command too.
     #[must_use]
     pub fn with_implied_command(
         mut self,
@@ -31,25 +31,25 @@ impl BoundAction {
             env.iter().fold(read, |read, (name, value)| read.with_variable(name, value))
         };
         self.line = Some(read.map(given));
-        self.means = Some(ImpliedCommand { action: to_run_command(line, env), source });
+        self.implied = Some(ImpliedCommand { action: to_run_command(line, env), source });
         self
     }
 
-    /// The same, knowing that it is commands or code that cannot be read, and why.
+    /// Marks that the action runs commands or code that cannot be analyzed, and why.
     #[must_use]
     pub fn with_unreadable_command(mut self, text: &str, why: String) -> Self {
         self.line = Some(Err(why.clone()));
-        self.means =
+        self.implied =
             Some(ImpliedCommand { action: to_run_command(text, BTreeMap::new()), source: why });
         self
     }
 
-    /// What says which command it comes to, if it is not called one.
+    /// Where the command behind the action comes from, if there is one.
     pub fn implied_command_source(&self) -> Option<&str> {
-        self.means.as_ref().map(|means| means.source.as_str())
+        self.implied.as_ref().map(|implied| implied.source.as_str())
     }
 
-    /// Whether it starts what the project's files say.
+    /// Whether it runs what the project's files say.
     pub fn runs_project(&self) -> bool {
         matches!(
             self.request.action,
@@ -59,14 +59,14 @@ impl BoundAction {
         )
     }
 
-    /// The command that it is, or comes to.
+    /// The command that it is, or that is behind it.
     pub(super) fn effective_command(&self) -> Option<&RunCommand> {
-        let means = || as_run_command(&self.means.as_ref()?.action);
-        as_run_command(&self.request.action).or_else(means)
+        let implied = || as_run_command(&self.implied.as_ref()?.action);
+        as_run_command(&self.request.action).or_else(implied)
     }
 }
 
-/// A line as the action that runs it.
+/// The action that runs a line.
 fn to_run_command(line: &str, env: BTreeMap<String, String>) -> Action {
     Action::Process(ProcessAction::RunCommand(RunCommand {
         command: Some(line.to_owned()),

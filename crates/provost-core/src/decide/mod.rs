@@ -1,18 +1,17 @@
-//! The decision: may this run?
+//! The decision whether an action may run.
 //!
 //! ```text
 //! role ─ gates ─ rules ─ grants ─ mode ─┬─ Allow ─ recorded ─ Permit
-//!                                       ├─ Ask ─ a person's answer ─ Allow
+//!                                       ├─ RequireApproval ─ answer ─ Allow
 //!                                       └─ Deny
 //! ```
 //!
-//! A mode decides only about what can be read as far as rules and gates need
-//! it: see [`uncertain`].
+//! A mode decides only about actions that could be analyzed as far as rules and gates need it:
+//! see `uncertain_commands`.
 //!
-//! Whatever is not allowed is not run: an error is a denial, and there is no
-//! way from an agent's request to a [`Permit`](crate::permit::Permit) but
-//! through [`decide`] and, where it asks, through a person's answer to exactly
-//! this action.
+//! What is not allowed does not run: an error is a denial. The only way from an agent's request
+//! to a [`Permit`](crate::permit::Permit) is [`decide`] and, where it requires an approval, a
+//! person's answer to exactly this action.
 
 mod bound_action;
 mod hard_gates;
@@ -37,18 +36,18 @@ use crate::action::ActionKind;
 use crate::policy;
 use crate::role::Role;
 
-/// What is decided.
+/// The result of a decision.
 #[derive(Debug)]
 pub enum Decision {
-    /// It may run, once it is recorded.
+    /// It may run as soon as that is recorded.
     Allow(AllowedAction),
-    /// A person must say so.
+    /// A person must approve it.
     RequireApproval(UnapprovedAction),
     /// It may not run.
     Deny(Denial),
 }
 
-/// An action that may run, but has not been recorded as such.
+/// An action that may run, but is not recorded as allowed yet.
 #[must_use = "what was allowed must be recorded and run, or the log lies"]
 #[derive(Debug)]
 pub struct AllowedAction {
@@ -56,145 +55,145 @@ pub struct AllowedAction {
     allowed_by: AllowedBy,
 }
 
-/// An action that waits for a person.
+/// An action that needs a person's approval.
 #[derive(Debug)]
 pub struct UnapprovedAction {
     bound_action: BoundAction,
-    /// Why it is asked, in plain words.
+    /// Why the approval is required, as text for people.
     pub why: String,
-    /// The rules that had a say.
+    /// The rules that decided.
     pub rules: Vec<RuleRef>,
-    /// What makes it so dangerous that it is asked each time.
+    /// The hard gate because of which it is asked every time.
     pub gate: Option<String>,
 }
 
 /// Why an action may not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
-    /// For programs.
+    /// The error code.
     pub code: Code,
-    /// For people.
+    /// The reason, for people.
     pub why: String,
-    /// The rules that had a say.
+    /// The rules that decided.
     pub rules: Vec<RuleRef>,
 }
 
 impl Denial {
-    /// A denial in which no rule had a say.
+    /// A denial that is not due to a rule.
     pub fn new(code: Code, why: impl Into<String>) -> Self {
         Self { code, why: why.into(), rules: Vec::new() }
     }
 }
 
-/// Decides.
-pub fn decide(
-    matter: BoundAction,
-    acting: ActingRole<'_>,
-    standing: &PolicyContext<'_>,
-) -> Decision {
+/// Decides about an action.
+pub fn decide(bound: BoundAction, acting: ActingRole<'_>, context: &PolicyContext<'_>) -> Decision {
     let role = match acting {
-        // A person may do in Provost what they may do in their own shell.
-        ActingRole::NoRole if matter.request.class == TokenClass::Operator => {
-            return Decision::Allow(AllowedAction {
-                bound_action: matter,
-                allowed_by: AllowedBy::Operator,
-            });
+        // A person may do through Provost what they may do in their own shell.
+        ActingRole::NoRole if bound.request.class == TokenClass::Operator => {
+            return allow(bound, AllowedBy::Operator);
         }
         ActingRole::NoRole | ActingRole::Unusable { .. } => {
-            return Decision::Deny(deny_without_role(&matter, acting));
+            return Decision::Deny(deny_without_role(&bound, acting));
         }
         ActingRole::Trusted(role) => role,
     };
-    if let TokenClass::Runtime | TokenClass::Viewer = matter.request.class {
-        return Decision::Deny(Denial::new(
-            Code::SkillDenied,
-            "this token may not ask for actions",
-        ));
+    if let Some(denial) = check_skill(&bound, role) {
+        return Decision::Deny(denial);
     }
-    let skill = matter.request.action.name();
-    if !role.skills.has(skill) {
-        let why = format!("the role `{}` has no skill `{skill}`", role.name);
-        return Decision::Deny(Denial::new(Code::SkillDenied, why));
-    }
-    let mut gates = hard_gates::find_gates(&matter, standing);
+    let mut gates = hard_gates::find_gates(&bound, context);
     if let Some(HardGate::Deny { code, why }) = gates.first() {
         return Decision::Deny(Denial::new(*code, why.clone()));
     }
-    let (said, rules) = evaluate_rules(&matter, role, standing);
-    if said == Some(policy::RuleEffect::Deny) {
+    let (rule_effect, rules) = evaluate_rules(&bound, role, context);
+    if rule_effect == Some(policy::RuleEffect::Deny) {
         let why = format!("a rule forbids it: {}", format_rule_reasons(&rules));
         return Decision::Deny(Denial { code: Code::PolicyDenied, why, rules });
     }
     if let Some(HardGate::RequireApproval(why)) = gates.pop() {
-        return require_approval(matter, why.clone(), rules, Some(why));
+        return require_approval(bound, why.clone(), rules, Some(why));
     }
-    if let Some(why) = standing.broken {
-        return require_approval(matter, format!("rules cannot be read: {why}"), rules, None);
+    if let Some(why) = context.broken {
+        return require_approval(bound, format!("rules cannot be read: {why}"), rules, None);
     }
-    // Not even a grant is for what a person has not seen; `full` does not ask.
-    if let (Some(why), ProjectMode::Sandbox | ProjectMode::Auto) = (standing.unseen, standing.mode)
-    {
-        return require_approval(matter, why.to_owned(), rules, None);
+    // A grant does not cover code that no person has seen; mode `full` does not ask.
+    if let (Some(why), ProjectMode::Sandbox | ProjectMode::Auto) = (context.unseen, context.mode) {
+        return require_approval(bound, why.to_owned(), rules, None);
     }
-    // A grant answers the question that was asked, so not a rule that it did not name.
-    let asking = if said == Some(policy::RuleEffect::Ask) { rules.as_slice() } else { &[] };
-    if let Some(grant) = standing.find_grant(&matter, role, asking) {
-        if standing.again >= MAX_REPEATS {
-            return require_approval(matter, REPEAT_REASON.to_owned(), rules, None);
+    // A grant answers the rules that its approval named, and no others.
+    let asks = rule_effect == Some(policy::RuleEffect::Ask);
+    let asking_rules = if asks { rules.as_slice() } else { &[] };
+    if let Some(grant) = context.find_grant(&bound, role, asking_rules) {
+        if context.again >= MAX_REPEATS {
+            return require_approval(bound, REPEAT_REASON.to_owned(), rules, None);
         }
-        return Decision::Allow(AllowedAction {
-            bound_action: matter,
-            allowed_by: AllowedBy::Grant { grant },
-        });
+        return allow(bound, AllowedBy::Grant { grant });
     }
-    match said {
+    match rule_effect {
         Some(policy::RuleEffect::Ask) => {
             let possible = rules.iter().any(|rule| rule.effect == "deny");
             let says = if possible { "a rule may forbid it" } else { "a rule asks" };
             let why = format!("{says}: {}", format_rule_reasons(&rules));
-            require_approval(matter, why, rules, None)
+            require_approval(bound, why, rules, None)
         }
-        // A rule is about what runs; that it may also reach the network is the mode's to say.
-        Some(policy::RuleEffect::Allow) if !matter.needs_network() => {
-            Decision::Allow(AllowedAction {
-                bound_action: matter,
-                allowed_by: AllowedBy::Rules { rules },
-            })
+        // A rule allows what runs; whether it may use the network is up to the mode.
+        Some(policy::RuleEffect::Allow) if !bound.needs_network() => {
+            allow(bound, AllowedBy::Rules { rules })
         }
         Some(policy::RuleEffect::Allow | policy::RuleEffect::Deny) | None => {
-            match uncertain_commands::find_approval_reason(&matter, role, standing) {
-                Some(why) => require_approval(matter, why, rules, None),
-                None => decide_by_mode(matter, standing.mode, rules),
+            match uncertain_commands::find_approval_reason(&bound, role, context) {
+                Some(why) => require_approval(bound, why, rules, None),
+                None => decide_by_mode(bound, context.mode, rules),
             }
         }
     }
 }
 
-/// What the rules say, and those that decided it.
+/// Why this token in this role may not request the action at all, if so.
+fn check_skill(bound: &BoundAction, role: &Role) -> Option<Denial> {
+    if let TokenClass::Runtime | TokenClass::Viewer = bound.request.class {
+        return Some(Denial::new(Code::SkillDenied, "this token may not ask for actions"));
+    }
+    let skill = bound.request.action.name();
+    if role.skills.has(skill) {
+        return None;
+    }
+    let why = format!("the role `{}` has no skill `{skill}`", role.name);
+    Some(Denial::new(Code::SkillDenied, why))
+}
+
+fn allow(bound_action: BoundAction, allowed_by: AllowedBy) -> Decision {
+    Decision::Allow(AllowedAction { bound_action, allowed_by })
+}
+
+/// The combined effect of the rules, and those that decided.
 fn evaluate_rules(
-    matter: &BoundAction,
+    bound: &BoundAction,
     role: &Role,
-    standing: &PolicyContext<'_>,
+    context: &PolicyContext<'_>,
 ) -> (Option<policy::RuleEffect>, Vec<RuleRef>) {
-    let asker = policy::PolicyRequester {
+    let requester = policy::PolicyRequester {
         role: Some(&role.name),
-        mode: standing.mode,
-        project: standing.folder,
+        mode: context.mode,
+        project: context.folder,
     };
-    let action = &matter.request.action;
-    let own = if matter.means.is_some() { None } else { matter.analysis() };
-    let evaluation = standing.rules.evaluate(asker, action, own);
-    // What it comes to is weighed like the command that it is.
-    let means = matter.means.as_ref();
-    let means = means.map(|means| standing.rules.evaluate(asker, &means.action, matter.analysis()));
-    // A link is no way around a rule: what denies or asks for the place it leads
-    // to does so for the link. What allows that place does not allow the link.
-    let linked =
-        standing.leads_to.iter().map(|path| standing.rules.match_action_path(asker, action, path));
+    let action = &bound.request.action;
+    let own = if bound.implied.is_some() { None } else { bound.analysis() };
+    let evaluation = context.rules.evaluate(requester, action, own);
+    // The command behind the action is evaluated like any command.
+    let implied = bound.implied.as_ref();
+    let implied =
+        implied.map(|implied| context.rules.evaluate(requester, &implied.action, bound.analysis()));
+    // A link does not bypass a rule: a rule that denies or asks about its target applies to the
+    // link. A rule that allows the target does not allow the link.
+    let linked = context
+        .leads_to
+        .iter()
+        .map(|path| context.rules.match_action_path(requester, action, path));
     let linked: Vec<_> =
         linked.filter(|at| at.combined_effect() > Some(policy::RuleEffect::Allow)).collect();
-    let demands = evaluation.demands.iter().chain(means.iter().flat_map(|means| &means.demands));
-    let matched = demands.map(|judged| &judged.matched).chain(&linked);
+    let permissions =
+        evaluation.permissions.iter().chain(implied.iter().flat_map(|other| &other.permissions));
+    let matched = permissions.map(|evaluated| &evaluated.matched).chain(&linked);
     let mut rules: Vec<RuleRef> = Vec::new();
     for hit in matched.flat_map(policy::RuleMatches::deciding_matches) {
         let named = RuleRef {
@@ -207,27 +206,28 @@ fn evaluate_rules(
             rules.push(named);
         }
     }
-    let said = match (evaluation.combined_effect(), means.map(|means| means.combined_effect())) {
-        (said, None) => said,
-        (said, Some(other)) => combine_effects(said, other),
-    };
-    let said = linked.iter().map(policy::RuleMatches::combined_effect).fold(said, Ord::max);
-    (said, rules)
+    let rule_effect =
+        match (evaluation.combined_effect(), implied.map(|implied| implied.combined_effect())) {
+            (rule_effect, None) => rule_effect,
+            (rule_effect, Some(other)) => combine_effects(rule_effect, other),
+        };
+    let rule_effect =
+        linked.iter().map(policy::RuleMatches::combined_effect).fold(rule_effect, Ord::max);
+    (rule_effect, rules)
 }
 
-/// What is said of an action and of the command that it comes to: only if both are
-/// allowed, it is.
+/// Combines the effects for an action and for the command behind it: allowed only if both are.
 fn combine_effects(
     one: Option<policy::RuleEffect>,
     other: Option<policy::RuleEffect>,
 ) -> Option<policy::RuleEffect> {
     match one.max(other) {
         Some(policy::RuleEffect::Allow) if one != other => None,
-        said => said,
+        rule_effect => rule_effect,
     }
 }
 
-/// A layer as it stands on the wire.
+/// The name of a layer on the wire.
 pub fn layer_name(layer: policy::RuleLayer) -> &'static str {
     match layer {
         policy::RuleLayer::Builtin => "builtin",
@@ -244,22 +244,22 @@ fn format_rule_reasons(rules: &[RuleRef]) -> String {
     rules.iter().filter(|rule| rule.effect != "allow").map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// The same in a row, granted: from this one on it is asked.
+/// After this many identical actions in a row, a grant no longer suffices and a person is asked.
 const MAX_REPEATS: u32 = 2;
 
 const REPEAT_REASON: &str = "it is the third time in a row for exactly this action";
 
 fn require_approval(
-    matter: BoundAction,
+    bound: BoundAction,
     why: String,
     rules: Vec<RuleRef>,
     gate: Option<String>,
 ) -> Decision {
-    Decision::RequireApproval(UnapprovedAction { bound_action: matter, why, rules, gate })
+    Decision::RequireApproval(UnapprovedAction { bound_action: bound, why, rules, gate })
 }
 
-fn deny_without_role(matter: &BoundAction, acting: ActingRole<'_>) -> Denial {
-    let skill = matter.request.action.name();
+fn deny_without_role(bound: &BoundAction, acting: ActingRole<'_>) -> Denial {
+    let skill = bound.request.action.name();
     let why = match acting {
         ActingRole::Unusable { role, why } => {
             format!("the role `{role}` {why}, so it has no skills")
@@ -269,60 +269,58 @@ fn deny_without_role(matter: &BoundAction, acting: ActingRole<'_>) -> Denial {
     Denial::new(Code::SkillDenied, why)
 }
 
-/// What looks at what runs, and changes nothing.
+/// Actions that only read the state of what runs.
 const READ_ONLY_ACTIONS: &[&str] =
     &["terminal.list", "terminal.read", "runtime.status", "runtime.logs", "preview.fetch"];
 
-fn decide_by_mode(matter: BoundAction, mode: ProjectMode, rules: Vec<RuleRef>) -> Decision {
-    let looks = match matter.request.action.kind() {
+fn decide_by_mode(bound: BoundAction, mode: ProjectMode, rules: Vec<RuleRef>) -> Decision {
+    let only_reads = match bound.request.action.kind() {
         ActionKind::Read => true,
         ActionKind::Process => {
-            let name = matter.request.action.name();
+            let name = bound.request.action.name();
             READ_ONLY_ACTIONS.contains(&name)
         }
         ActionKind::Write | ActionKind::Run | ActionKind::Start => false,
     };
     let why = match mode {
-        // What a person types there is not the project's alone; once said, it holds.
-        ProjectMode::Full if matter.touches_user_shell() => {
+        // The person's shell shows more than the project, so mode `full` asks once; the grant
+        // then holds.
+        ProjectMode::Full if bound.touches_user_shell() => {
             Some("your own shell is outside the sandbox, and shows what you type")
         }
         ProjectMode::Full => None,
-        _ if looks => None,
-        ProjectMode::Auto if matter.needs_network() => {
+        _ if only_reads => None,
+        ProjectMode::Auto if bound.needs_network() => {
             Some("the mode is auto, and this crosses the sandbox: it reaches the network")
         }
-        ProjectMode::Auto if matter.touches_user_shell() => {
+        ProjectMode::Auto if bound.touches_user_shell() => {
             Some("the mode is auto, and your own shell is outside the sandbox")
         }
         ProjectMode::Auto => None,
         ProjectMode::Sandbox => Some("the mode is sandbox, and this is more than looking"),
     };
     match why {
-        None => Decision::Allow(AllowedAction {
-            bound_action: matter,
-            allowed_by: AllowedBy::Mode { mode },
-        }),
-        Some(why) => require_approval(matter, why.to_owned(), rules, None),
+        None => allow(bound, AllowedBy::Mode { mode }),
+        Some(why) => require_approval(bound, why.to_owned(), rules, None),
     }
 }
 
 impl UnapprovedAction {
-    /// What is asked about.
+    /// The action that needs the approval.
     pub fn bound_action(&self) -> &BoundAction {
         &self.bound_action
     }
 
-    /// A person said yes to `approval`, which must be about exactly this action,
-    /// still open, and theirs to answer. `pins` are the scripts as they are now.
+    /// Applies a person's approval, which must be for exactly this action, still pending, and
+    /// theirs to answer. `pins` are the scripts with their current hashes.
     pub fn approve(
         self,
         approval: &Approval,
-        answerer: Approver<'_>,
+        approver: Approver<'_>,
         pins: &[PinnedFile],
         now: UnixMicros,
     ) -> Result<AllowedAction, Denial> {
-        answerer.check_may_answer(approval)?;
+        approver.check_may_answer(approval)?;
         if approval.status != ApprovalStatus::Pending {
             return Err(Denial::new(Code::ApprovalResolved, "the question was resolved before"));
         }
@@ -341,16 +339,16 @@ impl UnapprovedAction {
             return Err(Denial::new(Code::HashMismatch, why));
         }
         let by = AllowedBy::Approval { approval: approval.id };
-        let mut matter = self.bound_action;
-        if let Some(terms) = &mut matter.preconditions {
-            terms.pins = pins.to_vec();
+        let mut bound = self.bound_action;
+        if let Some(preconditions) = &mut bound.preconditions {
+            preconditions.pins = pins.to_vec();
         }
-        Ok(AllowedAction { bound_action: matter, allowed_by: by })
+        Ok(AllowedAction { bound_action: bound, allowed_by: by })
     }
 }
 
 impl AllowedAction {
-    /// What is allowed.
+    /// The action that is allowed.
     pub fn bound_action(&self) -> &BoundAction {
         &self.bound_action
     }
@@ -360,7 +358,7 @@ impl AllowedAction {
         &self.allowed_by
     }
 
-    /// A person must say so after all, because of what changed since they were asked.
+    /// Requires an approval after all, because something changed since the person was asked.
     pub fn into_unapproved(self, why: &str) -> UnapprovedAction {
         UnapprovedAction {
             bound_action: self.bound_action,
@@ -372,24 +370,24 @@ impl AllowedAction {
 
     pub(crate) fn into_parts(self) -> (ActionRequest, Hash, AllowedBy, Option<Preconditions>) {
         let runs_project = self.bound_action.runs_project();
-        let mut terms = self.bound_action.preconditions;
+        let mut preconditions = self.bound_action.preconditions;
         match &self.allowed_by {
-            // A person saw the scripts as they were pinned.
+            // The person saw the scripts as they were pinned.
             AllowedBy::Approval { .. } | AllowedBy::Grant { .. } => {}
-            // What the project runs was read in them.
+            // The command of the project was read from them.
             AllowedBy::Mode { .. } | AllowedBy::Rules { .. } if runs_project => {}
-            // What they hold had no part in the decision.
+            // Their content had no part in the decision.
             AllowedBy::Operator | AllowedBy::Mode { .. } | AllowedBy::Rules { .. } => {
-                if let Some(terms) = &mut terms {
-                    terms.pins.clear();
-                    terms.programs.clear();
+                if let Some(preconditions) = &mut preconditions {
+                    preconditions.pins.clear();
+                    preconditions.programs.clear();
                 }
             }
         }
-        (self.bound_action.request, self.bound_action.hash, self.allowed_by, terms)
+        (self.bound_action.request, self.bound_action.hash, self.allowed_by, preconditions)
     }
 
-    /// What the log must say before there is a permit.
+    /// The event that must be recorded before there is a permit.
     pub fn fact(&self, profile: Option<&str>) -> Fact {
         Fact::ActionAllowed {
             action: self.bound_action.request.id,
@@ -400,7 +398,7 @@ impl AllowedAction {
     }
 }
 
-/// What allowed an action, after "allowed by".
+/// What allowed an action, as it follows "allowed by".
 pub fn describe_allowed_by(by: &AllowedBy) -> String {
     match by {
         AllowedBy::Operator => "operator".to_owned(),

@@ -1,5 +1,4 @@
-//! How things stand when a decision is made: in which role, under which rules,
-//! grants and mode, and who may answer.
+//! Everything that a decision depends on: role, rules, grants, mode, and who may answer.
 
 use provost_proto::{
     Approval, Code, Grant, GrantId, GrantScope, PinnedFile, ProjectMode, RuleRef, TokenClass,
@@ -12,118 +11,120 @@ use crate::action::RelPath;
 use crate::policy::PolicyRules;
 use crate::role::Role;
 
-/// In which role something is asked for.
+/// The role of the requester.
 #[derive(Debug, Clone, Copy)]
 pub enum ActingRole<'a> {
-    /// In none: a person, for themselves.
+    /// None: a person acts for themselves.
     NoRole,
-    /// In this role, which an operator trusted as it is.
+    /// A role that an operator trusted with its current content.
     Trusted(&'a Role),
-    /// In a role that cannot be used.
+    /// A role that cannot be used.
     Unusable {
         /// Its name.
         role: &'a str,
-        /// Why not: `is missing`, `is not trusted`.
+        /// The reason: `is missing`, `is not trusted`.
         why: &'a str,
     },
 }
 
-/// How things stand.
+/// Everything that a decision depends on, besides the action.
 #[derive(Debug, Clone, Copy)]
 pub struct PolicyContext<'a> {
-    /// The rules, of all layers.
+    /// The rules of all layers.
     pub rules: &'a PolicyRules,
-    /// Why some rules could not be read. Then everything asks.
+    /// Why some rules could not be read. Then every action needs an approval.
     pub broken: Option<&'a str>,
-    /// The project's folder, for rules that are for one; `None` if it is not known.
+    /// The absolute path of the project, for rules that are limited to one; `None` if unknown.
     pub folder: Option<&'a str>,
-    /// The folders that are someone's home, as far as they are known.
+    /// The home folders that are known.
     pub homes: &'a [String],
-    /// What people granted in this project.
+    /// The grants of this project.
     pub grants: &'a [Grant],
-    /// The mode, as it is now.
+    /// The current mode.
     pub mode: ProjectMode,
-    /// When.
+    /// The current time.
     pub now: UnixMicros,
-    /// The scripts that the action would run, as they are now.
+    /// The scripts that the action would run, with their current hashes.
     pub pins: &'a [PinnedFile],
-    /// Where links lead the paths that it names, for those that are elsewhere.
+    /// The targets of links on the paths that it names, where they differ.
     pub leads_to: &'a [RelPath],
-    /// Why a person must look first, if they must: what it runs changed since they last did.
+    /// Why a person must review what it runs first: it changed since the last review.
     pub unseen: Option<&'a str>,
-    /// How often exactly this action was the last that the asker did.
+    /// How many of the requester's last actions were exactly this one, in a row.
     pub again: u32,
 }
 
 impl PolicyContext<'_> {
-    /// The grant that covers this, if one does. `asking` are the rules that ask,
-    /// which its question must have named.
+    /// The grant that covers the action, if there is one. `asking` are the rules that ask, which
+    /// the grant's approval must have named.
     pub(super) fn find_grant(
         &self,
-        matter: &BoundAction,
+        bound: &BoundAction,
         role: &Role,
-        asking: &[RuleRef],
+        asking_rules: &[RuleRef],
     ) -> Option<GrantId> {
-        // A link can be made to lead elsewhere, and what was granted was a place.
+        // A link can change its target, and a grant is for a path.
         if !self.leads_to.is_empty() {
             return None;
         }
-        // Most grants are for commands, and most of what is asked for are reads.
-        let command = matter.effective_command().is_some();
+        // Most grants are for commands and most requests are reads, so compare that first.
+        let command = bound.effective_command().is_some();
         let may_cover = |grant: &&Grant| match &grant.covers {
             GrantScope::Command { .. } => command,
             GrantScope::Paths { name, .. } | GrantScope::Exact { name, .. } => {
-                *name == matter.request.action.name()
+                *name == bound.request.action.name()
             }
         };
         if !self.grants.iter().any(|grant| may_cover(&grant)) {
             return None;
         }
-        let covers = matter.grant_scope().ok()?;
+        let covers = bound.grant_scope().ok()?;
         let holds = |grant: &&Grant| {
             may_cover(grant)
-                && grant.project == matter.request.project
+                && grant.project == bound.request.project
                 && grant.revoked_at.is_none()
                 && grant.until.is_none_or(|end| self.now < end)
-                && grant.grantee == matter.request.principal
+                && grant.grantee == bound.request.principal
                 && grant.role.as_deref() == Some(&*role.name)
-                && (grant.session.is_none() || grant.session == matter.request.session)
+                && (grant.session.is_none() || grant.session == bound.request.session)
                 && scope_covers(&grant.covers, &covers)
                 && grant.pins == self.pins
-                && asking.iter().all(|rule| rule.effect == "allow" || grant.rules.contains(rule))
+                && asking_rules
+                    .iter()
+                    .all(|rule| rule.effect == "allow" || grant.rules.contains(rule))
         };
         self.grants.iter().find(holds).map(|grant| grant.id)
     }
 }
 
-/// Whether a grant for the one is a grant for the other.
-fn scope_covers(granted: &GrantScope, asked: &GrantScope) -> bool {
-    match (granted, asked) {
-        // What was granted with the network is granted without it.
+/// Whether a grant for one scope covers the other.
+fn scope_covers(granted: &GrantScope, requested: &GrantScope) -> bool {
+    match (granted, requested) {
+        // A grant with the network also covers the command without it.
         (
             GrantScope::Command { runs, writes, cwd, network },
             GrantScope::Command { runs: r, writes: w, cwd: c, network: n },
         ) => runs == r && writes == w && cwd == c && (*network || !n),
         (GrantScope::Paths { .. }, GrantScope::Paths { .. })
-        | (GrantScope::Exact { .. }, GrantScope::Exact { .. }) => granted == asked,
+        | (GrantScope::Exact { .. }, GrantScope::Exact { .. }) => granted == requested,
         (GrantScope::Command { .. } | GrantScope::Paths { .. } | GrantScope::Exact { .. }, _) => {
             false
         }
     }
 }
 
-/// Who answers a question.
+/// The person who answers an approval.
 #[derive(Debug, Clone, Copy)]
 pub struct Approver<'a> {
     /// On whose authority.
     pub principal: &'a str,
-    /// What kind of token they hold.
+    /// The class of their token.
     pub class: TokenClass,
 }
 
 impl Approver<'_> {
-    /// Fails unless this is a person, and not the one who asks. A person who
-    /// tries a role may answer for it: they may do the same without one.
+    /// Fails unless this is a person, and not the requester. A person who tries out a role may
+    /// answer for it, since they may do the same without the role.
     pub fn check_may_answer(&self, approval: &Approval) -> Result<(), Denial> {
         if self.class != TokenClass::Operator {
             return Err(Denial::new(Code::Forbidden, "only an operator may answer"));

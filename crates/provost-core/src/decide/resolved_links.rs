@@ -1,28 +1,28 @@
-//! Where links lead what a command names: it demands there what it demands by the name.
+//! Where symbolic links lead the paths of a command: its effects apply to the targets too.
 //!
-//! The decision is about the links as they are now. Whoever swaps one before the command
-//! comes to it meets the sandbox only.
+//! The decision is about the links as they are now. If one is swapped before the command uses it,
+//! only the sandbox protects its target.
 
 use super::bound_action::BoundAction;
 use crate::command::{CommandAnalysis, CommandEffect, OpaquePart, OpaqueReason, Uncertainty};
 
-/// The most paths of a command that are followed.
+/// The most paths of a command whose links are resolved.
 const MAX_FOLLOWED_PATHS: usize = 512;
 
-/// What stands for a place that nobody looked up.
+/// Placeholder for a path whose links were not resolved.
 const UNRESOLVED_PATH: &str = "$link";
 
-/// A path that a command names, and the place where links lead it.
+/// A path of a command and the target that links lead it to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedLink {
-    /// As the command names it, from where its line starts.
+    /// As the command names it, relative to where the line starts.
     pub path: String,
-    /// From the project, which is `.`; absolute, if it is outside.
+    /// Relative to the project, which is `.`; absolute if it is outside.
     pub place: String,
 }
 
 impl BoundAction {
-    /// The paths that a command reads or writes, as far as they are written out.
+    /// The paths that a command reads or writes, as far as they are literal.
     pub fn named_paths(&self) -> Vec<String> {
         let stems = self
             .command_effects()
@@ -32,14 +32,14 @@ impl BoundAction {
         let mut stems: Vec<String> = stems.filter(|stem| !stem.is_empty()).collect();
         stems.sort();
         stems.dedup();
-        // One more, so that it can be told that these are too many.
+        // One more, so that the limit is detected.
         stems.truncate(MAX_FOLLOWED_PATHS + 1);
         stems
     }
 
-    /// The same, knowing where links lead what is [`named`](Self::named).
+    /// Adds the link targets of the [`named_paths`](Self::named_paths).
     #[must_use]
-    pub fn with_resolved_links(mut self, leads: &[ResolvedLink]) -> Self {
+    pub fn with_resolved_links(mut self, links: &[ResolvedLink]) -> Self {
         let too_many = self.named_paths().len() > MAX_FOLLOWED_PATHS;
         let up = "../".repeat(self.cwd().components().count());
         let Some(Ok(analysis)) = &mut self.line else { return self };
@@ -47,11 +47,11 @@ impl BoundAction {
             let up = if place.starts_with('/') { "" } else { &up };
             ResolvedLink { path: path.clone(), place: format!("{up}{place}") }
         };
-        self.leads = leads.iter().map(from_here).collect();
+        self.links = links.iter().map(from_here).collect();
         let found = |path: &String| {
             let (stem, rest) = split_literal_prefix(path);
-            let lead = self.leads.iter().find(|lead| lead.path == stem)?;
-            Some(format!("{}{rest}", lead.place))
+            let link = self.links.iter().find(|link| link.path == stem)?;
+            Some(format!("{}{rest}", link.place))
         };
         add_link_targets(analysis, found);
         if too_many {
@@ -59,7 +59,7 @@ impl BoundAction {
             analysis.opaque.push(OpaquePart {
                 why: OpaqueReason::Expansion,
                 text,
-                extent: Uncertainty::Arguments,
+                uncertainty: Uncertainty::Arguments,
             });
             add_link_targets(analysis, |_| Some(UNRESOLVED_PATH.to_owned()));
         }
@@ -67,9 +67,9 @@ impl BoundAction {
     }
 }
 
-/// The paths of a demand.
-fn effect_paths(demand: &CommandEffect) -> &[String] {
-    match demand {
+/// The path of an effect.
+fn effect_paths(effect: &CommandEffect) -> &[String] {
+    match effect {
         CommandEffect::Write { path }
         | CommandEffect::Read { path }
         | CommandEffect::ReadOperand { path } => std::slice::from_ref(path),
@@ -77,36 +77,35 @@ fn effect_paths(demand: &CommandEffect) -> &[String] {
     }
 }
 
-/// Demands the same of the places that are found for the paths of a line.
+/// Repeats each effect for the link target of its path.
 fn add_link_targets(analysis: &mut CommandAnalysis, found: impl Fn(&String) -> Option<String>) {
     let mut more: Vec<CommandEffect> = Vec::new();
-    for demand in &mut analysis.demands {
-        let place = match demand {
+    for effect in &mut analysis.effects {
+        let target = match effect {
             CommandEffect::Write { path } => found(path).map(|path| CommandEffect::Write { path }),
             CommandEffect::Read { path } => found(path).map(|path| CommandEffect::Read { path }),
             CommandEffect::ReadOperand { path } => {
                 found(path).map(|path| CommandEffect::ReadOperand { path })
             }
             CommandEffect::Run(run) => {
-                let places: Vec<String> = run.named.iter().filter_map(&found).collect();
-                run.named.extend(places);
+                let targets: Vec<String> = run.named.iter().filter_map(&found).collect();
+                run.named.extend(targets);
                 None
             }
         };
-        more.extend(place.filter(|place| !more.contains(place)));
+        more.extend(target.filter(|target| !more.contains(target)));
     }
-    analysis.demands.extend(more);
+    analysis.effects.extend(more);
 }
 
-/// What is written out of a path, and the rest, from the first name with a glob or with
-/// what is not known.
+/// Splits a path before the first name with a glob or an unknown part.
 fn split_literal_prefix(path: &str) -> (&str, &str) {
     let loose = path.find(['$', '`', '*', '?', '[', '{']).map(|at| &path[..at]);
     let stem = match loose {
         None => path,
         Some(before) => before.rfind('/').map_or("", |at| &path[..at]),
     };
-    // What begins like this is a home, or what another command prints.
+    // Such a path begins with a home folder, or with the output of another command.
     let stem = if path.starts_with(['~', '<', '>']) { "" } else { stem };
     let stem = stem.trim_end_matches('/');
     (stem, &path[stem.len()..])

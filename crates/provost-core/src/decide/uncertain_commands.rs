@@ -1,11 +1,10 @@
-//! What cannot be read: whether it can be shown to be free of what is gated,
-//! denied or asked about.
+//! Commands that could not be analyzed: whether they can contain anything that is gated, denied
+//! or asked about.
 //!
-//! Of `ls $X` only the words are open, and rules that may be about them match.
-//! Where programs are open, nothing is shown: in `auto` a person decides, and in
-//! `full` where a rule denies some commands, or where the text names a program
-//! that a gate or a rule names. That a word is not named proves nothing, but
-//! `full` does not ask otherwise.
+//! Of `ls $X` only the arguments are unknown, and rules that may be about them match. Where the
+//! programs are unknown, nothing can be excluded: in `auto` a person decides, and in `full` only
+//! if a rule denies some commands, or if the text contains a program that a gate or a rule names.
+//! That the text does not contain it proves nothing, but `full` does not ask otherwise.
 
 use provost_proto::ProjectMode;
 
@@ -18,34 +17,34 @@ use crate::command::{
 use crate::policy::{RequestLocation, RuleEffect, RuleQuery, RuleTarget};
 use crate::role::Role;
 
-/// What it takes to be told what is in a file.
+/// The skill that reading a file needs.
 const READ: &str = "fs.readFile";
-/// What it takes to change one.
+/// The skill that changing a file needs.
 const WRITE: &str = "fs.writeFile";
 
 /// Why a person must decide, if they must.
 pub(super) fn find_approval_reason(
-    matter: &BoundAction,
+    bound: &BoundAction,
     role: &Role,
-    standing: &PolicyContext<'_>,
+    context: &PolicyContext<'_>,
 ) -> Option<String> {
-    let (role, mode) = (Some(&*role.name), standing.mode);
-    if let Some(path) = find_ruled_path(matter, role, standing) {
+    let (role, mode) = (Some(&*role.name), context.mode);
+    if let Some(path) = find_ruled_path(bound, role, context) {
         return Some(format!(
             "which files it reaches is not known, and it names `{path}`, as a rule does"
         ));
     }
-    let open = unknown_programs_reason(matter);
-    if open.is_none() && !has_uncertainty_beyond_words(matter) {
+    let open = unknown_programs_reason(bound);
+    if open.is_none() && !has_uncertainty_beyond_words(bound) {
         return None;
     }
-    let named = find_hidden_word(matter, |word| standing.rules.restricts_program(word, role, mode));
+    let named = find_hidden_word(bound, |word| context.rules.restricts_program(word, role, mode));
     if let Some(word) = named {
         return Some(format!("it cannot be read for certain, and names `{word}`, as a rule does"));
     }
     let open = open?;
     match mode {
-        ProjectMode::Full if standing.rules.denies_some_commands(role, mode) => {
+        ProjectMode::Full if context.rules.denies_some_commands(role, mode) => {
             Some(format!("which programs it runs cannot be read, and a rule denies some: {open}"))
         }
         ProjectMode::Full => None,
@@ -55,12 +54,12 @@ pub(super) fn find_approval_reason(
     }
 }
 
-/// A path that the line names somewhere, and that a rule denies or asks about, where a
-/// program is given words that are not known: `f=.env; cat $f`, `find -name .env -exec cat {} +`.
+/// A path that occurs in the line and that a rule denies or asks about, if a program gets unknown
+/// words: `f=.env; cat $f`, `find -name .env -exec cat {} +`.
 fn find_ruled_path(
-    matter: &BoundAction,
+    bound: &BoundAction,
     role: Option<&str>,
-    standing: &PolicyContext<'_>,
+    context: &PolicyContext<'_>,
 ) -> Option<String> {
     let fills = |part: &OpaquePart| match part.why {
         OpaqueReason::Substitution
@@ -89,40 +88,40 @@ fn find_ruled_path(
         | OpaqueReason::TooDeep
         | OpaqueReason::Unreadable => false,
     };
-    matter.analysis().filter(|analysis| analysis.opaque.iter().any(fills))?;
-    let run = matter.effective_command()?;
+    bound.analysis().filter(|analysis| analysis.opaque.iter().any(fills))?;
+    let run = bound.effective_command()?;
     let words = run.argv.iter().flatten().chain(&run.command).chain(run.env.values());
-    let at = RequestLocation { project: standing.folder, ..RequestLocation::default() };
+    let at = RequestLocation { project: context.folder, ..RequestLocation::default() };
     let is_ruled = |skill, path: &str| {
         let loose = path.contains(['*', '?', '[']);
         let target =
             if loose { RuleTarget::UnresolvedPath(path) } else { RuleTarget::OutsidePath(path) };
-        let subject = RuleQuery { skill, role, mode: standing.mode, target, at };
-        standing.rules.find_matches(&subject).combined_effect() > Some(RuleEffect::Allow)
+        let subject = RuleQuery { skill, role, mode: context.mode, target, at };
+        context.rules.find_matches(&subject).combined_effect() > Some(RuleEffect::Allow)
     };
     let ends = |c: char| c.is_whitespace() || "'\"`;|&()<>=,:@{}".contains(c);
-    let (more, patched) = split_stdin(matter, run);
+    let (more, patched) = split_stdin(bound, run);
     let mut words = words.map(String::as_str).chain(more).flat_map(|text| text.split(ends));
     let read = words.find(|word| word.contains('.') && is_ruled(READ, word));
     let mut written = patched.flat_map(|line| line.split(ends)).filter(|word| !word.is_empty());
     read.or_else(|| written.find(|word| is_ruled(WRITE, word))).map(str::to_owned)
 }
 
-/// What of the input that is given along becomes words, and what names the files of a
-/// patch. All else is data or code.
+/// Splits the input on stdin: what becomes arguments, and what names the files of a patch. The
+/// rest is data or code.
 fn split_stdin<'a>(
-    matter: &BoundAction,
+    bound: &BoundAction,
     command: &'a RunCommand,
 ) -> (Option<&'a str>, impl Iterator<Item = &'a str>) {
     const HEADS: [&str; 5] = ["+++ ", "--- ", "diff --git ", "rename ", "copy "];
     let runs = |is_meant: fn(&CommandInvocation) -> bool| {
-        let is_meant = |demand: &CommandEffect| match demand {
+        let is_meant = |effect: &CommandEffect| match effect {
             CommandEffect::Run(run) => is_meant(run),
             CommandEffect::Write { .. }
             | CommandEffect::Read { .. }
             | CommandEffect::ReadOperand { .. } => false,
         };
-        matter.command_effects().iter().any(is_meant)
+        bound.command_effects().iter().any(is_meant)
     };
     let input = command.stdin.as_deref();
     let words = input.filter(|_| runs(|run| run.through.iter().any(|it| it.ends_with("xargs"))));
@@ -140,19 +139,20 @@ fn applies_patches(run: &CommandInvocation) -> bool {
     }
 }
 
-/// What leaves open which programs run.
-fn unknown_programs_reason(matter: &BoundAction) -> Option<String> {
-    match matter.line.as_ref()? {
+/// Why it is unknown which programs run.
+fn unknown_programs_reason(bound: &BoundAction) -> Option<String> {
+    match bound.line.as_ref()? {
         Err(why) => Some(why.clone()),
         Ok(analysis) => {
-            let part = analysis.opaque.iter().find(|part| part.extent == Uncertainty::Programs)?;
+            let part =
+                analysis.opaque.iter().find(|part| part.uncertainty == Uncertainty::Programs)?;
             Some(format!("{} {}", crate::action::text::excerpt(&part.text), part.why))
         }
     }
 }
 
-/// Whether more is uncertain than what words stand for.
-fn has_uncertainty_beyond_words(matter: &BoundAction) -> bool {
+/// Whether more is unknown than the value of words.
+fn has_uncertainty_beyond_words(bound: &BoundAction) -> bool {
     let words = |part: &OpaquePart| match part.why {
         OpaqueReason::Substitution
         | OpaqueReason::ProcessSubstitution
@@ -180,31 +180,31 @@ fn has_uncertainty_beyond_words(matter: &BoundAction) -> bool {
         | OpaqueReason::TooDeep
         | OpaqueReason::Unreadable => false,
     };
-    matter.analysis().is_some_and(|analysis| !analysis.opaque.iter().all(words))
+    bound.analysis().is_some_and(|analysis| !analysis.opaque.iter().all(words))
 }
 
-/// A word of a line that cannot be read which `wanted` looks for, and which is
-/// not one of the programs that were read, and so judged.
+/// A word of an opaque line that `wanted` matches, and that is not one of the programs that were
+/// analyzed and so evaluated.
 pub(super) fn find_hidden_word(
-    matter: &BoundAction,
+    bound: &BoundAction,
     wanted: impl Fn(&str) -> bool,
 ) -> Option<String> {
-    if unknown_programs_reason(matter).is_none() && !has_uncertainty_beyond_words(matter) {
+    if unknown_programs_reason(bound).is_none() && !has_uncertainty_beyond_words(bound) {
         return None;
     }
-    let run = matter.effective_command()?;
+    let run = bound.effective_command()?;
     let text = match (&run.command, &run.argv) {
         (Some(line), _) => line.clone(),
         (None, argv) => argv.as_deref().unwrap_or_default().join("\n"),
     };
     let input = run.stdin.as_deref().unwrap_or_default();
-    // Quotes end a word or hold one together: `"sudo"`, `su''do`.
+    // Quotes end a word or join its parts: `"sudo"`, `su''do`.
     let joined: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
     [text.as_str(), &joined, input].into_iter().find_map(|text| {
         let found = split_bare_words(text).find(|word| {
             wanted(word)
                 && split_bare_words(text).filter(|other| other == word).count()
-                    > count_analyzed_runs(matter, word)
+                    > count_analyzed_runs(bound, word)
         });
         found.map(str::to_owned)
     })
@@ -216,10 +216,10 @@ fn split_bare_words(text: &str) -> impl Iterator<Item = &str> {
     text.split(move |c: char| !within(c)).filter(|word| !word.is_empty())
 }
 
-/// How often a program was read in the line.
-fn count_analyzed_runs(matter: &BoundAction, program: &str) -> usize {
+/// How many invocations of a program the analysis found.
+fn count_analyzed_runs(bound: &BoundAction, program: &str) -> usize {
     let base = |name: &String| crate::command::program_basename(name) == program;
-    let named = |demand: &CommandEffect| match demand {
+    let named = |effect: &CommandEffect| match effect {
         CommandEffect::Run(run) => {
             run.through.iter().chain(run.argv.first()).filter(|name| base(name)).count()
         }
@@ -227,5 +227,5 @@ fn count_analyzed_runs(matter: &BoundAction, program: &str) -> usize {
         | CommandEffect::Read { .. }
         | CommandEffect::ReadOperand { .. } => 0,
     };
-    matter.command_effects().iter().map(named).sum()
+    bound.command_effects().iter().map(named).sum()
 }

@@ -1,4 +1,4 @@
-//! The fold of what governs: modes, questions, grants, trust.
+//! The fold of governance: modes, approvals, grants and trusted files.
 
 use provost_proto::{
     Approval, ApprovalAnswer, ApprovalStatus, Fact, GovernanceFileKind, Grant, ProjectId,
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::EventMetadata;
 
-/// The key of a trusted file: the same for the same file of the same project.
+/// The key of a trusted file, derived from project, kind and file.
 pub(super) fn trusted_file_key(project: ProjectId, what: GovernanceFileKind, file: &str) -> Uuid {
     let mut hasher = blake3::Hasher::new();
     hasher.update(project.uuid().as_bytes());
@@ -23,13 +23,13 @@ pub(super) fn trusted_file_key(project: ProjectId, what: GovernanceFileKind, fil
     Uuid::from_bytes(key)
 }
 
-pub(super) fn new_mode(stamp: EventMetadata<'_>, fact: &Fact) -> Option<ProjectModeView> {
+pub(super) fn new_mode(metadata: EventMetadata<'_>, fact: &Fact) -> Option<ProjectModeView> {
     let Fact::ModeChanged { project, mode, until } = fact else { return None };
-    let by = stamp.principal.to_owned();
-    Some(ProjectModeView { project: *project, mode: *mode, until: *until, by, at: stamp.at })
+    let by = metadata.principal.to_owned();
+    Some(ProjectModeView { project: *project, mode: *mode, until: *until, by, at: metadata.at })
 }
 
-pub(super) fn new_trusted_file(stamp: EventMetadata<'_>, fact: &Fact) -> Option<TrustedFile> {
+pub(super) fn new_trusted_file(metadata: EventMetadata<'_>, fact: &Fact) -> Option<TrustedFile> {
     let Fact::FileTrusted { project, what, file, hash, text } = fact else { return None };
     Some(TrustedFile {
         project: *project,
@@ -37,12 +37,12 @@ pub(super) fn new_trusted_file(stamp: EventMetadata<'_>, fact: &Fact) -> Option<
         file: file.clone(),
         hash: *hash,
         text: text.clone(),
-        by: stamp.principal.to_owned(),
-        at: stamp.at,
+        by: metadata.principal.to_owned(),
+        at: metadata.at,
     })
 }
 
-pub(super) fn new_grant(stamp: EventMetadata<'_>, fact: &Fact) -> Option<Grant> {
+pub(super) fn new_grant(metadata: EventMetadata<'_>, fact: &Fact) -> Option<Grant> {
     let Fact::GrantCreated {
         grant,
         project,
@@ -71,13 +71,13 @@ pub(super) fn new_grant(stamp: EventMetadata<'_>, fact: &Fact) -> Option<Grant> 
         rules: rules.clone(),
         what: what.clone(),
         until: *until,
-        by: stamp.principal.to_owned(),
-        at: stamp.at,
+        by: metadata.principal.to_owned(),
+        at: metadata.at,
         revoked_at: None,
     })
 }
 
-pub(super) fn new_approval(stamp: EventMetadata<'_>, fact: &Fact) -> Option<Approval> {
+pub(super) fn new_approval(metadata: EventMetadata<'_>, fact: &Fact) -> Option<Approval> {
     let Fact::ApprovalAsked {
         approval,
         project,
@@ -97,14 +97,14 @@ pub(super) fn new_approval(stamp: EventMetadata<'_>, fact: &Fact) -> Option<Appr
         project: *project,
         action: *action,
         action_hash: *action_hash,
-        principal: stamp.principal.to_owned(),
-        actor: stamp.actor.clone(),
+        principal: metadata.principal.to_owned(),
+        actor: metadata.actor.clone(),
         class: *class,
         role: role.clone(),
         session: *session,
         question: (**question).clone(),
         status: ApprovalStatus::Pending,
-        asked_at: stamp.at,
+        asked_at: metadata.at,
         expires_at: *expires_at,
         resolved_at: None,
         resolved_by: None,
@@ -113,29 +113,28 @@ pub(super) fn new_approval(stamp: EventMetadata<'_>, fact: &Fact) -> Option<Appr
     })
 }
 
-/// What was resolved stays so: the first answer is the answer.
+/// The first answer counts: a resolved approval does not change any more.
 pub(super) fn update_approval(
     approval: Approval,
-    stamp: EventMetadata<'_>,
+    metadata: EventMetadata<'_>,
     fact: &Fact,
 ) -> Approval {
     if approval.status != ApprovalStatus::Pending {
         return approval;
     }
-    let (status, scope, message) =
-        if let Fact::ApprovalAnswered { decision, scope, message, .. } = fact {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "no other fact resolves an approval")]
+    let (status, scope, message) = match fact {
+        Fact::ApprovalAnswered { decision, scope, message, .. } => {
             let status = match decision {
                 ApprovalAnswer::Allow => ApprovalStatus::Allowed,
                 ApprovalAnswer::Deny => ApprovalStatus::Denied,
             };
             (status, *scope, message.clone())
-        } else if let Fact::ApprovalExpired { .. } = fact {
-            (ApprovalStatus::Expired, None, None)
-        } else if let Fact::ApprovalWithdrawn { why, .. } = fact {
-            (ApprovalStatus::Withdrawn, None, Some(why.clone()))
-        } else {
-            return approval;
-        };
-    let (resolved_at, resolved_by) = (Some(stamp.at), Some(stamp.principal.to_owned()));
+        }
+        Fact::ApprovalExpired { .. } => (ApprovalStatus::Expired, None, None),
+        Fact::ApprovalWithdrawn { why, .. } => (ApprovalStatus::Withdrawn, None, Some(why.clone())),
+        _ => return approval,
+    };
+    let (resolved_at, resolved_by) = (Some(metadata.at), Some(metadata.principal.to_owned()));
     Approval { status, scope, message, resolved_at, resolved_by, ..approval }
 }

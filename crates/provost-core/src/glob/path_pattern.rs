@@ -1,9 +1,9 @@
-//! A pattern for a path beneath the project.
+//! A pattern for a path in the project.
 
 use super::word_pattern::WordPattern;
 use super::{BadPattern, MAX_PATTERN_BYTES};
 
-/// The most patterns that one with braces may stand for.
+/// The most alternatives that braces may expand to.
 pub(super) const MAX_ALTERNATIVES: usize = 64;
 
 /// One name of a path pattern.
@@ -15,27 +15,27 @@ enum PatternSegment {
     AnyDepth,
 }
 
-/// A pattern for a path: every way its braces can be read.
+/// A pattern for a path, with its braces expanded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathPattern {
     ways: Vec<PatternAlternative>,
 }
 
-/// What can be told of every path that a pattern matches, for an index.
+/// What all paths that match have in common, for an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatternHint<'a> {
-    /// It is this folder or lies beneath it.
+    /// They are this folder or below it.
     Folder(&'a str),
-    /// Its last name is this.
+    /// Their last name is this.
     Name(&'a str),
-    /// What follows the last dot in it is this.
+    /// Their extension is this.
     Extension(&'a str),
     /// Nothing.
     None,
 }
 
-/// One way to read a pattern. What every match begins and ends with rules most
-/// paths out by two comparisons.
+/// One alternative. The common beginning and end of all matches exclude most paths with two
+/// comparisons.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PatternAlternative {
     begins: String,
@@ -59,13 +59,13 @@ impl PathPattern {
         Ok(Self { ways })
     }
 
-    /// What can be told of the paths that match, for each way to read the pattern.
-    /// It holds for [`Self::matches_folder`] too.
+    /// What the matching paths have in common, for each alternative. It also holds for
+    /// [`Self::matches_folder`].
     pub fn hints(&self) -> impl Iterator<Item = PatternHint<'_>> {
         self.ways.iter().map(PatternAlternative::hint)
     }
 
-    /// Whether the path matches; names with one slash between them.
+    /// Whether the path matches; its names are separated by single slashes.
     pub fn matches(&self, path: &str) -> bool {
         self.ways.iter().any(|way| {
             path.starts_with(&way.begins)
@@ -74,7 +74,7 @@ impl PathPattern {
         })
     }
 
-    /// Whether the path is a folder that a pattern like `folder/**` is all about.
+    /// Whether the path is the folder of a pattern like `folder/**`.
     pub fn matches_folder(&self, path: &str) -> bool {
         self.ways.iter().any(|way| match way.parts.as_slice() {
             [stem @ .., PatternSegment::Name(any), PatternSegment::AnyDepth]
@@ -86,14 +86,14 @@ impl PathPattern {
         })
     }
 
-    /// Whether a name as a shell has it, with globs and values that are not known
-    /// in it, may become a path that matches.
+    /// Whether a path as a shell has it, with globs and unknown values, may expand to one that
+    /// matches.
     pub fn overlaps(&self, shell: &str) -> bool {
         let names: Vec<&str> = shell.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
         self.ways.iter().any(|way| segments_overlap(&way.parts, &names))
     }
 
-    /// Whether the pattern surely names something beneath this folder.
+    /// Whether the pattern certainly names something below this folder.
     pub fn lies_beneath(&self, path: &str) -> bool {
         self.ways.iter().any(|way| {
             let mut parts = way.parts.iter();
@@ -134,7 +134,7 @@ impl PatternAlternative {
     }
 }
 
-/// Writes `a{b,c}` out as `ab` and `ac`.
+/// Expands `a{b,c}` to `ab` and `ac`.
 fn expand_alternatives(text: &str) -> Result<Vec<String>, BadPattern> {
     let mut ways = vec![String::new()];
     let mut inside: Option<Vec<String>> = None;
@@ -184,14 +184,14 @@ fn parse_segments(way: &str) -> Result<Vec<PatternSegment>, BadPattern> {
             name => parts.push(PatternSegment::Name(WordPattern::new(name)?)),
         }
     }
-    // `src/**` is what lies beneath `src`, and not `src` itself.
+    // `src/**` matches what is below `src`, not `src` itself.
     if let [.., PatternSegment::Name(_), PatternSegment::AnyDepth] = parts.as_slice() {
         parts.insert(parts.len() - 1, PatternSegment::Name(WordPattern::ALL));
     }
     Ok(parts)
 }
 
-/// The same walk as for words, name by name.
+/// The same algorithm as for words, name by name.
 fn matches_segments(parts: &[PatternSegment], path: &str) -> bool {
     let (mut at, mut rest) = (0, Some(path));
     let mut retry: Option<(usize, Option<&str>)> = None;
@@ -220,14 +220,14 @@ fn matches_segments(parts: &[PatternSegment], path: &str) -> bool {
     }
 }
 
-/// Whether a name of a shell stands for any number of names.
+/// Whether a name of a shell path may stand for any number of names.
 fn may_be_any_names(name: &str) -> bool {
     name.contains(['$', '`']) || matches!(name, "**" | "..") || name.starts_with(['~', '<', '>'])
 }
 
 /// Whether one path can match both, name by name.
 fn segments_overlap(parts: &[PatternSegment], names: &[&str]) -> bool {
-    // `met[b]`: the parts so far and the first `b` names can be the same.
+    // `met[b]`: the segments so far and the first `b` names can be the same.
     let anything = |at: usize| may_be_any_names(names[at]);
     let mut met = vec![false; names.len() + 1];
     met[0] = true;
@@ -249,7 +249,7 @@ fn segments_overlap(parts: &[PatternSegment], names: &[&str]) -> bool {
     met[names.len()]
 }
 
-/// The first name, and what follows its slash.
+/// The first name, and the rest after its slash.
 fn split_first_name(path: &str) -> (&str, Option<&str>) {
     match path.split_once('/') {
         Some((name, rest)) => (name, Some(rest)),

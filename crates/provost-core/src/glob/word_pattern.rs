@@ -19,7 +19,7 @@ pub struct WordPattern(WordPatternKind);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum WordPatternKind {
-    /// The word itself; most patterns are that.
+    /// Exactly this word; most patterns are of this kind.
     Exact(String),
     /// Any word.
     All,
@@ -31,7 +31,7 @@ impl WordPattern {
     /// Matches every word.
     pub const ALL: Self = Self(WordPatternKind::All);
 
-    /// Reads a pattern; the empty one is the empty word.
+    /// Reads a pattern; an empty one matches the empty word.
     pub fn new(text: &str) -> Result<Self, BadPattern> {
         if text.len() > MAX_PATTERN_BYTES {
             return Err(BadPattern::TooLong);
@@ -51,7 +51,7 @@ impl WordPattern {
         }))
     }
 
-    /// The one word that it matches, if it is only one.
+    /// The only word that it matches, if there is one.
     pub fn exact(&self) -> Option<&str> {
         match &self.0 {
             WordPatternKind::Exact(word) => Some(word),
@@ -69,7 +69,7 @@ impl WordPattern {
         }
     }
 
-    /// What every word that matches ends with.
+    /// The common end of all words that match.
     pub(super) fn literal_suffix(&self) -> String {
         match &self.0 {
             WordPatternKind::Exact(word) => word.clone(),
@@ -84,14 +84,14 @@ impl WordPattern {
         }
     }
 
-    /// Whether a glob of a shell may become a word that matches.
+    /// Whether a shell glob may expand to a word that matches.
     pub(crate) fn overlaps(&self, glob: &str) -> bool {
         let mine: Vec<PatternStep> = match &self.0 {
             WordPatternKind::Exact(word) => word.chars().map(PatternStep::Char).collect(),
             WordPatternKind::All => vec![PatternStep::AnyRun],
             WordPatternKind::Steps(steps) => steps.clone(),
         };
-        // What begins with a dot, a shell's glob does not find.
+        // A shell glob does not match names that begin with a dot.
         if mine.first() == Some(&PatternStep::Char('.')) && glob.starts_with(['*', '?', '[']) {
             return false;
         }
@@ -105,7 +105,7 @@ impl WordPattern {
                     rest.by_ref().find(|c| *c == ']');
                     theirs.push(PatternStep::AnyChar);
                 }
-                // `@(…)`, `{…}`: whatever it is.
+                // `@(…)`, `{…}`: may be anything.
                 '(' | '{' => return true,
                 c => theirs.push(PatternStep::Char(c)),
             }
@@ -162,8 +162,8 @@ fn parse_steps(text: &str) -> Result<Vec<PatternStep>, BadPattern> {
     Ok(steps)
 }
 
-/// Goes along both; on a mismatch the last run takes one character more. Earlier
-/// runs never need to be tried again, so the work is at most the product.
+/// On a mismatch, the last run takes one more character. Earlier runs need not be tried again, so
+/// the work is at most the product of both lengths.
 fn matches_steps(steps: &[PatternStep], word: &str) -> bool {
     let (mut at, mut rest) = (0, word);
     let mut retry: Option<(usize, &str)> = None;
@@ -196,7 +196,7 @@ fn matches_steps(steps: &[PatternStep], word: &str) -> bool {
     }
 }
 
-/// The pattern that matches this word and no other.
+/// The pattern that matches only this word.
 pub fn escape_pattern(word: &str) -> String {
     let mut pattern = String::with_capacity(word.len());
     for c in word.chars() {
@@ -249,7 +249,7 @@ mod tests {
         check("", "a", false);
     }
 
-    /// Right by construction, and slow.
+    /// The obviously correct algorithm, for comparison.
     fn slow(steps: &[PatternStep], word: &[char]) -> bool {
         match (steps, word) {
             ([], []) => true,

@@ -1,9 +1,9 @@
-//! Other names under which programs know their subcommands and long options. A rule
-//! that denies or asks means those too: `npm pub` publishes.
+//! Other names of subcommands and long options. A rule that denies or asks matches those too:
+//! `npm pub` publishes.
 
-use super::matching::MatchCertainty;
+use super::rule_match::MatchCertainty;
 
-/// Subcommands and their other names.
+/// Subcommands and their aliases.
 const SUBCOMMAND_ALIASES: &[(&str, &[(&str, &str)])] = &[
     (
         "npm",
@@ -63,7 +63,7 @@ const SUBCOMMAND_ALIASES: &[(&str, &[(&str, &str)])] = &[
     ("svn", &[("commit", "ci"), ("checkout", "co"), ("delete", "del remove rm"), ("switch", "sw")]),
 ];
 
-/// Whether a program takes a word for this subcommand, and how sure that is.
+/// Whether a program accepts a word as this subcommand, and how certain that is.
 pub(super) fn match_alias(program: &str, word: &str, subcommand: &str) -> Option<MatchCertainty> {
     let known = SUBCOMMAND_ALIASES
         .iter()
@@ -75,12 +75,12 @@ pub(super) fn match_alias(program: &str, word: &str, subcommand: &str) -> Option
     if known.iter().any(|row| names(row, subcommand) && names(row, word)) {
         return Some(MatchCertainty::Certain);
     }
-    // It takes every beginning that only one of its commands has.
+    // npm accepts every prefix that only one of its commands has.
     let begins = program == "npm" && word.len() > 1 && subcommand.starts_with(word);
     begins.then_some(MatchCertainty::Possible)
 }
 
-/// Whether a word may be the beginning of this long option, as most programs take it.
+/// Whether a word may abbreviate this long option, which most programs accept.
 pub(super) fn may_abbreviate(word: &str, option: &str) -> bool {
     let name = word.split('=').next().unwrap_or(word);
     name.len() > 2 && name.starts_with("--") && option.starts_with(name)

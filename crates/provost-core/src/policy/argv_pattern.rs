@@ -1,25 +1,25 @@
-//! The words of a command, as a rule names them.
+//! The pattern of a rule for the words of a command.
 
 use super::aliases;
 use super::error::PolicyFault;
-use super::matching::MatchCertainty;
 use super::option_width::{OptionWidth, option_width};
+use super::rule_match::MatchCertainty;
 use crate::command::{CommandInvocation, program_basename};
 use crate::glob::{BadPattern, WordPattern};
 
 /// A pattern for a program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ArgvPattern {
-    /// For each place the words it may hold.
-    places: Vec<Vec<WordPattern>>,
+    /// For each position, the words that it may be.
+    positions: Vec<Vec<WordPattern>>,
     /// Whether any number of words may follow.
     open: bool,
 }
 
 impl ArgvPattern {
-    /// Reads what a rule says: a word or several for each place, `**` at the end.
+    /// Reads the list of a rule: one or several words for each position, `**` at the end.
     pub(super) fn new(written: &[Vec<String>]) -> Result<Self, PolicyFault> {
-        let is_rest = |place: &Vec<String>| place.iter().any(|word| word == "**");
+        let is_rest = |alternatives: &Vec<String>| alternatives.iter().any(|word| word == "**");
         let (fixed, open) = match written {
             [fixed @ .., last] if *last == ["**"] => (fixed, true),
             fixed => (fixed, false),
@@ -43,47 +43,53 @@ impl ArgvPattern {
         let word = |word: &String| {
             WordPattern::new(word).map_err(|why| PolicyFault::from_bad_pattern("argv", word, why))
         };
-        let place = |place: &Vec<String>| place.iter().map(word).collect::<Result<Vec<_>, _>>();
-        Ok(Self { places: fixed.iter().map(place).collect::<Result<_, _>>()?, open })
+        let alternatives = |alternatives: &Vec<String>| {
+            alternatives.iter().map(word).collect::<Result<Vec<_>, _>>()
+        };
+        Ok(Self { positions: fixed.iter().map(alternatives).collect::<Result<_, _>>()?, open })
     }
 
-    /// The programs it names, if it names them by their names.
+    /// The programs it matches, if it lists them by name.
     pub(super) fn exact_programs(&self) -> Option<Vec<&str>> {
-        self.places.first()?.iter().map(WordPattern::exact).collect()
+        self.positions.first()?.iter().map(WordPattern::exact).collect()
     }
 
-    /// Whether its first place is this program; one for any program names none.
+    /// Whether it lists this program; a pattern for any program lists none.
     pub(super) fn names_program(&self, program: &str) -> bool {
-        self.places.first().is_some_and(|place| {
-            place.iter().any(|word| *word != WordPattern::ALL && word.matches(program))
+        self.positions.first().is_some_and(|alternatives| {
+            alternatives.iter().any(|word| *word != WordPattern::ALL && word.matches(program))
         })
     }
 
-    /// Whether a command matches, word by word and no other.
+    /// Whether a command matches exactly, word by word.
     pub(super) fn matches(&self, argv: &[String]) -> bool {
-        if argv.len() < self.places.len() || argv.len() > self.places.len() && !self.open {
+        if argv.len() < self.positions.len() || argv.len() > self.positions.len() && !self.open {
             return false;
         }
-        self.places.iter().zip(argv).all(|(place, word)| any_pattern_matches(place, word))
+        self.positions
+            .iter()
+            .zip(argv)
+            .all(|(alternatives, word)| any_pattern_matches(alternatives, word))
     }
 
-    /// Whether a command may be meant: options before and between the words are
-    /// looked past, and what is not known may be anything.
+    /// Whether a command may match: options before and between the words are skipped, and an
+    /// unknown word may be anything.
     pub(super) fn may_match(&self, run: &CommandInvocation) -> Option<MatchCertainty> {
         self.may_match_from(run, 0)
     }
 
-    /// The same for the words from a place on.
+    /// The same for the words from this index on.
     pub(super) fn may_match_from(
         &self,
         run: &CommandInvocation,
         start: usize,
     ) -> Option<MatchCertainty> {
         let program = run.argv.get(start)?;
-        let (place, rest) = self.places.split_first()?;
-        // `git` means `/usr/bin/git` too. Where it allows it does not: `./git` can be anything.
-        if !any_pattern_matches(place, program)
-            && !any_pattern_matches(place, program_basename(program))
+        let (alternatives, rest) = self.positions.split_first()?;
+        // `git` also matches `/usr/bin/git`. A rule that allows does not: `./git` can be
+        // anything.
+        if !any_pattern_matches(alternatives, program)
+            && !any_pattern_matches(alternatives, program_basename(program))
         {
             return None;
         }
@@ -91,18 +97,18 @@ impl ArgvPattern {
         walk.match_from(rest, start + 1, &mut MAX_MATCH_STEPS.clone())
     }
 
-    /// Whether it means every command of this program, so also what it is wrapped around.
+    /// Whether it matches every command of this program, and so also what the program wraps.
     pub(super) fn matches_every_command_of(&self, wrapper: &str) -> bool {
         self.open
-            && self.places.len() == 1
-            && self.places.iter().flatten().any(|word| word.matches(wrapper))
+            && self.positions.len() == 1
+            && self.positions.iter().flatten().any(|word| word.matches(wrapper))
     }
 }
 
-/// How many ways to look past options are tried.
+/// The most combinations of skipped options that are tried.
 const MAX_MATCH_STEPS: u32 = 256;
 
-/// Going along the words of a command.
+/// Matches a pattern against the words of a command.
 struct ArgvMatcher<'a> {
     program: &'a str,
     run: &'a CommandInvocation,
@@ -112,22 +118,23 @@ struct ArgvMatcher<'a> {
 impl ArgvMatcher<'_> {
     fn match_from(
         &self,
-        places: &[Vec<WordPattern>],
+        positions: &[Vec<WordPattern>],
         at: usize,
         steps: &mut u32,
     ) -> Option<MatchCertainty> {
-        // Whoever writes so many options that nobody follows them is asked about.
+        // With too many combinations, the rule counts as a possible match.
         let Some(left) = steps.checked_sub(1) else { return Some(MatchCertainty::Possible) };
         *steps = left;
-        let Some((place, rest)) = places.split_first() else { return self.match_end(at) };
+        let Some((alternatives, rest)) = positions.split_first() else { return self.match_end(at) };
         if self.run.unknown.contains(&at) {
             return Some(MatchCertainty::Possible);
         }
         let word = self.run.argv.get(at)?;
-        let here = self.match_word(place, word);
-        let here = here.and_then(|named| Some(named.max(self.match_from(rest, at + 1, steps)?)));
-        if here == Some(MatchCertainty::Certain) {
-            return here;
+        let matched = self.match_word(alternatives, word);
+        let matched =
+            matched.and_then(|named| Some(named.max(self.match_from(rest, at + 1, steps)?)));
+        if matched == Some(MatchCertainty::Certain) {
+            return matched;
         }
         let past = match option_width(self.program, word) {
             OptionWidth::None => [None, None],
@@ -136,16 +143,16 @@ impl ArgvMatcher<'_> {
             OptionWidth::OneOrTwo => [Some(1), Some(2)],
         };
         let ways =
-            past.into_iter().flatten().filter_map(|n| self.match_from(places, at + n, steps));
-        ways.chain(here).min()
+            past.into_iter().flatten().filter_map(|n| self.match_from(positions, at + n, steps));
+        ways.chain(matched).min()
     }
 
-    /// Whether a word is what a place may hold, or another name of it.
-    fn match_word(&self, place: &[WordPattern], word: &str) -> Option<MatchCertainty> {
-        if any_pattern_matches(place, word) {
+    /// Whether a word is one of these, or an alias of one.
+    fn match_word(&self, alternatives: &[WordPattern], word: &str) -> Option<MatchCertainty> {
+        if any_pattern_matches(alternatives, word) {
             return Some(MatchCertainty::Certain);
         }
-        let exact = place.iter().filter_map(WordPattern::exact);
+        let exact = alternatives.iter().filter_map(WordPattern::exact);
         exact.filter_map(|exact| aliases::match_alias(self.program, word, exact)).min()
     }
 
@@ -153,14 +160,14 @@ impl ArgvMatcher<'_> {
         if self.open || at == self.run.argv.len() {
             return Some(MatchCertainty::Certain);
         }
-        // What follows may be nothing at all.
+        // An unknown word may expand to nothing.
         let known = (at..self.run.argv.len()).any(|at| !self.run.unknown.contains(&at));
         (!known).then_some(MatchCertainty::Possible)
     }
 }
 
-fn any_pattern_matches(place: &[WordPattern], word: &str) -> bool {
-    place.iter().any(|pattern| pattern.matches(word))
+fn any_pattern_matches(alternatives: &[WordPattern], word: &str) -> bool {
+    alternatives.iter().any(|pattern| pattern.matches(word))
 }
 
 impl PolicyFault {

@@ -1,4 +1,4 @@
-//! What is wrong with a policy file, all of it, with places.
+//! The errors of a policy file, all of them, with their positions.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::glob::BadPattern;
 use crate::skill::UnknownSkill;
 use crate::spelling;
 
-/// Everything that is wrong with a file; never empty.
+/// All errors of a file; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyErrors(pub Vec<PolicyError>);
 
@@ -21,7 +21,7 @@ impl fmt::Display for PolicyErrors {
 
 impl std::error::Error for PolicyErrors {}
 
-/// One mistake.
+/// One error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{column}: {}{fault}", rule.as_ref().map(|id| format!("rule `{id}`: ")).unwrap_or_default())]
 pub struct PolicyError {
@@ -41,81 +41,81 @@ pub struct PolicyError {
 /// What is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyFault {
-    /// More than anyone reads.
+    /// The file is too large.
     #[error("a policy file has at most {MAX_POLICY_BYTES} bytes, this one has {0}")]
     TooLarge(usize),
-    /// More than anyone oversees.
+    /// The file has too many rules.
     #[error("a policy file has at most {MAX_POLICY_RULES} rules, this one has {0}")]
     TooMany(usize),
-    /// It is no TOML.
+    /// The file is not valid TOML.
     #[error("{0}")]
     Syntax(String),
-    /// A key that means nothing.
+    /// An unknown key.
     #[error("unknown key {}{}", excerpt(.key), expected_hint(*.similar, .expected))]
     UnknownKey {
-        /// What was written.
+        /// The key as written.
         key: String,
-        /// What may have been meant.
+        /// A known key with a similar name.
         similar: Option<&'static str>,
-        /// Every key that is known there.
+        /// All keys that are known in this table.
         expected: String,
     },
-    /// A key that every rule needs.
+    /// A required key is missing.
     #[error("`{key}` is missing; expected {expected}")]
     Missing {
         /// The key.
         key: &'static str,
-        /// What it would be.
+        /// What the value must be.
         expected: &'static str,
     },
-    /// A value of another kind.
+    /// A value of the wrong type.
     #[error("`{key}` is {found}; expected {expected}")]
     Expected {
         /// The key.
         key: String,
-        /// What it must be.
+        /// What the value must be.
         expected: &'static str,
-        /// What it is.
+        /// What the value is.
         found: String,
     },
-    /// Two rules, one name.
+    /// Two rules with one id.
     #[error("the id is taken by the rule in line {line}; expected another")]
     Duplicate {
-        /// Where the other one is.
+        /// The line of the other rule.
         line: usize,
     },
     /// A skill that does not exist.
     #[error("`on`: {0}")]
     Skill(#[from] UnknownSkill),
-    /// A pattern that cannot be read.
+    /// An invalid pattern.
     #[error("`{key}`: {}: {why}", excerpt(.pattern))]
     Pattern {
         /// The key.
         key: &'static str,
         /// The pattern.
         pattern: String,
-        /// What is wrong with it.
+        /// The error in it.
         why: BadPattern,
     },
-    /// A reason that is not what it looks like.
+    /// A reason with characters that cannot be seen.
     #[error("`reason` {0}")]
     Reason(BadText),
-    /// Keys that cannot be true together.
+    /// Keys that exclude each other.
     #[error("{0}")]
     Contradiction(&'static str),
-    /// An example that the rule does not pass.
+    /// An example that the rule fails.
     #[error("the example {} in `{key}` {why}", excerpt(.example))]
     Example {
         /// `match` or `not_match`.
         key: &'static str,
         /// The example.
         example: String,
-        /// What is wrong with it.
+        /// How it fails.
         why: String,
     },
 }
 
-/// What may have been meant, or all that could have been.
+/// The similar key, or else all that are known.
 fn expected_hint(similar: Option<&str>, expected: &str) -> String {
     match similar {
         Some(_) => spelling::suggestion(similar),

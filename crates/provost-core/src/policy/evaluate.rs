@@ -1,183 +1,190 @@
-//! An action as the things it demands, and the worst of what rules say of them.
+//! Evaluates the rules: splits an action into the permissions that it requires, and combines the
+//! effects of the rules that match them.
 
 use std::borrow::Cow;
 
 use provost_proto::ProjectMode;
 
 use super::RuleEffect;
-use super::matching::{RequestLocation, RuleMatches, RuleQuery, RuleTarget};
 use super::path_selector::{ResolvedPath, resolve_path};
 use super::policy_rules::PolicyRules;
 use super::rule::RUN_SKILL;
+use super::rule_match::RuleMatches;
+use super::rule_query::{RequestLocation, RuleQuery, RuleTarget};
 use crate::action::{Action, FileAction, ProcessAction, RelPath, RunCommand};
 use crate::command::{CommandAnalysis, CommandEffect, CommandInvocation, OpaquePart};
 
-/// What a command that writes a file would take, were it an action of its own.
+/// The skill that a command needs to write a file.
 const WRITE_SKILL: &str = "fs.writeFile";
-/// The same for reading.
+/// The skill that a command needs to read a file.
 pub(super) const READ_SKILL: &str = "fs.readFile";
 
-/// Who asks, and where.
+/// Who makes a request, and where.
 #[derive(Debug, Clone, Copy)]
 pub struct PolicyRequester<'a> {
     /// The role; an operator has none.
     pub role: Option<&'a str>,
     /// The project's mode.
     pub mode: ProjectMode,
-    /// The project's folder, if it is known.
+    /// The absolute path of the project, if it is known.
     pub project: Option<&'a str>,
 }
 
-/// One thing that an action demands.
+/// One permission that an action requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RequiredPermission<'a> {
     /// A path inside the project.
     Path {
-        /// What is done to it.
+        /// The skill that it needs.
         skill: &'static str,
         /// The path.
         path: Cow<'a, str>,
     },
-    /// A path that leaves the project, or an absolute one.
+    /// An absolute path, or one that leaves the project.
     OutsidePath {
-        /// What is done to it.
+        /// The skill that it needs.
         skill: &'static str,
         /// The path, as written.
         path: Cow<'a, str>,
     },
-    /// A path with globs in it, or with what is not known.
+    /// A path with globs or unknown parts.
     UnresolvedPath {
-        /// What is done to it.
+        /// The skill that it needs.
         skill: &'static str,
         /// The path, as written.
         path: Cow<'a, str>,
     },
     /// A command.
     Run(&'a CommandInvocation),
-    /// Variables for the command, which no rule allows: they change what programs do.
+    /// Variables for a command. No rule allows them, because they change what programs do.
     Variables,
-    /// What could not be read for certain, part by part, which no rule allows.
+    /// Parts that could not be analyzed. No rule allows them.
     Opaque(&'a [OpaquePart]),
-    /// The skill itself.
+    /// The skill itself, without a target.
     Skill(&'static str),
 }
 
-/// One demand with the rules about it.
+/// One required permission with the rules that match it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvaluatedPermission<'a> {
-    /// The demand.
-    pub demanded: RequiredPermission<'a>,
-    /// The rules.
+    /// The permission.
+    pub permission: RequiredPermission<'a>,
+    /// The rules that match it.
     pub matched: RuleMatches<'a>,
 }
 
-/// What the rules say of an action.
+/// The rules evaluated for one action.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PolicyEvaluation<'a> {
-    /// Each demand of the action.
-    pub demands: Vec<EvaluatedPermission<'a>>,
+    /// Each permission that the action requires.
+    pub permissions: Vec<EvaluatedPermission<'a>>,
 }
 
 impl PolicyEvaluation<'_> {
-    /// Deny if any demand is denied, else ask if any is to be asked, allow only
-    /// if every one is allowed. Otherwise nothing: the mode decides.
+    /// Deny if any permission is denied, else ask if any requires it; allow only if all are
+    /// allowed. Otherwise `None`: the mode decides.
     pub fn combined_effect(&self) -> Option<RuleEffect> {
-        let verdicts = || self.demands.iter().map(|judged| judged.matched.combined_effect());
-        match verdicts().flatten().max() {
-            Some(RuleEffect::Allow) if verdicts().any(|verdict| verdict.is_none()) => None,
-            verdict => verdict,
+        let effects =
+            || self.permissions.iter().map(|evaluated| evaluated.matched.combined_effect());
+        match effects().flatten().max() {
+            Some(RuleEffect::Allow) if effects().any(|effect| effect.is_none()) => None,
+            effect => effect,
         }
     }
 }
 
 impl PolicyRules {
-    /// What the rules say of an action. For a command it takes what the line
-    /// would do; without it, nothing of it counts as read.
+    /// Evaluates the rules for an action. A command needs the analysis of its line; without it,
+    /// everything in the line counts as opaque.
     pub fn evaluate<'a>(
         &'a self,
-        asker: PolicyRequester<'a>,
+        requester: PolicyRequester<'a>,
         action: &'a Action,
         analysis: Option<&'a CommandAnalysis>,
     ) -> PolicyEvaluation<'a> {
         let skill = action.name();
-        let at = request_location(asker, action);
-        let judge = |demanded| self.evaluate_permission(asker, at, skill, demanded);
-        let mut judged: Vec<_> =
-            required_permissions(action, analysis).into_iter().map(judge).collect();
-        // What a program is given to read may be denied or asked about; it needs
-        // nobody to allow it, since looking is what every mode allows.
+        let at = request_location(requester, action);
+        let evaluate_one = |permission| self.evaluate_permission(requester, at, skill, permission);
+        let mut evaluated: Vec<_> =
+            required_permissions(action, analysis).into_iter().map(evaluate_one).collect();
+        // A rule can deny or ask about an operand that a program reads. None has to allow it,
+        // because every mode allows reads.
         let cwd = as_run_command(action).map_or(".", |command| command.cwd.as_str());
-        for demand in analysis.into_iter().flat_map(|analysis| &analysis.demands) {
-            let given = match demand {
+        for effect in analysis.into_iter().flat_map(|analysis| &analysis.effects) {
+            let given = match effect {
                 CommandEffect::ReadOperand { path } => std::slice::from_ref(path),
                 CommandEffect::Run(run) => run.named.as_slice(),
                 CommandEffect::Write { .. } | CommandEffect::Read { .. } => &[],
             };
             for path in given {
-                let mut operand =
-                    judge(path_permission(READ_SKILL, cwd, path, may_expand(analysis, path)));
-                if let CommandEffect::Run(_) = demand {
-                    // That it is a path at all is only possible.
+                let mut operand = evaluate_one(path_permission(
+                    READ_SKILL,
+                    cwd,
+                    path,
+                    may_expand(analysis, path),
+                ));
+                if let CommandEffect::Run(_) = effect {
+                    // An operand is not certain to be a path at all.
                     operand.matched.mark_uncertain();
                 }
                 if operand.matched.combined_effect() > Some(RuleEffect::Allow) {
-                    judged.push(operand);
+                    evaluated.push(operand);
                 }
             }
         }
-        PolicyEvaluation { demands: judged }
+        PolicyEvaluation { permissions: evaluated }
     }
 
-    /// What the rules on an action say of a path that it does not name itself.
+    /// The rules on this action that match a path that the action does not name itself.
     pub fn match_action_path<'a>(
         &'a self,
-        asker: PolicyRequester<'a>,
+        requester: PolicyRequester<'a>,
         action: &'a Action,
         path: &RelPath,
     ) -> RuleMatches<'a> {
-        let PolicyRequester { role, mode, .. } = asker;
-        let (target, at) = (RuleTarget::Path(path.as_str()), request_location(asker, action));
-        let mut places = Vec::new();
+        let PolicyRequester { role, mode, .. } = requester;
+        let (target, at) = (RuleTarget::Path(path.as_str()), request_location(requester, action));
+        let mut matches = Vec::new();
         for skill in [action.name(), path_skill(action)] {
-            self.find_matches_into(&RuleQuery { skill, role, mode, target, at }, &mut places);
+            self.find_matches_into(&RuleQuery { skill, role, mode, target, at }, &mut matches);
         }
-        places.sort_unstable();
-        places.dedup();
-        self.collect_matches(places)
+        matches.sort_unstable();
+        matches.dedup();
+        self.collect_matches(matches)
     }
 
     fn evaluate_permission<'a>(
         &'a self,
-        asker: PolicyRequester<'a>,
+        requester: PolicyRequester<'a>,
         at: RequestLocation<'a>,
         action: &'static str,
-        demanded: RequiredPermission<'a>,
+        permission: RequiredPermission<'a>,
     ) -> EvaluatedPermission<'a> {
-        let PolicyRequester { role, mode, .. } = asker;
-        let mut places = Vec::new();
-        // What a command does to a file is a matter of rules on files and on commands.
-        let mut look = |skill: &'static str, target| {
-            self.find_matches_into(&RuleQuery { skill, role, mode, target, at }, &mut places);
+        let PolicyRequester { role, mode, .. } = requester;
+        let mut matches = Vec::new();
+        // Rules on files and rules on commands both apply to a file that a command touches.
+        let mut add_matches = |skill: &'static str, target| {
+            self.find_matches_into(&RuleQuery { skill, role, mode, target, at }, &mut matches);
             if skill != action {
-                let subject = RuleQuery { skill: action, role, mode, target, at };
-                self.find_matches_into(&subject, &mut places);
+                let query = RuleQuery { skill: action, role, mode, target, at };
+                self.find_matches_into(&query, &mut matches);
             }
         };
-        match &demanded {
-            RequiredPermission::Path { skill, path } => look(skill, RuleTarget::Path(path)),
+        match &permission {
+            RequiredPermission::Path { skill, path } => add_matches(skill, RuleTarget::Path(path)),
             RequiredPermission::OutsidePath { skill, path } => {
-                look(skill, RuleTarget::OutsidePath(path))
+                add_matches(skill, RuleTarget::OutsidePath(path))
             }
             RequiredPermission::UnresolvedPath { skill, path } => {
-                look(skill, RuleTarget::UnresolvedPath(path))
+                add_matches(skill, RuleTarget::UnresolvedPath(path))
             }
-            RequiredPermission::Run(run) => look(RUN_SKILL, RuleTarget::Run(run)),
+            RequiredPermission::Run(run) => add_matches(RUN_SKILL, RuleTarget::Run(run)),
             RequiredPermission::Variables | RequiredPermission::Opaque(_) => {
-                look(RUN_SKILL, RuleTarget::Opaque)
+                add_matches(RUN_SKILL, RuleTarget::Opaque)
             }
-            RequiredPermission::Skill(skill) => look(skill, RuleTarget::Nothing),
+            RequiredPermission::Skill(skill) => add_matches(skill, RuleTarget::Nothing),
         }
-        EvaluatedPermission { demanded, matched: self.collect_matches(places) }
+        EvaluatedPermission { permission, matched: self.collect_matches(matches) }
     }
 }
 
@@ -185,16 +192,16 @@ fn as_run_command(action: &Action) -> Option<&RunCommand> {
     if let Action::Process(ProcessAction::RunCommand(run)) = action { Some(run) } else { None }
 }
 
-fn request_location<'a>(asker: PolicyRequester<'a>, action: &'a Action) -> RequestLocation<'a> {
+fn request_location<'a>(requester: PolicyRequester<'a>, action: &'a Action) -> RequestLocation<'a> {
     let run = as_run_command(action);
     RequestLocation {
-        project: asker.project,
+        project: requester.project,
         cwd: run.map_or(".", |run| run.cwd.as_str()),
         line: run.and_then(|run| run.command.as_deref()),
     }
 }
 
-/// Whether a path of a command may become another when it runs.
+/// Whether a path of a command may expand to another one when it runs.
 fn may_expand(analysis: Option<&CommandAnalysis>, path: &str) -> bool {
     analysis.is_some_and(CommandAnalysis::is_opaque)
         && (path.contains(['$', '`', '*', '?', '[', '{']) || path.starts_with(['~', '<', '>']))
@@ -221,14 +228,14 @@ fn required_permissions<'a>(
     let skill = action.name();
     match action {
         Action::Process(ProcessAction::RunCommand(command)) => {
-            let mut demands = match analysis {
+            let mut permissions = match analysis {
                 Some(analysis) => command_line_permissions(command.cwd.as_str(), analysis),
                 None => vec![RequiredPermission::Opaque(&[])],
             };
             if !command.env.is_empty() {
-                demands.push(RequiredPermission::Variables);
+                permissions.push(RequiredPermission::Variables);
             }
-            demands
+            permissions
         }
         Action::Process(_) | Action::Runtime(_) => vec![RequiredPermission::Skill(skill)],
         Action::File(_) => {
@@ -236,13 +243,17 @@ fn required_permissions<'a>(
                 skill: path_skill(action),
                 path: Cow::Owned(path.into()),
             };
-            let demands: Vec<_> = action.paths().into_iter().map(path).collect();
-            if demands.is_empty() { vec![RequiredPermission::Skill(skill)] } else { demands }
+            let permissions: Vec<_> = action.paths().into_iter().map(path).collect();
+            if permissions.is_empty() {
+                vec![RequiredPermission::Skill(skill)]
+            } else {
+                permissions
+            }
         }
     }
 }
 
-/// What an action on a path takes: who searches reads, whatever it is called.
+/// The skill of an action on a path: a search reads, whatever it is called.
 fn path_skill(action: &Action) -> &'static str {
     match action {
         Action::File(FileAction::SearchFiles(_)) => READ_SKILL,
@@ -254,20 +265,20 @@ fn command_line_permissions<'a>(
     cwd: &str,
     analysis: &'a CommandAnalysis,
 ) -> Vec<RequiredPermission<'a>> {
-    let place =
+    let path_permission =
         |skill, path: &'a str| path_permission(skill, cwd, path, may_expand(Some(analysis), path));
-    let mut demands: Vec<_> = analysis
-        .demands
+    let mut permissions: Vec<_> = analysis
+        .effects
         .iter()
-        .filter_map(|demand| match demand {
+        .filter_map(|effect| match effect {
             CommandEffect::Run(run) => Some(RequiredPermission::Run(run)),
-            CommandEffect::Write { path } => Some(place(WRITE_SKILL, path)),
-            CommandEffect::Read { path } => Some(place(READ_SKILL, path)),
+            CommandEffect::Write { path } => Some(path_permission(WRITE_SKILL, path)),
+            CommandEffect::Read { path } => Some(path_permission(READ_SKILL, path)),
             CommandEffect::ReadOperand { .. } => None,
         })
         .collect();
-    if !analysis.opaque.is_empty() || demands.is_empty() {
-        demands.push(RequiredPermission::Opaque(&analysis.opaque));
+    if !analysis.opaque.is_empty() || permissions.is_empty() {
+        permissions.push(RequiredPermission::Opaque(&analysis.opaque));
     }
-    demands
+    permissions
 }

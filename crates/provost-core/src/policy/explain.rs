@@ -1,26 +1,25 @@
-//! What the rules say of an action, in plain words.
+//! Explains an evaluation in plain text.
 
 use std::fmt::Write as _;
 
 use super::evaluate::{PolicyEvaluation, RequiredPermission};
-use super::matching::{MatchCertainty, RuleMatch, RuleStatus};
+use super::rule_match::{MatchCertainty, RuleMatch, RuleStatus};
 use super::{RuleEffect, RuleLayer};
 use crate::action::text::excerpt;
 use crate::command::OpaquePart;
 
 impl PolicyEvaluation<'_> {
-    /// Each demand with the rules that match it, those that decide marked, and
-    /// what follows from them.
+    /// Each permission with the rules that match it, the deciding ones marked, and the result.
     pub fn explain(&self) -> String {
         let mut text = String::new();
-        for judged in &self.demands {
+        for evaluated in &self.permissions {
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{}", judged.demanded);
-            if judged.matched.hits.is_empty() {
+            let _ = writeln!(text, "{}", evaluated.permission);
+            if evaluated.matched.hits.is_empty() {
                 text.push_str("  no rule is about it\n");
             }
-            let deciding: Vec<_> = judged.matched.deciding_matches().collect();
-            for hit in &judged.matched.hits {
+            let deciding: Vec<_> = evaluated.matched.deciding_matches().collect();
+            for hit in &evaluated.matched.hits {
                 let mark = match hit.force {
                     RuleStatus::Effective if deciding.contains(&hit) => match hit.certainty {
                         MatchCertainty::Certain => "",

@@ -1,23 +1,23 @@
-//! Rules: what a person decided once, for all requests of a kind.
+//! Rules: decisions that a person made once, for all requests of a kind.
 //!
-//! A rule says `allow`, `ask` or `deny` for the skills it is `on`, narrowed by
-//! role, mode and what is asked: the words of a command (`argv`), the hosts it
-//! names (`host`), or the path (`path`). Rules lie in three layers: built in,
-//! the user's, the project's. What they say together:
+//! A rule says `allow`, `ask` or `deny` for the skills that it is `on`, limited by role, mode and
+//! target: the words of a command (`argv`), the hosts that it names (`host`), or the path
+//! (`path`). There are three layers of rules: built in, the user's and the project's. They
+//! combine like this:
 //!
 //! 1. A rule that denies, in any layer, wins.
-//! 2. A rule that asks wins over one that allows. Only the built-in ones are
-//!    weaker: where the user or a trusted project allows, they do not ask, since
-//!    else nobody could ever answer "always".
-//! 3. What a project allows has no effect until the operator trusts its file;
-//!    what it denies and asks for has.
-//! 4. Where no rule matches, there is no verdict, and the mode decides.
+//! 2. A rule that asks wins over one that allows. Built-in rules are the exception: they do not
+//!    ask where the user or a trusted project allows, since otherwise nobody could answer
+//!    "always".
+//! 3. A project's `allow` has no effect until the operator trusts the file; its `deny` and `ask`
+//!    have.
+//! 4. If no rule matches, the mode decides.
 //!
-//! Whoever denies or asks is read generously, whoever allows narrowly: a rule
-//! for `git` that denies also means `/usr/bin/git`, one that allows does not; it
-//! also means no command that sets variables or runs outside the project, and
-//! nothing in a line that could not be read for certain. What is denied or asked
-//! about also means what may be it (`git $X` may push): then a person decides.
+//! Rules that deny or ask match leniently, rules that allow match strictly: a rule that denies
+//! `git` also matches `/usr/bin/git`, one that allows it does not. A rule that allows matches no
+//! command that sets variables or runs outside the project, and nothing in a line that could not
+//! be analyzed. A rule that denies or asks also matches what it may be about (`git $X` may push):
+//! then a person decides. [`evaluate`](PolicyRules::evaluate) is where an action is evaluated.
 
 mod aliases;
 mod argv_pattern;
@@ -33,58 +33,59 @@ mod policy_rules;
 mod rule;
 mod rule_examples;
 mod rule_index;
+mod rule_match;
+mod rule_query;
 mod rule_text;
 mod rule_writer;
 
 pub use error::{PolicyError, PolicyErrors, PolicyFault};
 pub use evaluate::{EvaluatedPermission, PolicyEvaluation, PolicyRequester, RequiredPermission};
-pub use matching::{
-    MatchCertainty, RequestLocation, RuleMatch, RuleMatches, RuleQuery, RuleStatus, RuleTarget,
-};
 pub use path_visibility::{BadVisibilityRule, PathVisibility};
 pub use policy_rules::PolicyRules;
 pub use rule::PolicyRule;
+pub use rule_match::{MatchCertainty, RuleMatch, RuleMatches, RuleStatus};
+pub use rule_query::{RequestLocation, RuleQuery, RuleTarget};
 pub use rule_writer::append_rule;
 
 use std::fmt;
 
-/// The most bytes of a policy file.
+/// The largest policy file, in bytes.
 pub const MAX_POLICY_BYTES: usize = 256 * 1024;
 
 /// The most rules of a policy file.
 pub const MAX_POLICY_RULES: usize = 1000;
 
-/// The rules that Provost comes with.
+/// The built-in rules.
 const BUILTIN_POLICY: &str = include_str!("builtin.toml");
 
-/// What a rule says, from the mildest to the strictest.
+/// The effect of a rule, from the mildest to the strictest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RuleEffect {
-    /// It may run.
+    /// The action may run.
     Allow,
     /// A person decides.
     Ask,
-    /// It may not run.
+    /// The action may not run.
     Deny,
 }
 
-/// Whose rules they are, from the weakest.
+/// The origin of a rule, from the weakest to the strongest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RuleLayer {
-    /// Provost's own.
+    /// Built in.
     Builtin,
-    /// The person's, for all their projects.
+    /// The user's policy, for all projects.
     User,
-    /// The project's.
+    /// The project's policy.
     Project,
 }
 
-/// Whether the operator trusts the file as it is now.
+/// Whether the operator trusts the file with its current hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PolicyTrust {
-    /// Its hash is trusted: all its rules have effect.
+    /// The hash is trusted: all rules have an effect.
     Trusted,
-    /// It is new or changed: it may only tighten.
+    /// The file is new or changed: only rules that deny or ask have an effect.
     Untrusted,
 }
 
@@ -101,23 +102,23 @@ impl Policy {
         Self { layer, rules: Vec::new() }
     }
 
-    /// Reads a `policy.toml` and runs its examples. `file` is for the errors, of
-    /// which there are as many as there are mistakes.
+    /// Reads a `policy.toml` and runs its examples. `file` is the name in error messages. Reports
+    /// all errors, not just the first.
     pub fn parse(layer: RuleLayer, file: &str, text: &str) -> Result<Self, PolicyErrors> {
         policy_file_reader::read_policy_rules(file, text).map(|rules| Self { layer, rules })
     }
 
-    /// The rules that Provost comes with.
+    /// The built-in rules.
     pub fn builtin() -> Result<Self, PolicyErrors> {
         Self::parse(RuleLayer::Builtin, "builtin.toml", BUILTIN_POLICY)
     }
 
-    /// The text of the rules that Provost comes with, for people to read.
+    /// The text of the built-in rules, for people to read.
     pub fn builtin_text() -> &'static str {
         BUILTIN_POLICY
     }
 
-    /// Whose they are.
+    /// The layer that they belong to.
     pub fn layer(&self) -> RuleLayer {
         self.layer
     }

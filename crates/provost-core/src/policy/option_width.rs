@@ -1,20 +1,20 @@
-//! The options that stand between a program and its subcommand, which a rule
-//! that denies or asks looks past: `git -C web push` pushes.
+//! Options between a program and its subcommand. A rule that denies or asks skips them: `git -C
+//! web push` pushes.
 
 /// How many words an option takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OptionWidth {
-    /// It is no option.
+    /// It is not an option.
     None,
-    /// Itself.
+    /// One: the option itself.
     One,
-    /// Itself and the next word.
+    /// Two: the option and its value.
     Two,
-    /// Nobody here knows.
+    /// Unknown.
     OneOrTwo,
 }
 
-/// Options of well-known programs before or beside the subcommand: alone, and with a value.
+/// Options of well-known programs before or beside the subcommand: without a value, and with one.
 const KNOWN_OPTIONS: &[(&str, &str, &str)] = &[
     (
         "git",
@@ -50,7 +50,7 @@ const KNOWN_OPTIONS: &[(&str, &str, &str)] = &[
     ("gh", "", "-R --repo --hostname"),
 ];
 
-/// How far a word of this program's is to be looked past.
+/// How many words of this program's arguments to skip.
 pub(super) fn option_width(program: &str, word: &str) -> OptionWidth {
     // `cargo +nightly publish`.
     if word.starts_with('+') && matches!(program, "cargo" | "rustup" | "rustc") {

@@ -1,4 +1,4 @@
-//! A path as a rule names it, and a path as a command names it.
+//! The paths that a rule is about, and the paths that a command names.
 
 use std::borrow::Cow;
 
@@ -6,19 +6,19 @@ use crate::glob::{PathPattern, PatternHint};
 
 use super::matching::MatchStrictness;
 
-/// The paths a rule is about.
+/// The paths that a rule is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PathSelector {
     pub(super) path: Vec<PathPattern>,
     pub(super) except: Vec<PathPattern>,
 }
 
-/// How far an action on a path reaches.
+/// How much an action on a path affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PathReach {
     /// The file or folder itself.
     Itself,
-    /// All beneath it too: it is moved or deleted.
+    /// Everything below it too: it is moved or deleted.
     Subtree,
 }
 
@@ -39,13 +39,13 @@ impl PathSelector {
         self.path.iter().any(hit) && !excepted()
     }
 
-    /// Whether a path with globs, or with what is not known, may become one that is meant.
+    /// Whether a path with globs or unknown parts may expand to one that matches.
     pub(super) fn may_expand_to_match(&self, path: &str) -> bool {
         self.path.iter().any(|pattern| pattern.overlaps(path))
     }
 
-    /// Whether what is written out of a path with globs, or with what is not known, is
-    /// enough to tell: `$PWD/.env`, `~/.ssh/*`, `*.pem`, `.en?`.
+    /// Whether the literal parts of a path with globs or unknown parts suffice to match:
+    /// `$PWD/.env`, `~/.ssh/*`, `*.pem`, `.en?`.
     pub(super) fn matches_literal_parts(&self, path: &str) -> bool {
         let names = path.split('/').filter(|name| !matches!(*name, "" | "." | ".."));
         let last = names.clone().next_back().unwrap_or_default();
@@ -58,8 +58,8 @@ impl PathSelector {
         self.matches_any_suffix(&completed.join("/")) || self.path.iter().any(is_hidden)
     }
 
-    /// Whether a path that leaves the project, or may be in it by an absolute
-    /// name, could be one that is meant: any end of it matches.
+    /// Whether a path outside the project, or an absolute one, could match: some suffix of it
+    /// does.
     pub(super) fn matches_any_suffix(&self, path: &str) -> bool {
         let names: Vec<&str> =
             path.split('/').filter(|name| !matches!(*name, "" | "." | "..")).collect();
@@ -70,15 +70,15 @@ impl PathSelector {
     }
 }
 
-/// What is not written out in a name.
+/// Characters that begin an expansion.
 const EXPANSION_CHARS: [char; 7] = ['$', '`', '*', '?', '[', '{', '~'];
 
-/// Where the last glob of a name ends.
+/// The end of the last glob in a name.
 fn find_glob_end(name: &str) -> Option<usize> {
     name.rfind(['*', '?', ']', '}']).map(|at| at + 1)
 }
 
-/// A name as it may be, with a letter for what is not written out: `x.pem` for `*.pem`.
+/// A name with a letter in place of each glob: `x.pem` for `*.pem`.
 fn fill_in_globs(name: &str) -> String {
     let Some(start) = name.find(EXPANSION_CHARS) else { return name.to_owned() };
     let end = find_glob_end(name).filter(|_| !name.contains(['$', '`', '~']));
@@ -86,26 +86,27 @@ fn fill_in_globs(name: &str) -> String {
     format!("{}x{rest}", &name[..start])
 }
 
-/// Whether what begins with a dot may be this name; a glob that does not is none.
+/// Whether a glob that begins with a dot may match this name; one that does not begin with a dot
+/// never does.
 fn glob_may_match(glob: &str, name: &str) -> bool {
     let Some(start) = glob.find(EXPANSION_CHARS) else { return false };
-    // What a variable stands for may be the rest.
+    // A variable may stand for the rest.
     let end = find_glob_end(glob).filter(|_| !glob.contains(['$', '`'])).unwrap_or(glob.len());
     glob.starts_with('.')
         && name.starts_with(&glob[..start])
         && name.ends_with(glob.get(end..).unwrap_or_default())
 }
 
-/// A path that a command names, seen from the project.
+/// A path of a command, relative to the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ResolvedPath<'a> {
-    /// Inside, in the one spelling it has.
+    /// Inside the project, normalized.
     Inside(Cow<'a, str>),
-    /// Outside, or absolute so that nobody here knows.
+    /// Outside, or absolute, so that it is unknown whether it is inside.
     Outside(Cow<'a, str>),
 }
 
-/// Reads a path as written in a command that runs in `cwd` of the project.
+/// Resolves a path as written in a command that runs in `cwd` of the project.
 pub(super) fn resolve_path<'a>(cwd: &str, path: &'a str) -> ResolvedPath<'a> {
     if path.starts_with('/') || path.starts_with('~') {
         return ResolvedPath::Outside(Cow::Borrowed(path));
@@ -133,7 +134,7 @@ pub(super) fn resolve_path<'a>(cwd: &str, path: &'a str) -> ResolvedPath<'a> {
     }))
 }
 
-/// Whether a folder that a command runs in is surely in the project.
+/// Whether a folder that a command runs in is certainly inside the project.
 pub(super) fn is_inside_project(cwd: &str, folder: &str) -> bool {
     match resolve_path(cwd, folder) {
         ResolvedPath::Inside(_) => true,

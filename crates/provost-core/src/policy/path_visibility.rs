@@ -1,8 +1,8 @@
-//! What of a project an asker may look into, path by path.
+//! Which paths a search or a listing may show.
 //!
-//! Whoever searches or lists a folder names the folder only. The rules about
-//! what lies in it are handed, as far as they concern the asker, to whoever
-//! looks, which leaves out what could not have been read by its own name.
+//! A search names a folder only. The rules about paths in it, as far as they apply to the
+//! requester, are passed to the code that searches, which leaves out every path that the
+//! requester could not have read by name.
 
 use std::collections::BTreeMap;
 
@@ -10,32 +10,33 @@ use provost_proto::ProjectMode;
 use provost_proto::kernel::VisibilityRule;
 
 use super::evaluate::{PolicyRequester, READ_SKILL};
-use super::matching::{RequestLocation, RuleMatches, RuleQuery, RuleStatus, RuleTarget};
 use super::policy_rules::PolicyRules;
 use super::rule::{PolicyRule, RuleDefinition, RuleSelector};
+use super::rule_match::{RuleMatches, RuleStatus};
+use super::rule_query::{RequestLocation, RuleQuery, RuleTarget};
 use super::{Policy, PolicyTrust, RuleEffect, RuleLayer};
 use crate::action::{Action, FileAction, ListFiles, SearchFiles};
 
-/// A rule that was handed over and cannot be read.
+/// A visibility rule that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the rule `{0}`, which limits what may be looked into, cannot be read")]
 pub struct BadVisibilityRule(String);
 
-/// What may be looked into.
+/// Which paths may be shown.
 #[derive(Debug, Clone)]
 pub struct PathVisibility {
     rules: PolicyRules,
 }
 
 impl PolicyRules {
-    /// The rules about paths that say what of a folder this asker may look into by
-    /// this action: none, if nothing is limited.
+    /// The rules about paths that limit what this requester may see with this action; empty if
+    /// nothing is limited.
     ///
-    /// What asks for the path that the action names was asked, or else it would
-    /// not be carried out. So it is no limit any more.
+    /// A rule that asks about the path that the action names was answered before the action runs,
+    /// and so limits nothing any more.
     pub fn visibility_rules(
         &self,
-        asker: PolicyRequester<'_>,
+        requester: PolicyRequester<'_>,
         action: &Action,
     ) -> Vec<VisibilityRule> {
         let Action::File(
@@ -45,20 +46,20 @@ impl PolicyRules {
         else {
             return Vec::new();
         };
-        let named = self.match_action_path(asker, action, path).hits;
+        let named = self.match_action_path(requester, action, path).hits;
         let skill = action.name();
-        let PolicyRequester { role, mode, project } = asker;
+        let PolicyRequester { role, mode, project } = requester;
         let (target, at) = (
             RuleTarget::Path(path.as_str()),
             RequestLocation { project, ..RequestLocation::default() },
         );
-        let here = RuleQuery { skill, role, mode, target, at };
+        let query = RuleQuery { skill, role, mode, target, at };
         let counts = |hit: &super::RuleMatch<'_>| {
             let skills = hit.rule.skills();
             hit.force == RuleStatus::Effective
                 && (skills.has(READ_SKILL) || skills.has(skill))
-                && hit.rule.applies_to_requester(asker.role, asker.mode)
-                && hit.rule.applies_in_location(&here)
+                && hit.rule.applies_to_requester(requester.role, requester.mode)
+                && hit.rule.applies_in_location(&query)
                 && !matches!(hit.rule.select, RuleSelector::Command { .. })
                 && !(hit.rule.effect() == RuleEffect::Ask && named.contains(hit))
         };
@@ -106,8 +107,8 @@ impl PolicyRule {
 }
 
 impl PathVisibility {
-    /// Reads the rules that were handed over. Fails if one cannot be read, since
-    /// then nobody knows what is to be left out.
+    /// Reads rules that were passed on. Fails if one cannot be read, since then it is unknown
+    /// what to leave out.
     pub fn new(limits: &[VisibilityRule]) -> Result<Self, BadVisibilityRule> {
         let mut layers =
             [RuleLayer::Builtin, RuleLayer::User, RuleLayer::Project].map(Policy::empty);
@@ -121,12 +122,12 @@ impl PathVisibility {
         Ok(Self { rules: PolicyRules::new(builtin, user, Some((project, PolicyTrust::Trusted))) })
     }
 
-    /// What the rules say of a path inside the project; nothing if none is about it.
+    /// The rules that match a path inside the project.
     pub fn match_path(&self, path: &str) -> RuleMatches<'_> {
         let target = RuleTarget::Path(path);
-        // Whose rules these are was decided when they were handed over.
+        // Requester and mode were checked when the rules were passed on.
         let (mode, at) = (ProjectMode::Sandbox, RequestLocation::default());
-        let subject = RuleQuery { skill: READ_SKILL, role: None, mode, target, at };
-        self.rules.find_matches(&subject)
+        let query = RuleQuery { skill: READ_SKILL, role: None, mode, target, at };
+        self.rules.find_matches(&query)
     }
 }

@@ -1,4 +1,4 @@
-//! Reads a policy file and finds everything that is wrong with it.
+//! Reads a policy file and reports all errors in it.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use super::rule::{PolicyRule, RuleDefinition};
 use super::{MAX_POLICY_BYTES, MAX_POLICY_RULES, RuleEffect, rule_examples};
 use crate::spelling;
 
-/// Every key of a rule.
+/// All keys of a rule.
 const RULE_KEYS: &[&str] = &[
     "id",
     "effect",
@@ -33,7 +33,7 @@ const RULE_KEYS: &[&str] = &[
     "not_match",
 ];
 
-/// The keys that hold a list of texts.
+/// The keys that hold a list of strings.
 const LIST_KEYS: &[&str] = &[
     "on",
     "roles",
@@ -49,7 +49,7 @@ const LIST_KEYS: &[&str] = &[
     "not_match",
 ];
 
-/// The longest list.
+/// The most items of a list.
 const MAX_LIST_ITEMS: usize = 256;
 
 const EXPECTED_TEXT: &str = "a text";
@@ -73,12 +73,12 @@ pub(super) fn read_policy_rules(file: &str, text: &str) -> Result<Vec<PolicyRule
 struct PolicyFileReader<'a> {
     file: &'a str,
     lines: LineIndex,
-    /// The id of the rule that is being read.
+    /// The id of the current rule.
     rule_id: Option<String>,
     errors: Vec<PolicyError>,
 }
 
-/// A rule's table, and where each of its keys stands.
+/// The position of each key in a rule's table.
 type KeySpans = HashMap<String, Range<usize>>;
 
 impl PolicyFileReader<'_> {
@@ -98,7 +98,7 @@ impl PolicyFileReader<'_> {
             let message = crate::action::escape_invisible(error.message()).replace("\\`", "`");
             self.add_fault(&error.span().unwrap_or(0..0), PolicyFault::Syntax(message));
         }
-        // What was recovered from a broken text can mean anything.
+        // The values that the parser recovered from invalid text are not reliable.
         if !self.errors.is_empty() {
             return Vec::new();
         }
@@ -130,9 +130,9 @@ impl PolicyFileReader<'_> {
         }
         let before = self.errors.len();
         let mut written = RuleDefinition::default();
-        let mut places = KeySpans::new();
+        let mut spans = KeySpans::new();
         for (key, value) in table {
-            places.insert(key.get_ref().to_string(), value.span());
+            spans.insert(key.get_ref().to_string(), value.span());
             match RULE_KEYS.iter().find(|known| **known == &**key.get_ref()) {
                 Some(known) => self.read_key(&mut written, known, value),
                 None => self.add_unknown_key(&key.span(), key.get_ref(), RULE_KEYS),
@@ -141,7 +141,7 @@ impl PolicyFileReader<'_> {
         for (key, expected) in
             [("id", EXPECTED_TEXT), ("effect", EXPECTED_EFFECT), ("on", EXPECTED_TEXTS)]
         {
-            if !places.contains_key(key) {
+            if !spans.contains_key(key) {
                 self.add_fault(&value.span(), PolicyFault::Missing { key, expected });
             }
         }
@@ -155,8 +155,8 @@ impl PolicyFileReader<'_> {
             Ok(rule) => Some(PolicyRule { line, ..rule }),
             Err(faults) => {
                 for (key, fault) in faults {
-                    let place = places.get(key).cloned().unwrap_or_else(|| value.span());
-                    self.add_fault(&place, fault);
+                    let span = spans.get(key).cloned().unwrap_or_else(|| value.span());
+                    self.add_fault(&span, fault);
                 }
                 None
             }
@@ -274,14 +274,14 @@ fn read_modes(value: &DeValue<'_>) -> Option<Vec<ProjectMode>> {
 
 fn read_argv(value: &DeValue<'_>) -> Option<Vec<Vec<String>>> {
     let items = value.as_array().filter(|items| items.len() <= MAX_LIST_ITEMS)?;
-    let place = |item: &Spanned<DeValue<'_>>| match item.get_ref().as_str() {
+    let span = |item: &Spanned<DeValue<'_>>| match item.get_ref().as_str() {
         Some(word) => Some(vec![word.to_owned()]),
         None => read_texts(item.get_ref()),
     };
-    items.iter().map(place).collect()
+    items.iter().map(span).collect()
 }
 
-/// What a value is, in words; what it says, if it is short.
+/// The type of a value and, if it is short, the value.
 fn describe_value(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => crate::action::text::excerpt(text),
@@ -294,7 +294,7 @@ fn describe_value(value: &DeValue<'_>) -> String {
     }
 }
 
-/// Where the lines of a text begin.
+/// The byte offsets at which lines begin.
 struct LineIndex(Vec<usize>);
 
 impl LineIndex {
@@ -303,7 +303,7 @@ impl LineIndex {
         Self(std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect())
     }
 
-    /// The line and the column of a byte, both from 1.
+    /// Line and column of a byte offset, both from 1.
     fn line_and_column(&self, at: usize) -> (usize, usize) {
         let line = self.0.partition_point(|start| *start <= at).max(1);
         (line, at - self.0[line - 1] + 1)

@@ -1,14 +1,14 @@
-//! The rules of all layers together, arranged so that few are looked at.
+//! The rules of all layers, indexed so that a query compares few of them.
 
 use std::collections::HashMap;
 
 use super::rule_index::RuleIndex;
 use provost_proto::ProjectMode;
 
-use super::matching::{
-    MatchCertainty, RuleMatch, RuleMatches, RuleQuery, RuleStatus, RuleTarget, path_reach,
-};
+use super::matching::path_reach;
 use super::rule::PolicyRule;
+use super::rule_match::{MatchCertainty, RuleMatch, RuleMatches, RuleStatus};
+use super::rule_query::{RuleQuery, RuleTarget};
 use super::{Policy, PolicyTrust, RuleEffect, RuleLayer};
 use crate::skill;
 
@@ -27,7 +27,7 @@ struct LayeredRule {
 }
 
 impl PolicyRules {
-    /// Puts the layers together.
+    /// Joins the layers.
     pub fn new(builtin: Policy, user: Policy, project: Option<(Policy, PolicyTrust)>) -> Self {
         let trusted = [(builtin, PolicyTrust::Trusted), (user, PolicyTrust::Trusted)];
         let mut entries = Vec::new();
@@ -46,51 +46,51 @@ impl PolicyRules {
         for skill in skill::known_skills() {
             let on = entries.iter().enumerate().filter(|(_, entry)| entry.rule.skills().has(skill));
             let mut index = RuleIndex::default();
-            on.for_each(|(place, entry)| index.add(place, &entry.rule));
+            on.for_each(|(number, entry)| index.add(number, &entry.rule));
             skills.insert(skill, index);
         }
         Self { entries, skills }
     }
 
-    /// Every rule that matches.
-    pub fn find_matches(&self, subject: &RuleQuery<'_>) -> RuleMatches<'_> {
+    /// All rules that match.
+    pub fn find_matches(&self, query: &RuleQuery<'_>) -> RuleMatches<'_> {
         let mut hits = Vec::new();
-        self.find_matches_into(subject, &mut hits);
+        self.find_matches_into(query, &mut hits);
         self.collect_matches(hits)
     }
 
-    /// Every rule, in order, with whose it is and whether it counts.
+    /// All rules in order, with layer and status.
     pub fn iter(&self) -> impl Iterator<Item = RuleMatch<'_>> {
         self.entries.iter().map(|entry| entry.to_rule_match(MatchCertainty::Certain))
     }
 
     pub(super) fn collect_matches(
         &self,
-        mut places: Vec<(usize, MatchCertainty)>,
+        mut matches: Vec<(usize, MatchCertainty)>,
     ) -> RuleMatches<'_> {
-        places.sort_unstable();
-        places.dedup_by_key(|(place, _)| *place);
-        let hit = |(place, certainty): &(usize, MatchCertainty)| {
-            self.entries[*place].to_rule_match(*certainty)
+        matches.sort_unstable();
+        matches.dedup_by_key(|(number, _)| *number);
+        let hit = |(number, certainty): &(usize, MatchCertainty)| {
+            self.entries[*number].to_rule_match(*certainty)
         };
-        RuleMatches { hits: places.iter().map(hit).collect() }
+        RuleMatches { hits: matches.iter().map(hit).collect() }
     }
 
     pub(super) fn find_matches_into(
         &self,
-        subject: &RuleQuery<'_>,
+        query: &RuleQuery<'_>,
         hits: &mut Vec<(usize, MatchCertainty)>,
     ) {
-        let Some(index) = self.skills.get(subject.skill) else { return };
-        index.visit_candidates(subject.target, path_reach(subject.skill), |places| {
-            let about = |place: &usize| {
-                let entry = &self.entries[*place];
-                let certainty = entry.rule.matches(subject)?;
-                // The built-in rules about paths look at names that are written out, at
-                // least in part: else every `cat src/*` would ask.
+        let Some(index) = self.skills.get(query.skill) else { return };
+        index.visit_candidates(query.target, path_reach(query.skill), |matches| {
+            let about = |number: &usize| {
+                let entry = &self.entries[*number];
+                let certainty = entry.rule.matches(query)?;
+                // Built-in rules about paths match only names with literal parts: otherwise every
+                // `cat src/*` would require an approval.
                 let builtin =
                     entry.layer == RuleLayer::Builtin && certainty == MatchCertainty::Possible;
-                let vague = match subject.target {
+                let vague = match query.target {
                     RuleTarget::UnresolvedPath(path) => {
                         builtin && !entry.rule.matches_literal_parts(path)
                     }
@@ -100,14 +100,14 @@ impl PolicyRules {
                     | RuleTarget::Opaque
                     | RuleTarget::Nothing => false,
                 };
-                (!vague).then_some((*place, certainty))
+                (!vague).then_some((*number, certainty))
             };
-            hits.extend(places.iter().filter_map(about));
+            hits.extend(matches.iter().filter_map(about));
         });
     }
 
-    /// Whether any rule that denies commands is narrowed, so that it cannot be
-    /// seen whether it is about one that cannot be read.
+    /// Whether a rule denies some commands but not all, so that it is unknown whether it matches
+    /// a command that could not be analyzed.
     pub fn denies_some_commands(&self, role: Option<&str>, mode: ProjectMode) -> bool {
         self.entries.iter().any(|entry| {
             entry.rule.effect() == RuleEffect::Deny
@@ -184,12 +184,12 @@ mod tests {
             for target in paths.chain(runs.iter().map(RuleTarget::Run)).chain(others) {
                 for skill in ["fs.readFile", "fs.deleteFile", "terminal.runCommand"] {
                     let at = RequestLocation::default();
-                    let subject = RuleQuery { skill, role: None, mode: ProjectMode::Auto, target, at };
+                    let query = RuleQuery { skill, role: None, mode: ProjectMode::Auto, target, at };
                     let about = |hit: &RuleMatch<'_>| {
-                        hit.rule.skills().has(skill) && hit.rule.matches(&subject).is_some()
+                        hit.rule.skills().has(skill) && hit.rule.matches(&query).is_some()
                     };
                     let expected: Vec<_> = rules.iter().filter(about).collect();
-                    prop_assert_eq!(rules.find_matches(&subject).hits, expected, "{:?}", subject);
+                    prop_assert_eq!(rules.find_matches(&query).hits, expected, "{:?}", query);
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! One rule: as it was written, and ready to be matched.
+//! One rule: as written, and compiled for matching.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use crate::skill::SkillSet;
 /// The skill that runs commands.
 pub(super) const RUN_SKILL: &str = "terminal.runCommand";
 
-/// The longest id.
+/// The longest id, in bytes.
 const MAX_RULE_ID_BYTES: usize = 64;
 
-/// A rule's keys and values, as they were written.
+/// The keys and values of a rule, as written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct RuleDefinition {
     pub(super) id: String,
     pub(super) effect: Option<RuleEffect>,
-    /// Every list of texts by its key, if it is there.
+    /// The lists of strings that are present, by key.
     pub(super) lists: BTreeMap<&'static str, Vec<String>>,
     pub(super) modes: Option<Vec<ProjectMode>>,
     pub(super) argv: Option<Vec<Vec<String>>>,
@@ -36,20 +36,20 @@ pub struct PolicyRule {
     pub(super) written: RuleDefinition,
     pub(super) effect: RuleEffect,
     pub(super) skills: SkillSet,
-    /// All, if there are none.
+    /// The roles it is limited to, if any.
     pub(super) roles: Option<Vec<WordPattern>>,
-    /// The folders of the projects it is for; all, if there are none.
+    /// The projects it is limited to, if any.
     pub(super) projects: Option<Vec<WordPattern>>,
-    /// The folders that a command starts in; all, if there are none.
+    /// The start folders of commands that it is limited to, if any.
     pub(super) folders: Option<Vec<FolderPattern>>,
     pub(super) select: RuleSelector,
     pub(super) line: usize,
 }
 
-/// What of the skills it is on a rule is about.
+/// What a rule is about, within its skills.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RuleSelector {
-    /// All of it.
+    /// Everything.
     All,
     /// Commands with these words or hosts.
     Command {
@@ -58,18 +58,18 @@ pub(super) enum RuleSelector {
         without: Vec<WordPattern>,
         hosts: Option<Vec<WordPattern>>,
     },
-    /// These very command lines.
+    /// Exactly these command lines.
     ExactLines(Vec<String>),
     /// These paths.
     Paths(PathSelector),
 }
 
-/// A folder of the project.
+/// A folder of the project, as a rule names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FolderPattern {
     /// The project itself: `.`.
     ProjectRoot,
-    /// One beneath it.
+    /// A folder below it.
     Subfolder(PathPattern),
 }
 
@@ -89,32 +89,32 @@ impl RuleDefinition {
 }
 
 impl PolicyRule {
-    /// Its name in its file.
+    /// Its id, unique in its file.
     pub fn id(&self) -> &str {
         &self.written.id
     }
 
-    /// What it says.
+    /// Its effect.
     pub fn effect(&self) -> RuleEffect {
         self.effect
     }
 
-    /// Why, in a sentence for people.
+    /// The reason, a sentence for people.
     pub fn reason(&self) -> Option<&str> {
         self.written.reason.as_deref()
     }
 
-    /// The skills it is on.
+    /// The skills that it is on.
     pub fn skills(&self) -> &SkillSet {
         &self.skills
     }
 
-    /// The line where it begins; 0 if it comes from no file.
+    /// The line in which it begins; 0 if it is from no file.
     pub fn line(&self) -> usize {
         self.line
     }
 
-    /// Allows one command with exactly these words.
+    /// A rule that allows one command with exactly these words.
     pub fn allow_exact_command(argv: &[String]) -> Result<Self, PolicyFault> {
         let name =
             argv.first().map_or("command", |program| crate::command::program_basename(program));
@@ -132,7 +132,7 @@ impl PolicyRule {
         .map_err(|mut faults| faults.swap_remove(0).1)
     }
 
-    /// Allows one skill on one path.
+    /// A rule that allows one skill on one path.
     pub fn allow_path(skill: &str, path: &str) -> Result<Self, PolicyFault> {
         let id = rule_text::build_rule_id(&["always", skill], &[path.to_owned()]);
         let lists = [("on", skill.to_owned()), ("path", escape_pattern(path))];
@@ -147,7 +147,7 @@ impl PolicyRule {
         .map_err(|mut faults| faults.swap_remove(0).1)
     }
 
-    /// Allows one command line exactly as it is written, with all it does.
+    /// A rule that allows one exact command line.
     pub fn allow_exact_line(line: &str) -> Result<Self, PolicyFault> {
         let lists = [("on", RUN_SKILL.to_owned()), ("line", line.to_owned())];
         Self::new(RuleDefinition {
@@ -160,16 +160,16 @@ impl PolicyRule {
         .map_err(|mut faults| faults.swap_remove(0).1)
     }
 
-    /// The same rule, in the project in this folder only and, for a command, only
-    /// where it starts in `cwd`.
+    /// Limits the rule to the project in this folder and, for a command, to the start folder
+    /// `cwd`.
     pub fn restrict_to_project(
         self,
         project: &str,
         cwd: Option<&str>,
     ) -> Result<Self, PolicyFault> {
         let mut written = self.written;
-        let place = [written.id.clone(), project.to_owned(), cwd.unwrap_or_default().to_owned()];
-        written.id = rule_text::build_rule_id(&[&written.id], &place);
+        let id_parts = [written.id.clone(), project.to_owned(), cwd.unwrap_or_default().to_owned()];
+        written.id = rule_text::build_rule_id(&[&written.id], &id_parts);
         written.lists.insert("project", vec![escape_pattern(project)]);
         if let Some(cwd) = cwd {
             written
@@ -179,7 +179,7 @@ impl PolicyRule {
         Self::new(written).map_err(|mut faults| faults.swap_remove(0).1)
     }
 
-    /// The same rule, for one role only.
+    /// Limits the rule to one role.
     pub fn restrict_to_role(self, role: &str) -> Result<Self, PolicyFault> {
         let mut written = self.written;
         written.id =
@@ -188,8 +188,7 @@ impl PolicyRule {
         Self::new(written).map_err(|mut faults| faults.swap_remove(0).1)
     }
 
-    /// Makes a rule ready, or says with each key what is wrong with it; never an
-    /// empty list.
+    /// Compiles a rule. Returns all errors with their keys; the list is never empty.
     pub(super) fn new(written: RuleDefinition) -> Result<Self, Vec<(&'static str, PolicyFault)>> {
         let mut faults = Vec::new();
         let effect = written.effect.unwrap_or(RuleEffect::Deny);
@@ -211,7 +210,7 @@ impl PolicyRule {
         let projects = word_patterns(&written, "project", &mut faults);
         let folders = folder_patterns(&written, &mut faults);
         let select = build_selector(&written, &mut faults);
-        // What is unknown cannot be in contradiction to anything.
+        // Contradictions are only checked if all values are valid.
         if faults.is_empty() {
             faults.extend(find_contradictions(&written, &skills));
         }
@@ -237,7 +236,7 @@ fn check_id(id: &str) -> Result<(), PolicyFault> {
     })
 }
 
-/// The patterns of a list of words, if it is there.
+/// The patterns of a list of words, if it is present.
 fn word_patterns(
     written: &RuleDefinition,
     key: &'static str,
@@ -246,7 +245,7 @@ fn word_patterns(
     let list = written.lists.get(key)?;
     let mut words = Vec::new();
     for text in list {
-        // A host has one spelling: small letters.
+        // Host names are compared in lower case.
         let folded = if key == "host" { text.to_lowercase() } else { text.clone() };
         match WordPattern::new(&folded) {
             Ok(word) => words.push(word),
@@ -310,7 +309,7 @@ fn build_selector(written: &RuleDefinition, faults: &mut KeyFaults) -> RuleSelec
     }
 }
 
-/// What no request could ever satisfy, and so is a mistake.
+/// Combinations of keys that no request could match, which are mistakes.
 fn find_contradictions(written: &RuleDefinition, skills: &SkillSet) -> KeyFaults {
     let has = |key: &str| written.lists.contains_key(key);
     let files = skills.iter().any(|skill| skill.starts_with("fs."));

@@ -1,10 +1,10 @@
-//! The examples in a rule: tests that run whenever the file is read.
+//! The examples of a rule: tests that run whenever the file is read.
 
 use super::RuleEffect;
 use super::error::PolicyFault;
-use super::matching::{RequestLocation, RuleQuery, RuleTarget};
 use super::path_selector::{ResolvedPath, resolve_path};
 use super::rule::{PolicyRule, RUN_SKILL, RuleSelector};
+use super::rule_query::{RequestLocation, RuleQuery, RuleTarget};
 use crate::command::{self, CommandEffect, CommandInvocation};
 use provost_proto::ProjectMode;
 
@@ -67,12 +67,11 @@ fn matches_example(rule: &PolicyRule, example: &str) -> Result<bool, String> {
     }
 }
 
-/// A line is matched by a rule that allows if all of it is, by another if any
-/// of it is, as for a request.
+/// As for a request: a rule that allows must match the whole line, any other a part of it.
 fn matches_example_line(rule: &PolicyRule, example: &str) -> Result<bool, String> {
     let analysis = command::analyze_line(example)
         .map_err(|error| format!("is no command line that can be read: {error}"))?;
-    let mut runs = analysis.demands.iter().filter_map(|demand| match demand {
+    let mut runs = analysis.effects.iter().filter_map(|effect| match effect {
         CommandEffect::Run(run) => {
             Some(rule.match_target(&example_query(RUN_SKILL, RuleTarget::Run(run))).is_some())
         }

@@ -1,32 +1,32 @@
-//! The rules on one skill, arranged so that for a request few are looked at.
+//! An index of the rules on one skill, so that a query compares few of them.
 
 use std::collections::HashMap;
 
 use super::argv_pattern::ArgvPattern;
-use super::matching::RuleTarget;
 use super::path_selector::{PathReach, PathSelector};
 use super::rule::{PolicyRule, RuleSelector};
+use super::rule_query::RuleTarget;
 use crate::command::{CommandInvocation, program_basename};
 use crate::glob::{PathPattern, PatternHint};
 
-/// The rules on one skill, by what they are narrowed to. A rule is a number, and
-/// may be found in several ways.
+/// The rules on one skill, by what they are limited to. A rule is stored as its number, and may
+/// be in several lists.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RuleIndex {
     all: Vec<usize>,
-    /// By the program's name, where a rule names one.
+    /// By program name, for rules that name one.
     programs: HashMap<String, Vec<usize>>,
     /// The other rules about commands.
     commands: Vec<usize>,
-    /// Every rule about paths.
+    /// All rules about paths.
     paths: Vec<usize>,
-    /// Of these by the folder that a pattern begins with.
+    /// Rules about paths by the folder that their pattern begins with.
     folders: HashMap<String, Vec<usize>>,
-    /// Of the others by the last name of the path.
+    /// The others by the file name.
     names: HashMap<String, Vec<usize>>,
-    /// Of the others by what follows the last dot.
+    /// The others by the file extension.
     extensions: HashMap<String, Vec<usize>>,
-    /// Of these all others.
+    /// All other rules about paths.
     anywhere: Vec<usize>,
 }
 
@@ -66,45 +66,46 @@ impl RuleIndex {
         }
     }
 
-    /// Hands out every list with rules that may be about the target.
+    /// Calls `visit` with every list of rules that may match the target.
     pub(super) fn visit_candidates(
         &self,
         target: RuleTarget<'_>,
         reach: PathReach,
-        mut look: impl FnMut(&[usize]),
+        mut visit: impl FnMut(&[usize]),
     ) {
-        look(&self.all);
+        visit(&self.all);
         match target {
             RuleTarget::Path(path) if reach == PathReach::Itself => {
-                self.visit_path_candidates(path, look)
+                self.visit_path_candidates(path, visit)
             }
-            // A folder that goes with all beneath it can hold what any pattern names.
+            // A folder that is moved or deleted with everything below it can contain what any
+            // pattern names.
             RuleTarget::Path(_) | RuleTarget::OutsidePath(_) | RuleTarget::UnresolvedPath(_) => {
-                look(&self.paths)
+                visit(&self.paths)
             }
             RuleTarget::Run(run) => {
-                look(&self.commands);
+                visit(&self.commands);
                 let found = candidate_program_names(run).filter_map(|name| self.programs.get(name));
-                found.for_each(|list| look(list));
+                found.for_each(|list| visit(list));
             }
             RuleTarget::Opaque | RuleTarget::Nothing => {}
         }
     }
 
-    fn visit_path_candidates(&self, path: &str, mut look: impl FnMut(&[usize])) {
+    fn visit_path_candidates(&self, path: &str, mut visit: impl FnMut(&[usize])) {
         let name = path.rsplit('/').next().unwrap_or(path);
         let extension = path.rsplit('.').next().unwrap_or(path);
         let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
         let folders = ends.filter_map(|end| self.folders.get(&path[..end]));
-        folders.for_each(|list| look(list));
-        self.names.get(name).into_iter().for_each(|list| look(list));
-        self.extensions.get(extension).into_iter().for_each(|list| look(list));
-        look(&self.anywhere);
+        folders.for_each(|list| visit(list));
+        self.names.get(name).into_iter().for_each(|list| visit(list));
+        self.extensions.get(extension).into_iter().for_each(|list| visit(list));
+        visit(&self.anywhere);
     }
 }
 
-/// The names under which a command may be meant: as written, without its
-/// folder, those of its wrappers, and those that its words may be.
+/// The names that a rule may have for a command: as written, without the folder, those of its
+/// wrappers, and those embedded in its words.
 fn candidate_program_names(run: &CommandInvocation) -> impl Iterator<Item = &str> {
     let program = run.argv.first().map_or("", String::as_str);
     let based = Some(program_basename(program)).filter(|base| *base != program);

@@ -1,8 +1,8 @@
-//! Small texts that rules are made of.
+//! Ids and TOML texts of rules.
 
 use std::fmt::Write as _;
 
-/// An id that a person can tell apart, and that is the same for the same words.
+/// A readable id that is the same for the same words.
 pub(super) fn build_rule_id(parts: &[&str], words: &[String]) -> String {
     let mut id = String::new();
     for part in parts {
@@ -20,7 +20,7 @@ pub(super) fn build_rule_id(parts: &[&str], words: &[String]) -> String {
     id
 }
 
-/// A TOML string that holds this text, with everything unseen spelled out.
+/// A TOML string with this text, invisible characters escaped.
 pub(super) fn quote_toml(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! Writes a rule as a person would, and adds it to a file.
+//! Writes a rule as TOML and adds it to a file.
 
 use std::fmt::Write as _;
 
@@ -36,9 +36,10 @@ impl PolicyRule {
         );
         key(
             "argv",
-            written.argv.as_ref().map(|places| {
-                let places: Vec<_> = places.iter().map(|words| format_argv_place(words)).collect();
-                format!("[{}]", places.join(", "))
+            written.argv.as_ref().map(|positions| {
+                let positions: Vec<_> =
+                    positions.iter().map(|words| format_argv_position(words)).collect();
+                format!("[{}]", positions.join(", "))
             }),
         );
         for name in ["with", "without", "line", "path", "except", "host"] {
@@ -51,14 +52,14 @@ impl PolicyRule {
     }
 }
 
-fn format_argv_place(words: &[String]) -> String {
+fn format_argv_position(words: &[String]) -> String {
     match words {
         [word] => quote_toml(word),
         words => quote_toml_list(words),
     }
 }
 
-/// As it is written in a rule.
+/// As written in a rule.
 fn mode_name(mode: ProjectMode) -> &'static str {
     match mode {
         ProjectMode::Sandbox => "sandbox",
@@ -67,8 +68,8 @@ fn mode_name(mode: ProjectMode) -> &'static str {
     }
 }
 
-/// The text of a policy file with one rule more; all that was there stays as it
-/// is. A rule that is there already is not added again.
+/// The text of a policy file with one more rule; the rest is unchanged. A rule that exists
+/// already is not added again.
 pub fn append_rule(
     layer: RuleLayer,
     file: &str,
@@ -88,8 +89,8 @@ pub fn append_rule(
     let added = rule.to_toml().replace('\n', end_of_line);
     let new = format!("{text}{gap}{added}");
     let read = Policy::parse(layer, file, &new)?;
-    // `rule = [{…}]` takes no `[[rule]]` after it, and TOML says so above. Anything
-    // else that would change what the file means is refused here.
+    // TOML itself refuses a `[[rule]]` after `rule = [{…}]`. Any other change of what the file
+    // means is refused here.
     let kept = read.rules().len() == old.rules().len() + 1
         && read.rules().last().is_some_and(|last| last.written == rule.written);
     if kept {

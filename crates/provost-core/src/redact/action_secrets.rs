@@ -1,7 +1,6 @@
-//! The secrets that an action itself brings along: variables with telling names,
-//! in its parameters or before a command of its line, what options and headers
-//! with such names are given (`--token x`, `-H "Authorization: RequestCredentials x"`), and
-//! what well-known programs are told in places of their own (`mysql -px`).
+//! Secrets in the parameters of an action: variables with the name of a secret, in the parameters
+//! or in the command line, values of options and headers with such names (`--token x`, `-H
+//! "Authorization: Bearer x"`), and passwords in the syntax of well-known programs (`mysql -px`).
 
 use provost_proto::kernel::KnownSecret;
 use serde_json::Value;
@@ -9,10 +8,10 @@ use serde_json::Value;
 use super::Secrets;
 use super::password_options::{find_passwords, password_stdin_program};
 
-/// How deep lines in words are looked into: `sh -c "sh -c …"`.
+/// How deep lines in words are searched: `sh -c "sh -c …"`.
 const MAX_SECRET_SEARCH_DEPTH: usize = 3;
 
-/// Those in the parameters of an action.
+/// The secrets in the parameters of an action.
 pub fn find_action_secrets(params: &Value) -> Secrets {
     let env = params.get("env").and_then(Value::as_object);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -36,7 +35,7 @@ pub fn find_action_secrets(params: &Value) -> Secrets {
     Secrets::new(named.known().iter().cloned().chain(certain))
 }
 
-/// What commands tell: by telling names, and for certain.
+/// Collects the secrets of commands: by name, and by the syntax of the program.
 fn collect_command_secrets(
     commands: &[Vec<String>],
     input: &str,
@@ -58,8 +57,9 @@ fn collect_command_secrets(
             let says = |words: &&Vec<String>| {
                 words.first().is_some_and(|word| word == "echo" || word == "printf")
             };
-            let said = before.filter(says).into_iter().flatten().skip(1).map(String::as_str);
-            for text in said.chain([input.trim()]) {
+            let words_before =
+                before.filter(says).into_iter().flatten().skip(1).map(String::as_str);
+            for text in words_before.chain([input.trim()]) {
                 let secret = text.rsplit(':').next().filter(|_| name == "chpasswd");
                 certain.push((format!("password of {name}"), secret.unwrap_or(text).to_owned()));
             }
@@ -67,7 +67,7 @@ fn collect_command_secrets(
     }
 }
 
-/// The commands of a line and their words, more or less as a shell reads them.
+/// The commands of a line and their words, roughly as a shell parses them.
 fn split_command_line(line: &str) -> Vec<Vec<String>> {
     let (mut commands, mut words) = (Vec::new(), Vec::new());
     let (mut word, mut quote) = (String::new(), None);
@@ -93,7 +93,7 @@ fn split_command_line(line: &str) -> Vec<Vec<String>> {
     commands
 }
 
-/// The members of objects in a text that is, or holds, JSON: `{"password": "x"}`.
+/// The members of JSON objects in a text: `{"password": "x"}`.
 fn json_members(text: &str) -> impl Iterator<Item = (String, String)> {
     text.match_indices('"').filter_map(move |(at, _)| {
         let (name, rest) = text[at + 1..].split_once('"')?;
@@ -104,7 +104,8 @@ fn json_members(text: &str) -> impl Iterator<Item = (String, String)> {
     })
 }
 
-/// What options, headers and addresses tell. Which names are telling, [`Secrets`] decides.
+/// The named values of options, headers and URLs. [`Secrets`] decides which names are those of
+/// secrets.
 fn named_values(words: &[&str]) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut add = |name: &str, value: &str| found.push((name.to_owned(), value.to_owned()));
@@ -125,10 +126,10 @@ fn named_values(words: &[&str]) -> Vec<(String, String)> {
             add("PASSWORD", password);
         }
         if word.contains("://") {
-            // The password in it counts, whatever the name.
+            // The password in a URL counts, whatever the name.
             add("URL", word);
         }
-        // `Authorization: RequestCredentials x`, whatever option it follows.
+        // `Authorization: Bearer x`, after any option.
         if let Some((name, value)) = word.split_once(':').filter(|(name, _)| !name.contains('/')) {
             let name = name.rsplit(['=', ' ']).next().unwrap_or(name).replace('-', "_");
             value.split_whitespace().for_each(|part| add(&name, part));
@@ -137,7 +138,7 @@ fn named_values(words: &[&str]) -> Vec<(String, String)> {
     found
 }
 
-/// What a line sets, more or less as a shell reads it: it rather finds too many.
+/// The assignments of a line, roughly as a shell parses them; finds too many rather than too few.
 fn assigned_values(line: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (at, _) in line.match_indices('=') {
@@ -146,7 +147,7 @@ fn assigned_values(line: &str) -> Vec<(String, String)> {
         let rest = &line[at + 1..];
         let value = match rest.chars().next() {
             Some(quote @ ('\'' | '"')) => rest[1..].split(quote).next(),
-            // The quote that ends it may have begun before the name.
+            // The closing quote may belong to one before the name.
             Some(_) => rest.split(|c: char| c.is_whitespace() || ";|&<>()'\"".contains(c)).next(),
             None => None,
         };

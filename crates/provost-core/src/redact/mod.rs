@@ -1,10 +1,9 @@
-//! Taking known secrets out of what is stored or streamed.
+//! Removes known secrets from what is stored or streamed.
 //!
-//! [`Secrets`] are the values that are known; a [`Redactor`] finds them, in the
-//! forms in which they usually appear, and puts `[redacted: NAME]` in their
-//! place. Matches that overlap become one mark, so that no rest of a secret is
-//! left beside another. What nobody told us of is not found, nor is a value
-//! that was transformed in another way: see `SECURITY.md`.
+//! [`Secrets`] are the known values; a [`Redactor`] finds them in their usual encodings and
+//! replaces them by `[redacted: NAME]`. Overlapping matches become one mark, so that no part of a
+//! secret remains beside another. Unknown values, and values in other encodings, are not found:
+//! see `SECURITY.md`.
 
 mod action_secrets;
 mod password_options;
@@ -26,20 +25,20 @@ pub use action_secrets::find_action_secrets;
 pub use secrets::Secrets;
 pub use stream_redactor::StreamRedactor;
 
-/// There are more or longer secrets than can be looked for.
+/// There are too many secrets, or too long ones, to search for.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("the known secrets cannot be looked for: {0}; unset variables that hold none")]
 pub struct TooManySecrets(String);
 
-/// Finds secrets and puts a mark in their place.
+/// Finds secrets and replaces them by marks.
 pub struct Redactor {
-    /// The first patterns are the beginnings of our own tokens, the others secrets.
+    /// The first patterns are the prefixes of Provost's tokens, the others are secrets.
     finder: AhoCorasick,
-    /// What stands in the place of each pattern.
+    /// The mark of each pattern.
     marks: Vec<Arc<str>>,
-    /// The patterns in order, to find what may be the beginning of one.
+    /// The sorted patterns, to find an incomplete match.
     sorted: Vec<Box<[u8]>>,
-    /// The bytes with which a pattern begins.
+    /// The first bytes of all patterns.
     begins: [bool; 256],
     longest: usize,
 }
@@ -57,7 +56,7 @@ struct SecretMatch<'a> {
 }
 
 impl Redactor {
-    /// One that finds these, and Provost's own tokens by their shape.
+    /// A redactor for these secrets, and for Provost's own tokens.
     pub fn new(secrets: &Secrets) -> Result<Self, TooManySecrets> {
         let patterns = secrets.known().iter().flat_map(|known| {
             secret_forms::encode_forms(&known.value).into_iter().map(|form| (form, &known.name))
@@ -91,7 +90,7 @@ impl Redactor {
         Ok(Self { finder, marks, sorted, begins, longest })
     }
 
-    /// Whether there may be something to redact; quick, and never wrong about "no".
+    /// A fast check; false only if there is certainly nothing to redact.
     pub fn may_contain_secret(&self, bytes: &[u8]) -> bool {
         self.finder.is_match(bytes)
     }
@@ -100,7 +99,7 @@ impl Redactor {
     pub fn redact_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.try_redact(text.as_bytes()) {
             None => Cow::Borrowed(text),
-            // Patterns are whole characters, so what is left beside them is too.
+            // Patterns are whole characters, so the rest is valid UTF-8 too.
             Some((bytes, _)) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
         }
     }
@@ -110,8 +109,7 @@ impl Redactor {
         self.try_redact(bytes).map_or(Cow::Borrowed(bytes), |(bytes, _)| Cow::Owned(bytes))
     }
 
-    /// The bytes without secrets and how many marks are in them; `None` if there
-    /// is nothing to redact.
+    /// The bytes without secrets and the number of marks; `None` if there is nothing to redact.
     pub fn try_redact(&self, bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
         if !self.may_contain_secret(bytes) {
             return None;
@@ -121,14 +119,13 @@ impl Redactor {
         (n_marks > 0).then_some((out, n_marks))
     }
 
-    /// How far before and behind a piece one must look to know what in it is a secret.
+    /// How many bytes before and behind a piece are needed to redact it.
     pub fn max_match_bytes(&self) -> usize {
         self.longest
     }
 
-    /// The pieces between these cuts without secrets, and how many marks are in
-    /// them. A secret that lies in several becomes a mark in the first of them,
-    /// and nothing of it is in the others.
+    /// The pieces between these offsets without secrets, and the number of marks. A secret across
+    /// several pieces becomes a mark in the first of them, and is removed from the others.
     pub fn redact_pieces(&self, bytes: &[u8], cuts: &[usize]) -> (Vec<Vec<u8>>, usize) {
         let hits =
             if self.may_contain_secret(bytes) { self.find_matches(bytes) } else { Vec::new() };
@@ -144,8 +141,7 @@ impl Redactor {
         (pieces, n_marks)
     }
 
-    /// Takes secrets out of every text in a value, names of members too; returns
-    /// how many there were.
+    /// Redacts all strings in a value, including member names; returns the number of marks.
     pub fn redact_json(&self, value: &mut Value) -> usize {
         match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => 0,
@@ -167,14 +163,14 @@ impl Redactor {
         }
     }
 
-    /// Takes secrets out of a text where it stands; returns how many there were.
+    /// Redacts a string in place; returns the number of marks.
     pub fn redact_string(&self, text: &mut String) -> usize {
         let Some((bytes, n_marks)) = self.try_redact(text.as_bytes()) else { return 0 };
         *text = String::from_utf8_lossy(&bytes).into_owned();
         n_marks
     }
 
-    /// Every match, the earliest first, the longest of those that begin together.
+    /// All matches, the earliest first, the longest of those with the same start.
     fn find_matches(&self, bytes: &[u8]) -> Vec<SecretMatch<'_>> {
         let found = self.finder.find_overlapping_iter(bytes).filter_map(|found| {
             let index = found.pattern().as_usize();
@@ -188,9 +184,9 @@ impl Redactor {
         hits
     }
 
-    /// Writes the bytes up to `cut` with marks for the matches that begin before
-    /// it. The first `done` bytes lie beneath a mark that was written already.
-    /// Returns how many bytes behind `cut` lie beneath one, and the marks written.
+    /// Writes the bytes up to `cut` with marks for the matches that begin before it. The first
+    /// `done` bytes are covered by a mark that was written already. Returns how many bytes behind
+    /// `cut` are covered, and the number of marks.
     fn write_redacted(
         &self,
         bytes: &[u8],
@@ -203,7 +199,7 @@ impl Redactor {
         (done - cut, n_marks)
     }
 
-    /// Where the first match may begin of which the end is not there yet.
+    /// The start of the first match that may continue behind the end.
     fn find_incomplete_match(&self, bytes: &[u8]) -> usize {
         let first = bytes.len().saturating_sub(self.longest - 1);
         (first..bytes.len())
@@ -213,18 +209,18 @@ impl Redactor {
             .unwrap_or(bytes.len())
     }
 
-    /// Whether this is the beginning of a pattern that goes on.
+    /// Whether this is a proper prefix of a pattern.
     fn is_incomplete_match(&self, tail: &[u8]) -> bool {
         let at = self.sorted.partition_point(|pattern| **pattern < *tail);
-        // The first of them may be the tail itself, which does not go on.
+        // The first of them may be the tail itself, which is complete.
         let mut near = self.sorted.iter().skip(at).take(2);
         near.any(|pattern| pattern.len() > tail.len() && pattern.starts_with(tail))
             || token::is_incomplete_token(tail)
     }
 }
 
-/// Writes the bytes from `done` up to `cut` with marks for these matches, and moves
-/// `done` behind what was written or lies beneath a mark. Returns the marks written.
+/// Writes the bytes from `done` up to `cut` with marks for these matches, and advances `done`
+/// behind what was written or is covered by a mark. Returns the number of marks.
 fn write_with_marks<'r>(
     bytes: &[u8],
     cut: usize,

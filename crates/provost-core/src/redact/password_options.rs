@@ -1,30 +1,29 @@
-//! Where well-known programs are told a password: after which option, or in
-//! which place. Of `-p`, only the program says whether it is a password, a port
-//! or a folder, so each is named here.
+//! How well-known programs take a password: after which option, or at which position. Whether
+//! `-p` is a password, a port or a folder depends on the program, so each one is listed.
 
-/// How a secret follows an option.
+/// The position of a secret relative to its option.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PasswordForm {
-    /// In the same word: `mysql -pSECRET`. The next word is something else.
+    /// In the same word: `mysql -pSECRET`.
     Joined,
     /// As the next word: `redis-cli -a SECRET`.
     Next,
     /// Either.
     Either,
-    /// Either, behind a colon: `curl -u ann:SECRET`.
+    /// Either, after a colon: `curl -u ann:SECRET`.
     AfterColon,
-    /// Either, if it is no file: `curl -b name=SECRET`.
+    /// Either, if it is not a file: `curl -b name=SECRET`.
     Cookie,
-    /// Either, behind a percent sign: `smbclient -U ann%SECRET`.
+    /// Either, after a percent sign: `smbclient -U ann%SECRET`.
     AfterPercent,
-    /// Either, behind `pass:`: `openssl -passin pass:SECRET`.
+    /// Either, after `pass:`: `openssl -passin pass:SECRET`.
     AfterPass,
 }
 
-/// Options of some programs.
+/// An option of some programs.
 struct PasswordOption {
     programs: &'static str,
-    /// A word that must stand among the others: `docker login`, but not `docker run`.
+    /// A subcommand that must be present: `docker login`, but not `docker run`.
     with: Option<&'static str>,
     options: &'static str,
     form: PasswordForm,
@@ -103,14 +102,15 @@ const fn password_option(
     PasswordOption { programs, with: None, options, form }
 }
 
-/// Programs whose last word is one, if the first of these options is there: `htpasswd -b f ann SECRET`.
+/// Programs whose last argument is a password, if this option is present: `htpasswd -b f ann
+/// SECRET`.
 const LAST_WORD_PROGRAMS: &[(&str, Option<char>)] =
     &[("htpasswd", Some('b')), ("wpa_passphrase", None), ("rclone", None), ("vault", None)];
 
-/// The passwords that the words of one command tell, each with what it is.
+/// The passwords in the words of one command, each with a name.
 pub(super) fn find_passwords(words: &[&str]) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    // It may stand behind others: `sudo mysql`, `docker exec db mysql`.
+    // The program may be behind others: `sudo mysql`, `docker exec db mysql`.
     for (at, word) in words.iter().enumerate() {
         let program = word.rsplit('/').next().unwrap_or(word);
         let rest = &words[at + 1..];
@@ -126,12 +126,12 @@ pub(super) fn find_passwords(words: &[&str]) -> Vec<(String, String)> {
             found.push((format!("password of {program}"), value));
         }
     }
-    // What is not known yet is no secret.
+    // An expansion is not a secret.
     found.retain(|(_, value)| !value.starts_with(['$', '`']) && !value.is_empty());
     found
 }
 
-/// The program of a command that reads a password from what it is given.
+/// The program that reads a password from stdin.
 pub(super) fn password_stdin_program<'a>(words: &[&'a str]) -> Option<&'a str> {
     const OPTIONS: [&str; 5] =
         ["--password-stdin", "--with-token", "--passphrase-fd", "--token-stdin", "--stdin"];
@@ -158,7 +158,7 @@ impl PasswordOption {
                     // `--cookie=x`, `-p=x`.
                     (rest, _) => match rest.strip_prefix('=') {
                         Some(value) => Some(value),
-                        // Of a long option nothing is left over but `=`.
+                        // A long option is followed by `=` only.
                         None if option.len() > 2 && self.form != PasswordForm::Joined => None,
                         None => Some(rest),
                     },
@@ -173,7 +173,7 @@ impl PasswordOption {
 }
 
 impl PasswordForm {
-    /// The secret in what an option is given.
+    /// The secret in the value of an option.
     fn extract_secret(self, value: &str) -> Option<&str> {
         match self {
             Self::Joined | Self::Next | Self::Either => Some(value),
@@ -188,7 +188,7 @@ impl PasswordForm {
     }
 }
 
-/// The last word of what is given to a program, if it is a password there.
+/// The last argument of a program, if it is a password.
 fn last_word_password(program: &str, letter: Option<char>, words: &[&str]) -> Option<String> {
     let is_there = |letter: char| {
         words
@@ -196,16 +196,16 @@ fn last_word_password(program: &str, letter: Option<char>, words: &[&str]) -> Op
             .any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
     };
     let operands: Vec<&&str> = words.iter().filter(|word| !word.starts_with('-')).collect();
-    let said = match (program, operands.as_slice()) {
+    let is_password = match (program, operands.as_slice()) {
         ("rclone", [first, ..]) => **first == "obscure",
         ("vault", [first, ..]) => **first == "login",
         _ => letter.is_none_or(is_there),
     };
     let enough = operands.len() > 1;
-    operands.last().filter(|_| said && enough).map(|word| (**word).to_owned())
+    operands.last().filter(|_| is_password && enough).map(|word| (**word).to_owned())
 }
 
-/// Whether this is one of the first two words that are no options: `helm registry login`.
+/// Whether this is one of the first two operands: `helm registry login`.
 fn is_subcommand(name: &str, words: &[&str]) -> bool {
     words.iter().filter(|word| !word.starts_with('-')).take(2).any(|word| *word == name)
 }

@@ -1,11 +1,11 @@
-//! The forms in which a secret appears: as it is, in JSON, in a URL, in Base64.
+//! The encodings of a secret that are searched: plain, JSON, URL, base64.
 
 use std::fmt::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-/// The forms of a value, itself first.
+/// All encodings of a value, the plain one first.
 pub(super) fn encode_forms(value: &str) -> Vec<Vec<u8>> {
     let mut forms = vec![value.to_owned(), json_form(value)];
     forms.extend([url_form(value, HexCase::Upper), url_form(value, HexCase::Lower)]);
@@ -35,15 +35,14 @@ fn url_form(value: &str, case: HexCase) -> String {
             (_, HexCase::Upper) => write!(text, "%{byte:02X}"),
             (_, HexCase::Lower) => write!(text, "%{byte:02x}"),
         };
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         debug_assert!(written.is_ok());
         text
     })
 }
 
-/// The digits that depend on the value alone when `shift` bytes of a group of
-/// three come before it and anything behind it: so it is found within a text
-/// that was encoded as a whole, and with the newline of `echo`.
+/// The base64 digits that depend on the value alone if `shift` bytes of a group of three precede
+/// it: so it is found within a text that was encoded as a whole, and with the newline of `echo`.
 fn base64_forms(value: &str, shift: usize) -> [String; 2] {
     let padded = [&[0; 2][..shift], value.as_bytes()].concat();
     let digits = (shift * 8).div_ceil(6)..padded.len() * 8 / 6;

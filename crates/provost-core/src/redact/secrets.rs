@@ -1,8 +1,7 @@
 //! Which values are secrets.
 //!
-//! Told by the name of the variable that holds them. A value that is short, or
-//! that is a word, a number or a path, is none: redacting it would hide half of
-//! what is printed.
+//! The name of the variable decides. A value that is short, or is a word, a number or a path, is
+//! not a secret: redacting it would hide half of the output.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -10,13 +9,13 @@ use std::fmt;
 
 use provost_proto::kernel::KnownSecret;
 
-/// The shortest value that is taken for a secret, in bytes.
+/// The shortest secret, in bytes.
 const MIN_SECRET_BYTES: usize = 8;
 
-/// Values at most. The longest are kept: they are the least likely to be words.
+/// The most secrets. The longest are kept: they are the least likely to be ordinary words.
 const MAX_SECRETS: usize = 256;
 
-/// Parts of names that tell of a secret.
+/// Parts of names that indicate a secret.
 const SECRET_NAME_PARTS: &[&str] = &[
     "KEY",
     "TOKEN",
@@ -32,11 +31,11 @@ const SECRET_NAME_PARTS: &[&str] = &[
     "COOKIE",
 ];
 
-/// Whole names that tell of a secret.
+/// Whole names that indicate a secret.
 const SECRET_NAMES: &[&str] =
     &["PGPASS", "MYSQL_PWD", "DATABASE_URL", "GH_PAT", "GITHUB_PAT", "NPM_PAT"];
 
-/// Parts of names that only look like it; they are taken out before looking.
+/// Parts of names that only look like it; they are removed first.
 const MISLEADING_NAME_PARTS: &[&str] = &[
     "SSH_AUTH_SOCK",
     "AUTHOR_",
@@ -49,7 +48,7 @@ const MISLEADING_NAME_PARTS: &[&str] = &[
     "HOTKEY",
 ];
 
-/// Values of eight bytes and more that are set where a secret is not.
+/// Common values of eight bytes and more that are not secrets.
 const COMMON_VALUES: &[&str] = &[
     "anonymous",
     "changeme",
@@ -72,9 +71,9 @@ const COMMON_VALUES: &[&str] = &[
     "username",
 ];
 
-/// Secret values, each with the name of where it comes from.
+/// Secret values, each with the name of its source.
 ///
-/// `{:?}` tells how many there are and nothing else.
+/// `{:?}` shows only how many there are.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secrets {
     known: Vec<KnownSecret>,
@@ -88,7 +87,7 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Those among the variables of an environment.
+    /// The secrets in an environment.
     pub fn from_environment(variables: impl IntoIterator<Item = (String, String)>) -> Self {
         let secrets = variables.into_iter().flat_map(|(name, value)| {
             let values = secrets_in_value(&name, &value);
@@ -97,7 +96,7 @@ impl Secrets {
         Self::new(secrets)
     }
 
-    /// These, as far as they can be told from ordinary text.
+    /// These values, except those that look like ordinary text.
     pub fn new(secrets: impl IntoIterator<Item = KnownSecret>) -> Self {
         let mut known: Vec<_> =
             secrets.into_iter().filter(|secret| is_distinctive(&secret.value)).collect();
@@ -109,7 +108,7 @@ impl Secrets {
         Self { known, omitted }
     }
 
-    /// These and one more.
+    /// Adds one secret.
     #[must_use]
     pub fn with_secret(self, name: &str, value: &str) -> Self {
         let more = KnownSecret { name: name.to_owned(), value: value.to_owned() };
@@ -124,18 +123,18 @@ impl Secrets {
         &self.known
     }
 
-    /// How many were too many.
+    /// How many were dropped because of the limit.
     pub fn omitted_count(&self) -> usize {
         self.omitted
     }
 }
 
-/// The secret parts of what a variable holds.
+/// The secret parts of a variable's value.
 fn secrets_in_value(name: &str, value: &str) -> Vec<String> {
     let (name, value) = (name.to_ascii_uppercase(), value.trim());
     let telling = is_secret_name(&name);
     if let Some(user) = url_userinfo(value) {
-        // A DSN of some services is a URL whose user is the secret.
+        // In the DSN of some services, the user of the URL is the secret.
         let secret = user.split_once(':').map(|(_, password)| password);
         let secret = secret.or(name.contains("DSN").then_some(user));
         let decoded = secret.map(percent_decode);
@@ -158,11 +157,11 @@ fn is_secret_name(name: &str) -> bool {
     SECRET_NAMES.contains(&plain) || SECRET_NAME_PARTS.iter().any(|part| plain.contains(part))
 }
 
-/// What stands before the `@` of a URL.
+/// The part of a URL before the `@`.
 fn url_userinfo(value: &str) -> Option<&str> {
     let (_, rest) = value.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
-    // A password that was not encoded may hold a slash.
+    // A password that is not encoded may contain a slash.
     let (user, _) = authority.rsplit_once('@').or_else(|| rest.rsplit_once('@'))?;
     Some(user)
 }
@@ -174,7 +173,7 @@ fn dsn_password(value: &str) -> Option<&str> {
     parts.into_iter().find(|(name, _)| is_password(name)).map(|(_, password)| password)
 }
 
-/// A part of a URL as it was before it was put there.
+/// Decodes a part of a URL.
 fn percent_decode(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut plain = Vec::with_capacity(bytes.len());
@@ -192,7 +191,7 @@ fn percent_decode(text: &str) -> String {
     String::from_utf8_lossy(&plain).into_owned()
 }
 
-/// Whether a value can be told from ordinary text.
+/// Whether a value can be distinguished from ordinary text.
 fn is_distinctive(value: &str) -> bool {
     let distinct: HashSet<_> = value.bytes().collect();
     value.len() >= MIN_SECRET_BYTES
@@ -202,8 +201,8 @@ fn is_distinctive(value: &str) -> bool {
         && !is_path(value)
 }
 
-/// Whether this is a path. Base64 may begin with a slash too, so a part that looks
-/// random is none of a path.
+/// Whether this is a path. Base64 may begin with a slash too, so a part that looks random is not
+/// part of a path.
 fn is_path(value: &str) -> bool {
     let random = |part: &str| {
         let has = |is: fn(&u8) -> bool| part.as_bytes().iter().any(is);

@@ -1,4 +1,4 @@
-//! What is found, and that it is found however it is cut.
+//! What is redacted, however the input is split.
 
 use proptest::prelude::*;
 use serde_json::json;

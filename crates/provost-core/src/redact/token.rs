@@ -1,11 +1,11 @@
-//! The shape of Provost's own tokens: `provost_<class>_<64 hexadecimal digits>`.
-//! They are found by it, because of most of them only a hash is kept.
+//! The shape of Provost's own tokens: `provost_<class>_<64 hexadecimal digits>`. They are found
+//! by it, because only hashes of them are stored.
 
-/// How a token begins, by class.
+/// The prefixes of tokens, by class.
 pub(super) const TOKEN_PREFIXES: [&[u8]; 4] =
     [b"provost_operator_", b"provost_agent_", b"provost_runtime_", b"provost_viewer_"];
 
-/// What stands in the place of one.
+/// The mark that replaces one.
 pub(super) const TOKEN_MARK: &str = "[redacted: Provost token]";
 
 const TOKEN_DIGITS: usize = 64;
@@ -13,13 +13,13 @@ const TOKEN_DIGITS: usize = 64;
 /// The length of the longest token.
 pub(super) const MAX_TOKEN_BYTES: usize = TOKEN_PREFIXES[0].len() + TOKEN_DIGITS;
 
-/// Where the token ends whose head ends here, if it is one.
+/// The end of the token whose prefix ends here, if it is one.
 pub(super) fn find_token_end(bytes: &[u8], head: usize) -> Option<usize> {
     let digits = bytes.get(head..head + TOKEN_DIGITS)?;
     digits.iter().copied().all(is_hex_digit).then_some(head + TOKEN_DIGITS)
 }
 
-/// Whether this is the beginning of a token that goes on.
+/// Whether this is a proper prefix of a token.
 pub(super) fn is_incomplete_token(tail: &[u8]) -> bool {
     TOKEN_PREFIXES.iter().any(|head| match tail.strip_prefix(*head) {
         Some(digits) => digits.len() < TOKEN_DIGITS && digits.iter().copied().all(is_hex_digit),

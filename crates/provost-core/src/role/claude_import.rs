@@ -1,9 +1,8 @@
 //! A role imported from `.claude/agents/`.
 //!
-//! Its keys are another program's. `tools` becomes skills; what has no
-//! counterpart is dropped with a note, never widened: a tool that is restricted
-//! there (`Bash(git *)`) is none here, and where that program would give every
-//! tool because none is named, there is none here.
+//! Its keys are those of Claude Code. `tools` becomes skills; what has no counterpart is dropped
+//! with a note, never widened: a restricted tool (`Bash(git *)`) is dropped, and where Claude
+//! Code would give all tools because none is listed, the role gets none.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -14,7 +13,7 @@ use super::{Role, RoleError, RoleSource, frontmatter, model, native_role};
 use crate::action::text;
 use crate::skill::SkillSet;
 
-/// A tool of that program, and the skills that do the same.
+/// A tool of Claude Code, and the skills that do the same.
 const TOOL_SKILLS: &[(&str, &[&str])] = &[
     ("Read", &["fs.readFile", "fs.stat"]),
     ("Glob", &["fs.listFiles"]),
@@ -29,7 +28,7 @@ const TOOL_SKILLS: &[(&str, &[&str])] = &[
     ("KillBash", &["terminal.stop"]),
 ];
 
-/// The keys of that program. Those that are only known are noted and have no effect.
+/// The keys of Claude Code. Those without a counterpart are noted and have no effect.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct ClaudeAgentKeys {
@@ -48,7 +47,7 @@ struct ClaudeAgentKeys {
     effort: Option<IgnoredAny>,
     isolation: Option<IgnoredAny>,
     initial_prompt: Option<IgnoredAny>,
-    /// Of no consequence anywhere, so it gets no note.
+    /// Irrelevant, so it gets no note.
     #[serde(rename = "color")]
     _color: Option<IgnoredAny>,
 }
@@ -71,7 +70,7 @@ impl ToolList {
     }
 }
 
-/// Parts at commas that are in no parentheses: `Bash(a, b), Read` is two tools.
+/// Splits at commas outside parentheses: `Bash(a, b), Read` is two tools.
 fn split_outer_commas(text: &str) -> Vec<&str> {
     let mut depth = 0_usize;
     let outside = |c: char| {
@@ -87,7 +86,7 @@ fn split_outer_commas(text: &str) -> Vec<&str> {
 
 pub(super) fn parse_claude_agent(at: &RoleErrorBuilder<'_>, yaml: &str) -> Result<Role, RoleError> {
     let mut keys: ClaudeAgentKeys =
-        frontmatter::parse_yaml(yaml).map_err(|error| at.from_yaml_error(&error))?;
+        frontmatter::parse_yaml(yaml).map_err(|error| at.yaml_error(&error))?;
     let mut notes = unused_key_notes(&keys);
     let skills = skills_from_tools(&keys, &mut notes);
     let model = match keys.model.take() {
@@ -135,13 +134,13 @@ fn skills_from_tools(keys: &ClaudeAgentKeys, notes: &mut Vec<String>) -> SkillSe
     };
     for tool in tools.tool_names() {
         match skills_for_tool(tool) {
-            // The table names only skills that exist; a test adds every one.
-            Some(meant) => meant.iter().for_each(|skill| drop(skills.add(skill))),
+            // The table lists only skills that exist; a test adds every one.
+            Some(skills_of_tool) => skills_of_tool.iter().for_each(|skill| drop(skills.add(skill))),
             None => notes.push(dropped_tool_note(tool)),
         }
     }
     for tool in keys.disallowed_tools.iter().flat_map(ToolList::tool_names) {
-        // `Bash(rm *)` takes away all of `Bash`: less than it says is never more than it meant.
+        // `Bash(rm *)` removes all of `Bash`: fewer skills are always safe.
         let name = tool.split('(').next().unwrap_or(tool).trim();
         for skill in skills_for_tool(name).into_iter().flatten() {
             drop(skills.remove(skill));
@@ -172,8 +171,8 @@ mod tests {
 
     #[test]
     fn every_skill_that_a_tool_stands_for_exists() {
-        for (tool, meant) in TOOL_SKILLS {
-            for skill in *meant {
+        for (tool, skills_of_tool) in TOOL_SKILLS {
+            for skill in *skills_of_tool {
                 assert!(crate::skill::known_skills().any(|name| name == *skill), "{tool}: {skill}");
             }
         }

@@ -1,12 +1,11 @@
-//! All roles of a project, and what is wrong with the others.
+//! Collects all roles of a project, and the errors of the others.
 
 use std::collections::BTreeMap;
 
 use super::{Role, RoleError, RoleFault, RoleSource, stem};
 
-/// Reads every file: where it lies, its path, its text. A name that two files
-/// claim belongs to neither, whichever folder they are in: a file that someone
-/// adds must not take the place of one that was there.
+/// Reads all files, given as source, path and text. If two files claim a name, neither gets it,
+/// whichever folders they are in: an added file must not replace an existing one.
 pub fn collect_roles(files: Vec<(RoleSource, String, String)>) -> (Vec<Role>, Vec<RoleError>) {
     let mut roles = Vec::new();
     let mut errors = Vec::new();

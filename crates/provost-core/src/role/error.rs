@@ -1,4 +1,4 @@
-//! Why a file is not a role, with the place and what was expected.
+//! Why a file is not a valid role, with position and expectation.
 
 use std::fmt;
 
@@ -8,16 +8,16 @@ use super::{MAX_ROLE_FILE_BYTES, NAME, frontmatter};
 use crate::action::text::{BadText, excerpt};
 use crate::skill::UnknownSkill;
 
-/// Why a file is not a role.
+/// Why a file is not a valid role.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct RoleError {
     /// The file.
     pub file: String,
     /// The line, from 1.
     pub line: usize,
-    /// The column, from 1, where one is known.
+    /// The column, from 1, if it is known.
     pub column: Option<usize>,
-    /// What is wrong.
+    /// The error.
     #[source]
     pub fault: RoleFault,
 }
@@ -32,16 +32,16 @@ impl fmt::Display for RoleError {
     }
 }
 
-/// What is wrong with a role's file.
+/// The error in a role's file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RoleFault {
-    /// More than anyone reads.
+    /// The file is too large.
     #[error("a role's file has at most {MAX_ROLE_FILE_BYTES} bytes, this one has {bytes}")]
     FileTooLarge {
-        /// How many there are.
+        /// Its size.
         bytes: usize,
     },
-    /// More than keys and values need, or no end at all.
+    /// The frontmatter is too long, or not closed.
     #[error(
         "expected a line `---` within {} bytes, the most of a frontmatter",
         frontmatter::LONGEST
@@ -53,43 +53,43 @@ pub enum RoleFault {
     /// The second `---` is missing.
     #[error("the frontmatter is not closed; expected a line `---` after its last key")]
     FrontmatterNotClosed,
-    /// It is no YAML, or not the YAML of a role.
+    /// Invalid YAML, or unknown keys.
     #[error("{0}")]
     Yaml(String),
     /// A skill that does not exist.
     #[error(transparent)]
     Skill(#[from] UnknownSkill),
-    /// A name with other letters, or too long.
+    /// A name with other characters, or too long.
     #[error(
         "{} is not a role's name; expected at most {NAME} small letters, digits and hyphens, \
          not beginning with a hyphen",
         excerpt(.0)
     )]
     BadName(String),
-    /// The file is called otherwise.
+    /// The file has another name.
     #[error("the role is named `{name}`; expected `{stem}`, the name of its file")]
     FileNameMismatch {
-        /// What the frontmatter says.
+        /// The name in the frontmatter.
         name: String,
-        /// What the file's name says.
+        /// The name of the file.
         stem: String,
     },
-    /// Something a person reads does not look like what it is.
+    /// A text for people contains invisible characters.
     #[error("`{key}` {why}")]
     InvisibleText {
         /// The key.
         key: &'static str,
-        /// What is wrong with its value.
+        /// The error in its value.
         why: BadText,
     },
-    /// A model's name with spaces, quotes or nothing in it.
+    /// A model name that is empty or has spaces or quotes.
     #[error(
         "{} is not a model's name; expected at most 200 letters, digits and `. _ - : / @ +`, \
          like `anthropic/claude-sonnet-5`",
         excerpt(.0)
     )]
     BadModel(String),
-    /// Two files, one name.
+    /// Two files claim one name.
     #[error("the role `{name}` is also defined in {other}; neither has effect until one is gone")]
     DuplicateName {
         /// The name.
@@ -97,7 +97,7 @@ pub enum RoleFault {
         /// The other file.
         other: String,
     },
-    /// Another file that claims the name cannot be read.
+    /// Another file that may claim the name cannot be read.
     #[error("the role `{name}` may be meant by {other}, which cannot be read; mend or remove it")]
     NameClaimed {
         /// The name.
@@ -105,17 +105,17 @@ pub enum RoleFault {
         /// The other file.
         other: String,
     },
-    /// The frontmatter says the model in a way that is not rewritten.
+    /// The model is written in a form that cannot be edited.
     #[error("the model cannot be changed here; write `model: {0}` on a line of its own")]
     ModelNotEditable(String),
 }
 
-/// Makes errors about one file.
+/// Creates errors about one file.
 pub(super) struct RoleErrorBuilder<'a> {
     file: &'a str,
 }
 
-/// What the YAML reader says in its own words, and what it means to a person here.
+/// Messages of the YAML parser, and what they mean to a person.
 const YAML_MESSAGES: &[(&str, &str)] = &[
     ("unexpected end of file", "the frontmatter ends too early; expected at least `name: …`"),
     ("missing field `name`", "expected a key `name`, the name of the file"),
@@ -150,23 +150,23 @@ impl<'a> RoleErrorBuilder<'a> {
         RoleError { file: self.file.to_owned(), line, column: None, fault }
     }
 
-    /// An error at a place in the frontmatter.
-    pub(super) fn at_location(&self, place: Location, fault: RoleFault) -> RoleError {
+    /// An error at a location in the frontmatter.
+    pub(super) fn at_location(&self, location: Location, fault: RoleFault) -> RoleError {
         let number = |n: u64| usize::try_from(n).ok().filter(|n| *n > 0);
-        let line = number(place.line()).map_or(1, |line| line + LINES_BEFORE_FRONTMATTER);
-        let column = number(place.line()).and(number(place.column()));
+        let line = number(location.line()).map_or(1, |line| line + LINES_BEFORE_FRONTMATTER);
+        let column = number(location.line()).and(number(location.column()));
         RoleError { file: self.file.to_owned(), line, column, fault }
     }
 
-    /// What the YAML reader says.
-    pub(super) fn from_yaml_error(&self, error: &serde_saphyr::Error) -> RoleError {
-        let place = error.location().unwrap_or(Location::UNKNOWN);
+    /// An error of the YAML parser.
+    pub(super) fn yaml_error(&self, error: &serde_saphyr::Error) -> RoleError {
+        let location = error.location().unwrap_or(Location::UNKNOWN);
         let message = UserMessageFormatter.format_message(error);
         let words = YAML_MESSAGES.iter().find(|(theirs, _)| message.starts_with(theirs));
         let message = match words {
             Some((_, ours)) => (*ours).to_owned(),
             None => crate::action::escape_invisible(&message).replace("\\`", "`"),
         };
-        self.at_location(place, RoleFault::Yaml(message))
+        self.at_location(location, RoleFault::Yaml(message))
     }
 }

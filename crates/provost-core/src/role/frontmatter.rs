@@ -1,25 +1,25 @@
-//! The block between two lines `---`, and how its YAML is read.
+//! The block between two lines `---`, and how its YAML is parsed.
 
 use serde::de::DeserializeOwned;
 use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy};
 
 use super::RoleFault;
 
-/// The most bytes of a frontmatter.
+/// The longest frontmatter, in bytes.
 pub(super) const LONGEST: usize = 16 * 1024;
 
-/// A file in its parts; together they are the file, byte for byte.
+/// The parts of a file; joined, they are the file, byte for byte.
 #[derive(Debug)]
 pub(super) struct FrontmatterParts<'a> {
-    /// A byte order mark, if there is one, and the first `---` with its end of line.
+    /// An optional byte order mark, and the first `---` with its line end.
     pub(super) head: &'a str,
     /// The lines between.
     pub(super) yaml: &'a str,
-    /// All beneath the second `---`.
+    /// Everything after the second `---`.
     pub(super) body: &'a str,
 }
 
-/// Takes a file apart.
+/// Splits a file.
 pub(super) fn split(text: &str) -> Result<FrontmatterParts<'_>, (usize, RoleFault)> {
     let mark = text.len() - text.trim_start_matches('\u{feff}').len();
     let Some(first) = text[mark..].split_inclusive('\n').next().filter(|line| is_fence(line))
@@ -45,8 +45,8 @@ fn is_fence(line: &str) -> bool {
     line.trim_end_matches([' ', '\t', '\r', '\n']) == "---"
 }
 
-/// Reads the YAML. Nothing in a role needs anchors, merge keys, tags, a second
-/// document or depth, so there are none; `no` is a word, not a boolean.
+/// Parses the YAML. A role needs no anchors, merge keys, tags, second document or deep nesting,
+/// so they are refused; `no` is a string, not a boolean.
 pub(super) fn parse_yaml<T: DeserializeOwned>(yaml: &str) -> Result<T, serde_saphyr::Error> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {

@@ -1,10 +1,9 @@
-//! Roles: what an agent is told, and which actions it may ask for.
+//! Roles: the instructions of an agent, and the actions that it may request.
 //!
-//! A role is a Markdown file with YAML frontmatter. Denying is the default: a
-//! file that cannot be read whole is no role, a role without `skills` has none,
-//! a name that two files claim belongs to neither, and no name is privileged.
-//! What takes effect only once an operator trusted it is the gateway's business;
-//! here are the hashes that trust is bound to.
+//! A role is a Markdown file with YAML frontmatter. The default is to deny: a file with an error
+//! is not a role, a role without `skills` has none, a name that two files claim belongs to
+//! neither, and no name is privileged. The gateway decides which roles are trusted; this module
+//! computes the hashes that trust is bound to.
 
 mod claude_import;
 mod collect;
@@ -21,13 +20,13 @@ use provost_proto::Hash;
 
 use crate::skill::SkillSet;
 
-/// The most bytes of a role's file.
+/// The largest role file, in bytes.
 pub const MAX_ROLE_FILE_BYTES: usize = 256 * 1024;
 
-/// The longest name of a role.
+/// The longest name of a role, in bytes.
 const NAME: usize = 63;
 
-/// Where a role's file lies, which also says how it is read.
+/// The folder of a role's file, which also determines its format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RoleSource {
     /// `.provost/roles/`
@@ -38,29 +37,29 @@ pub enum RoleSource {
     Claude,
 }
 
-/// A role, read whole.
+/// A role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Role {
-    /// Its name: small letters, digits and hyphens.
+    /// Its name: lower-case letters, digits and hyphens.
     pub name: String,
     /// What it is for; may be empty.
     pub description: String,
-    /// The model it works with, if the file says so.
+    /// The model it uses, if the file names one.
     pub model: Option<String>,
-    /// What it may ask for.
+    /// The actions that it may request.
     pub skills: SkillSet,
-    /// What the agent is told: the text beneath the frontmatter.
+    /// The instructions for the agent: the text after the frontmatter.
     pub instructions: String,
     /// The kind of folder it comes from.
     pub source: RoleSource,
     /// The file it comes from.
     pub file: String,
-    /// What a person should know: what of an imported file has no effect here.
+    /// Notes for people: which parts of an imported file have no effect.
     pub notes: Vec<String>,
 }
 
 impl RoleSource {
-    /// Every source.
+    /// All sources.
     pub const ALL: [Self; 3] = [Self::Provost, Self::Agent, Self::Claude];
 
     /// The folder, relative to the project.
@@ -74,7 +73,7 @@ impl RoleSource {
 }
 
 impl Role {
-    /// Reads a role; `file` is its path, for errors and for the name it must have.
+    /// Parses a role; `file` is its path, for errors and for the name that it must have.
     pub fn parse(file: &str, text: &str, source: RoleSource) -> Result<Self, RoleError> {
         let at = error::RoleErrorBuilder::new(file);
         if text.len() > MAX_ROLE_FILE_BYTES {
@@ -92,19 +91,19 @@ impl Role {
         Ok(role)
     }
 
-    /// BLAKE3 of the file's exact bytes: what an operator trusts.
+    /// BLAKE3 of the file's exact bytes, which an operator trusts.
     pub fn hash(text: &[u8]) -> Hash {
         Hash::new(*blake3::hash(text).as_bytes())
     }
 }
 
-/// One hash over all role files of a project, whatever order they come in.
+/// One hash of all role files of a project, independent of their order.
 pub fn trust_digest(files: &[(String, Hash)]) -> Hash {
     let mut sorted: Vec<_> = files.iter().collect();
     sorted.sort();
     let mut hasher = blake3::Hasher::new_derive_key("provost 2026 the role files of a project");
     for (path, hash) in sorted {
-        // The length, so that no path can be taken for a part of its neighbor.
+        // The length separates a path from the next one.
         hasher.update(&(path.len() as u64).to_le_bytes());
         hasher.update(path.as_bytes());
         hasher.update(hash.as_bytes());
@@ -112,7 +111,7 @@ pub fn trust_digest(files: &[(String, Hash)]) -> Hash {
     Hash::new(*hasher.finalize().as_bytes())
 }
 
-/// Whether a text can be a role's name: `[a-z0-9][a-z0-9-]{0,62}`.
+/// Whether a text is a valid role name: `[a-z0-9][a-z0-9-]{0,62}`.
 pub fn is_name(text: &str) -> bool {
     let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     text.len() <= NAME
@@ -120,7 +119,7 @@ pub fn is_name(text: &str) -> bool {
         && text.bytes().all(|byte| letter(byte) || byte == b'-')
 }
 
-/// The name of the file without folder and `.md`.
+/// The file name without folder and `.md`.
 fn stem(file: &str) -> &str {
     let name = file.rsplit('/').next().unwrap_or(file);
     name.strip_suffix(".md").unwrap_or(name)

@@ -1,4 +1,4 @@
-//! The model of a role, and changing it in the file with everything else kept.
+//! The model of a role, and how to change it in the file without changing anything else.
 
 use serde_saphyr::Spanned;
 
@@ -8,7 +8,7 @@ use super::{Role, RoleError, RoleFault, RoleSource, frontmatter};
 /// The longest name of a model.
 const LONGEST: usize = 200;
 
-/// What YAML takes for something other than a text when it stands bare.
+/// Words that YAML does not parse as strings unless they are quoted.
 const WORDS: [&str; 8] = ["null", "true", "false", "yes", "no", "on", "off", "inherit"];
 
 pub(super) fn check_model_name(
@@ -29,11 +29,11 @@ fn is_model(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-:/@+".contains(&byte))
 }
 
-/// The file's text with another model. Everything else stays as it is, byte for
-/// byte: comments, the order of keys, ends of lines, the style of quotes.
+/// The file's text with another model. Everything else is preserved byte for byte: comments, the
+/// order of keys, line ends, quotes.
 ///
-/// The result is read again; if anything but the model would differ, nothing is
-/// changed and the error says what to write by hand.
+/// The result is parsed again; if anything but the model differs, nothing is changed and the
+/// error says what to write by hand.
 pub fn set_model(
     file: &str,
     text: &str,
@@ -70,7 +70,7 @@ pub fn set_model(
     }
 }
 
-/// Where, in a line that begins with the key `model`, its value would begin.
+/// In a line that begins with the key `model`, the position of its value.
 fn value_of_model(line: &str) -> Option<usize> {
     let keys = ["model", "\"model\"", "'model'"];
     let rest = keys.iter().find_map(|key| line.strip_prefix(key))?;
@@ -80,20 +80,20 @@ fn value_of_model(line: &str) -> Option<usize> {
         .or_else(|| rest.starts_with([' ', '\t', '\r', '\n']).then_some(line.len() - rest.len()))
 }
 
-/// Puts the model where a value is, with the quotes that it has.
+/// Replaces the value, keeping its quotes.
 fn replace_model_value(text: &str, colon: usize, model: &str) -> Option<String> {
     let line = text[colon..].split_inclusive('\n').next().unwrap_or_default();
     let line = line.trim_end_matches(['\r', '\n']);
     let value = line.trim_start_matches([' ', '\t']);
     let start = line.len() - value.len();
     let (length, quote) = match value.chars().next() {
-        // No value: a comment may follow, and the space before it is kept.
+        // No value: a comment may follow, and the space before it is preserved.
         None | Some('#') => {
             let put = format!(" {model}");
             return Some(format!("{}{put}{}", &text[..colon], &text[colon..]));
         }
         Some(quote @ ('"' | '\'')) => (value[1..].find(quote)? + 2, quote.to_string()),
-        // A block, a tag, an anchor, an alias, a list: not a plain word.
+        // A block, a tag, an anchor, an alias or a list cannot be replaced.
         Some('|' | '>' | '!' | '&' | '*' | '[' | '{') => return None,
         Some(_) => {
             let end = value.find([' ', '\t']).unwrap_or(value.len());
@@ -104,7 +104,7 @@ fn replace_model_value(text: &str, colon: usize, model: &str) -> Option<String> 
     Some(format!("{}{quote}{model}{quote}{}", &text[..from], &text[to..]))
 }
 
-/// Adds the key as the last one of the frontmatter.
+/// Adds the key at the end of the frontmatter.
 fn insert_model_key(text: &str, parts: &frontmatter::FrontmatterParts<'_>, model: &str) -> String {
     let end_of_line = if parts.head.ends_with("\r\n") { "\r\n" } else { "\n" };
     let (before, after) = text.split_at(parts.head.len() + parts.yaml.len());

@@ -1,4 +1,4 @@
-//! A role as Provost's own folders hold it.
+//! A role in Provost's own format.
 
 use serde::Deserialize;
 use serde_saphyr::Spanned;
@@ -23,13 +23,13 @@ pub(super) fn parse_native_role(
     source: RoleSource,
 ) -> Result<Role, RoleError> {
     let keys: NativeRoleKeys =
-        frontmatter::parse_yaml(yaml).map_err(|error| at.from_yaml_error(&error))?;
-    let place = keys.name.referenced;
+        frontmatter::parse_yaml(yaml).map_err(|error| at.yaml_error(&error))?;
+    let location = keys.name.referenced;
     let name = check_role_name(at, keys.name)?;
     let stem = stem(at.file());
     if name != stem {
         let stem = stem.to_owned();
-        return Err(at.at_location(place, RoleFault::FileNameMismatch { name, stem }));
+        return Err(at.at_location(location, RoleFault::FileNameMismatch { name, stem }));
     }
     let mut skills = SkillSet::default();
     for skill in keys.skills.unwrap_or_default() {
@@ -63,7 +63,7 @@ pub(super) fn check_role_name(
     }
 }
 
-/// People read it before they trust the role, so it must be what it looks like.
+/// People read it before they trust the role, so it must not contain invisible characters.
 pub(super) fn check_description(
     at: &RoleErrorBuilder<'_>,
     text: Option<Spanned<String>>,

@@ -1,9 +1,9 @@
-//! Text without the escape codes that color it or move the cursor.
+//! Removes escape sequences from text.
 
 use std::borrow::Cow;
 
-/// The text alone: no escape sequences, no other control characters but tabs
-/// and ends of lines. Of a line that was written over (`\r`), the last version.
+/// The text without escape sequences and control characters, except tabs and line ends. Of a line
+/// that was overwritten (`\r`), only the last version remains.
 pub fn strip_ansi(text: &str) -> Cow<'_, str> {
     if !text.bytes().any(|byte| byte < b' ' && byte != b'\n' && byte != b'\t' || byte == 0x7f) {
         return Cow::Borrowed(text);
@@ -25,12 +25,12 @@ pub fn strip_ansi(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// Goes past an escape sequence.
+/// Skips an escape sequence.
 fn skip_escape_sequence(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     match rest.next() {
         // CSI: parameters, then one letter.
         Some('[') => while rest.next().is_some_and(|next| !('@'..='~').contains(&next)) {},
-        // OSC and the like: up to BEL or ST.
+        // OSC and similar: up to BEL or ST.
         Some(']' | 'P' | 'X' | '^' | '_') => {
             while let Some(next) = rest.next() {
                 match next {

@@ -1,9 +1,9 @@
-//! Addresses that dev servers print. A hint, no more: whether something of the
-//! project listens there, the kernel looks up.
+//! Finds the addresses that dev servers print. They are a hint: the kernel checks which process
+//! listens there.
 
 use super::ansi;
 
-/// An address of this machine in some text.
+/// An address of this machine in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LocalAddress {
     /// The port.
@@ -15,14 +15,14 @@ pub struct LocalAddress {
 /// Names of this machine, as tools print them.
 const HOSTS: &[&str] = &["localhost", "127.0.0.1", "0.0.0.0", "[::1]", "[::]", "[0:0:0:0:0:0:0:1]"];
 
-/// All addresses of this machine in some lines, each once, in their order.
+/// All addresses of this machine in a text, without duplicates, in order.
 pub fn find_local_addresses(text: &str) -> Vec<LocalAddress> {
     let text = ansi::strip_ansi(text).to_ascii_lowercase();
     let mut found = Vec::new();
-    let mut places: Vec<(usize, &str)> =
+    let mut candidates: Vec<(usize, &str)> =
         HOSTS.iter().flat_map(|host| text.match_indices(host)).collect();
-    places.sort_unstable();
-    for (at, host) in places {
+    candidates.sort_unstable();
+    for (at, host) in candidates {
         let (before, after) = (&text[..at], &text[at + host.len()..]);
         let scheme = match before.strip_suffix("://") {
             Some(before) if before.ends_with("https") => Some(true),
@@ -58,7 +58,7 @@ pub fn find_local_addresses(text: &str) -> Vec<LocalAddress> {
     found
 }
 
-/// The digits at the beginning, if they are a port.
+/// The digits at the beginning, if they are a valid port.
 fn parse_port(text: &str) -> Option<u16> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     text[..end].parse().ok()
@@ -100,7 +100,7 @@ mod tests {
             ("api localhost:4000 and ui localhost:4001", &[4000, 4001]),
             ("http://localhost/", &[80]),
             ("https://localhost", &[443]),
-            // Nobody's, or somebody else's.
+            // Not on this machine.
             ("http://example.com:3000 http://10.127.0.0.1:3000", &[]),
             ("http://notlocalhost:3000 a@localhost:22", &[]),
             ("ws://localhost:24678", &[]),

@@ -1,7 +1,7 @@
-//! What a project runs, as far as it can be decided without doing anything.
+//! The decisions of a project's runtime.
 //!
-//! [`step`] is the state machine that the kernel drives; [`plan`] says what to
-//! run; [`errors`] and [`address`] read what tools print.
+//! [`state_machine`] is driven by the kernel; [`plan`] decides what to run; [`build_diagnostics`]
+//! and [`local_address`] parse the output of tools.
 
 pub mod ansi;
 pub mod build_diagnostics;

@@ -1,57 +1,57 @@
-//! Whether a request may be paid for, before it is made.
+//! Checks whether a completion can be paid for, before it is requested.
 //!
-//! Before a model is asked, the most that the answer may cost is reserved in every pot
-//! that pays for it, or what is left if a shorter answer fits that; when it has come,
-//! what it did cost takes the place of that (see [`super::ledger`]). So many sessions
-//! at once cannot spend together what each alone may.
+//! Before a request, the maximum cost of the completion is reserved in every budget that pays for
+//! it, or less if a shorter completion fits; afterwards the actual cost replaces the reservation
+//! (see [`super::reservation_ledger`]). So concurrent sessions cannot together spend more than
+//! each alone may.
 
 use provost_proto::Code;
 use provost_proto::session::NanoDollars;
 
-/// Something that money or tokens are kept for.
+/// Where money or tokens are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BudgetScope {
-    /// One session, with the tasks it hands over.
+    /// One session, with the tasks that it hands off.
     Session,
-    /// A session that handed this one its task, or one further above.
+    /// A session that handed off this one's task, or one further above.
     ParentSession,
-    /// One turn, with the tasks it hands over.
+    /// One turn, with the tasks that it hands off.
     Turn,
-    /// One project, since it exists.
+    /// One project, over its whole life.
     Project,
     /// All sessions of one day.
     Day,
 }
 
-/// A pot has too little.
+/// A budget does not suffice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.sentence())]
 pub struct BudgetShortfall {
-    /// Which.
+    /// The budget.
     pub pot: BudgetScope,
-    /// What is counted.
+    /// The unit.
     pub unit: BudgetUnit,
-    /// The most that may be spent.
+    /// The limit.
     pub most: u64,
-    /// What was spent or is reserved.
+    /// What is spent or reserved.
     pub taken: u64,
-    /// What the next answer needs at least.
+    /// The minimum that the next completion needs.
     pub needed: u64,
 }
 
-/// What is counted.
+/// The unit of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BudgetUnit {
     /// Billionths of a dollar.
     Nanos,
     /// Tokens.
     Tokens,
-    /// How often a model is asked.
+    /// Completions.
     Calls,
 }
 
 impl BudgetShortfall {
-    /// Its code: that one turn is too much is no matter of budgets.
+    /// The error code; a limit of one turn has another one than a budget.
     pub fn code(&self) -> Code {
         match (self.pot, self.unit) {
             (BudgetScope::Turn, BudgetUnit::Tokens | BudgetUnit::Calls) => Code::TurnLimit,
@@ -80,7 +80,7 @@ impl BudgetShortfall {
             BudgetUnit::Calls => format!("{n} questions to a model"),
         };
         let left = self.most.saturating_sub(self.taken);
-        // Rounded down, so that what is needed is more in writing too.
+        // Rounded down, so that the needed amount is displayed as larger.
         let left = match self.unit {
             BudgetUnit::Nanos => format_dollars(left / DISPLAY_PRECISION * DISPLAY_PRECISION),
             BudgetUnit::Tokens | BudgetUnit::Calls => amount(left),
@@ -102,16 +102,16 @@ impl BudgetShortfall {
     }
 }
 
-/// Money is written to the tenth of a mill.
+/// Money is displayed to a hundredth of a cent.
 const DISPLAY_PRECISION: NanoDollars = 100_000;
 
-/// Money as people read it.
+/// Money for display.
 pub fn format_dollars(nanos: NanoDollars) -> String {
     let tenth_of_a_mill = nanos.div_ceil(DISPLAY_PRECISION);
     format!("${}.{:04}", tenth_of_a_mill / 10_000, tenth_of_a_mill % 10_000)
 }
 
-/// About how many tokens a text has, rather too many than too few.
+/// An estimate of the tokens of a text, rather too high than too low.
 pub fn estimate_tokens(bytes: usize) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX).div_ceil(3)
 }
@@ -138,8 +138,8 @@ mod tests {
             needed: 256,
             ..error
         };
-        let said = error.to_string();
-        assert!(said.contains("200 tokens remain, and the next answer needs at least 256"));
+        let message = error.to_string();
+        assert!(message.contains("200 tokens remain, and the next answer needs at least 256"));
         let error = BudgetShortfall {
             pot: BudgetScope::Turn,
             unit: BudgetUnit::Calls,

@@ -1,16 +1,16 @@
-//! Who may hand a task to whom.
+//! Who may hand off a task to whom.
 //!
-//! A session that hands a task over never gives more than it has: the other one may
-//! use the skills that both have, and no further ones, however its role reads.
+//! A session never gives more than it has: the other one may use only the skills that both have,
+//! whatever its role says.
 
 use provost_proto::limits;
 
 use crate::skill::SkillSet;
 
-/// Why a task cannot be handed over.
+/// Why a task cannot be handed off.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HandoffError {
-    /// Too many are one below the other.
+    /// Too many nested handoffs.
     #[error("this task was handed over {0} times already, which is the limit; do it yourself")]
     TooDeep(u8),
     /// There is no such role.
@@ -18,23 +18,23 @@ pub enum HandoffError {
     NoRole {
         /// The name that was given.
         name: String,
-        /// Those there are.
+        /// The known roles.
         known: String,
     },
     /// The role is the same.
     #[error("you are `{0}` yourself; do the task, or hand it to another role")]
     SameRole(String),
-    /// Nothing would be left to do it with.
+    /// The roles share no skill.
     #[error("`{0}` has no skill that you have too, and you cannot give what you do not have")]
     NothingShared(String),
 }
 
-/// The skills that a task is handed over with.
+/// The skills that a task is handed off with.
 pub fn shared_skills(own: &[String], other: &SkillSet) -> Vec<String> {
     other.iter().filter(|skill| own.iter().any(|had| had == skill)).map(str::to_owned).collect()
 }
 
-/// Whether a session of this depth may hand a task to a role, and with which skills.
+/// Whether a session of this depth may hand off a task to a role, and with which skills.
 pub fn check_handoff<'a>(
     (role, depth, own): (&str, u8, &[String]),
     name: &str,
@@ -76,7 +76,7 @@ mod tests {
         let other = skills(&["fs.read", "terminal.runCommand"]);
         let roles = || [("ops", &other)].into_iter();
         assert_eq!(check_handoff(("dev", 0, &own), "ops", roles()).unwrap(), ["fs.readFile"]);
-        // And from there it can only become less.
+        // Further handoffs can only reduce the skills.
         let all = skills(&["fs.*", "terminal.*"]);
         let next = check_handoff(
             ("ops", 1, &["fs.readFile".to_owned()]),

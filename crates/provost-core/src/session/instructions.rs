@@ -1,23 +1,23 @@
-//! What a model is told of its role and its project.
+//! The instructions that a model gets about its role and its project.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use provost_proto::ProjectMode;
 
-/// The files that say how to work in a folder, the first that is there counts.
+/// Names of files with instructions for a folder; the first that exists counts.
 pub const GUIDE_FILE_NAMES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
 
-/// The most of one that is told, in bytes.
+/// The most bytes of one guide that are included.
 pub const MAX_GUIDE_BYTES: usize = 64 * 1024;
 
-/// The most of all of them together.
+/// The most bytes of all guides together.
 pub const MAX_ALL_GUIDES_BYTES: usize = 128 * 1024;
 
-/// The most paths that are looked at.
+/// The most paths that are considered.
 const PATHS: usize = 256;
 
-/// The paths that a call of a tool names, as it names them.
+/// The paths in the arguments of a tool call.
 pub fn paths_in_arguments(arguments: &str) -> Vec<String> {
     let Ok(arguments) = serde_json::from_str::<serde_json::Value>(arguments) else {
         return Vec::new();
@@ -29,8 +29,8 @@ pub fn paths_in_arguments(arguments: &str) -> Vec<String> {
     all.filter(|path| !path.is_empty() && !path.starts_with('/')).take(PATHS).collect()
 }
 
-/// The folders on the way from the project to these paths, the paths included,
-/// each with a slash at its end.
+/// The folders from the project down to these paths, including the paths, each with a slash at
+/// the end.
 pub fn ancestor_folders(paths: &[String]) -> BTreeSet<String> {
     let all = paths.iter().flat_map(|path| {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
@@ -39,29 +39,29 @@ pub fn ancestor_folders(paths: &[String]) -> BTreeSet<String> {
     all.filter(|folder| !folder.split('/').any(|part| part == "..")).take(PATHS).collect()
 }
 
-/// A file that says how to work.
+/// A file with instructions for a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuideFile {
     /// The file, relative to the project.
     pub file: String,
-    /// What it says.
+    /// Its content.
     pub text: String,
 }
 
-/// The project, as the model is told.
+/// What the instructions say about the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectPromptContext<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its mode.
     pub mode: ProjectMode,
-    /// What it runs, in a few words.
+    /// What it runs, in short.
     pub runs: &'a str,
     /// The date, `2026-11-16`.
     pub date: &'a str,
 }
 
-/// The guide for a path: that of its own folder, or of the nearest above it.
+/// The guide for a path: that of its own folder, or of the nearest parent.
 pub fn nearest_guide<'a>(guides: &'a [GuideFile], path: &str) -> Option<&'a GuideFile> {
     fn folder(file: &str) -> &str {
         file.rsplit_once('/').map_or("", |(folder, _)| folder)
@@ -73,9 +73,9 @@ pub fn nearest_guide<'a>(guides: &'a [GuideFile], path: &str) -> Option<&'a Guid
     guides.iter().filter(holds).max_by_key(|guide| folder(&guide.file).len())
 }
 
-/// All of it. What comes from files of the project stands apart from what the
-/// person trusted, and is named as such. Of the folders, those are told whose files
-/// were touched; the others are named.
+/// The complete instructions. Content of project files is separate from what the person trusted,
+/// and marked as such. Guides of folders are included if a file in the folder was touched; the
+/// others are listed by name.
 pub fn build_instructions(
     (role, body): (&str, &str),
     project: &ProjectPromptContext<'_>,
@@ -91,7 +91,7 @@ pub fn build_instructions(
         }
         ProjectMode::Full => "nothing asks, everything is confined and recorded",
     };
-    // Writing to a text does not fail.
+    // Writing to a string cannot fail.
     let _ = write!(
         text,
         "\n\n# Where you are\n\nYou act in the role `{role}` in the project `{name}`, through \
@@ -106,7 +106,7 @@ pub fn build_instructions(
     text.trim().to_owned()
 }
 
-/// What the folders say in the project.
+/// Appends the guides of folders.
 fn append_folder_guides(text: &mut String, guides: &[GuideFile], touched: &[String]) {
     let near: BTreeSet<&str> = touched
         .iter()
@@ -168,9 +168,9 @@ mod tests {
         };
         let guides = [guide("AGENTS.md"), guide("a/AGENTS.md")];
         let text = build_instructions(("dev", "You are careful.\n"), &project, &guides, &[]);
-        let places = ["You are careful.", "role `dev`", "says AGENTS.md", "- a/AGENTS.md"]
+        let offsets = ["You are careful.", "role `dev`", "says AGENTS.md", "- a/AGENTS.md"]
             .map(|part| text.find(part).unwrap());
-        assert!(places.is_sorted(), "{text}");
+        assert!(offsets.is_sorted(), "{text}");
         assert!(!text.contains("says a/AGENTS.md"));
     }
     #[test]
@@ -182,13 +182,13 @@ mod tests {
             date: "2026-11-16",
         };
         let guides = [guide("AGENTS.md"), guide("web/CLAUDE.md"), guide("web/app/AGENTS.md")];
-        let told = |path: &str| {
+        let included = |path: &str| {
             let text = build_instructions(("dev", "x"), &project, &guides, &[path.to_owned()]);
             ["says web/CLAUDE.md", "says web/app/AGENTS.md"].map(|says| text.contains(says))
         };
-        assert_eq!(told("src/main.rs"), [false, false]);
-        assert_eq!(told("web/index.html"), [true, false]);
-        assert_eq!(told("web/app/x.ts"), [false, true]);
+        assert_eq!(included("src/main.rs"), [false, false]);
+        assert_eq!(included("web/index.html"), [true, false]);
+        assert_eq!(included("web/app/x.ts"), [false, true]);
     }
 
     #[test]

@@ -1,88 +1,85 @@
-//! Noticing a model that goes round in circles.
+//! Detects a model that repeats its calls.
 
 use provost_proto::Hash;
 
 use crate::{canonical, hash_chain};
 
-/// How often the same may happen in a row before the model is told.
+/// After how many repetitions the model is warned.
 const WARN_AFTER: usize = 3;
 
-/// How often before it is stopped: one call at once after it was told; some together later,
-/// since a model that waits for something looks and sleeps by turns.
+/// After how many it is stopped: immediately after the warning for one call, later for a round of
+/// calls, since a model that polls alternates between reading and waiting.
 const STOP_AFTER: usize = 4;
 const STOP_AFTER_ROUNDS: usize = 6;
 
-/// How many calls may make one round of a circle.
+/// The most calls in one round.
 const MAX_ROUND_CALLS: usize = 8;
 
-/// The calls of a turn, as far back as they are looked at.
+/// The recent calls of a turn.
 #[derive(Debug, Clone, Default)]
 pub struct LoopDetector {
     past: Vec<Hash>,
 }
 
-/// What a call was.
+/// The classification of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallRepetition {
-    /// Something new.
+    /// Not a repetition.
     New,
-    /// The same as before, with the same result, for the third time, alone or in a round of
-    /// calls that all were.
+    /// The third time with the same result, alone or in a round of such calls.
     Repeated,
-    /// And once more, though the model was told.
+    /// Repeated again after the warning.
     Loop,
 }
 
-/// What the model is told.
+/// The warning for the model.
 pub const LOOP_WARNING: &str = "You have made this same call three times and got the same result. \
                         It will not change. Do something else, or say what is in your way.";
 
 impl LoopDetector {
-    /// A call is over. Arguments are compared by what they mean, not by how they are
-    /// spelled.
+    /// Records a finished call. Arguments are compared as JSON values, not as text.
     pub fn record_call(&mut self, tool: &str, arguments: &str, output: &str) -> CallRepetition {
         self.past.push(call_digest(tool, arguments, output));
-        let seen = classify_call(self.past.len() - 1, |place| self.past.get(place));
+        let seen = classify_call(self.past.len() - 1, |index| self.past.get(index));
         let known = MAX_ROUND_CALLS * STOP_AFTER_ROUNDS;
         self.past.drain(..self.past.len().saturating_sub(known));
         seen
     }
 
-    /// What it will be, where so many calls before it were made with it and are not over.
+    /// Predicts the classification of a call while this many earlier ones are still running.
     pub fn predict_call(
         &self,
         ahead: usize,
         (tool, arguments): (&str, &str),
         output: &str,
     ) -> CallRepetition {
-        let (own, place) = (call_digest(tool, arguments, output), self.past.len() + ahead);
-        classify_call(place, |at| if at == place { Some(&own) } else { self.past.get(at) })
+        let (own, index) = (call_digest(tool, arguments, output), self.past.len() + ahead);
+        classify_call(index, |at| if at == index { Some(&own) } else { self.past.get(at) })
     }
 }
 
 fn call_digest(tool: &str, arguments: &str, output: &str) -> Hash {
-    let meant = serde_json::from_str::<serde_json::Value>(arguments)
+    let canonical_arguments = serde_json::from_str::<serde_json::Value>(arguments)
         .ok()
         .and_then(|value| canonical::to_vec(&value).ok())
         .unwrap_or_else(|| arguments.as_bytes().to_vec());
-    let mut all = Vec::with_capacity(tool.len() + meant.len() + output.len() + 24);
-    for part in [tool.as_bytes(), &meant, output.as_bytes()] {
+    let mut all = Vec::with_capacity(tool.len() + canonical_arguments.len() + output.len() + 24);
+    for part in [tool.as_bytes(), &canonical_arguments, output.as_bytes()] {
         all.extend_from_slice(&(part.len() as u64).to_le_bytes());
         all.extend_from_slice(part);
     }
     hash_chain::digest(&all)
 }
 
-/// What the call at this place is, given those before it. Those that are not over yet count
-/// as what they may become: the same again.
-fn classify_call<'a>(place: usize, call: impl Fn(usize) -> Option<&'a Hash>) -> CallRepetition {
+/// Classifies the call at this index by the previous ones. Unfinished calls count as repetitions.
+fn classify_call<'a>(index: usize, call: impl Fn(usize) -> Option<&'a Hash>) -> CallRepetition {
     let repeats = |round: usize, times: usize| {
         let back = round * (times - 1);
-        back <= place
-            && place + 1 >= round * times
-            && (place + 1 - back..=place).all(|at| match (call(at), call(at - round)) {
+        back <= index
+            && index + 1 >= round * times
+            && (index + 1 - back..=index).all(|at| match (call(at), call(at - round)) {
                 (Some(one), Some(other)) => one == other,
-                (None, _) | (_, None) => at != place,
+                (None, _) | (_, None) => at != index,
             })
     };
     let stopped = |round| repeats(round, if round == 1 { STOP_AFTER } else { STOP_AFTER_ROUNDS });

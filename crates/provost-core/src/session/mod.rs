@@ -1,10 +1,9 @@
-//! What a session does next, and what a model is told: decided here, done elsewhere.
+//! The decisions of a session: what happens next, and what the model is given.
 //!
-//! [`plan`] says what comes after what the model said, within which limits;
-//! [`budget`] says why a request cannot be paid for, [`ledger`] keeps the money before
-//! it is made; [`guard`] notices a model that goes round in circles; [`tools`] are the skills of a role
-//! as a model is offered them, [`instructions`] what it is told of its role and
-//! project; [`handoff`] says who may hand what to whom.
+//! [`turn_step`] decides what follows a completion, within limits; [`budget`] and
+//! [`reservation_ledger`] decide whether a completion can be paid for; [`loop_detector`] detects
+//! a model that repeats its calls; [`tools`] are the skills of a role as tools of a model;
+//! [`instructions`] is the system prompt; [`handoff`] decides who may hand off what to whom.
 
 pub mod budget;
 pub mod handoff;

@@ -1,10 +1,10 @@
-//! What was spent of every pot, what is reserved for answers that are under way, and
-//! how long the next answer may be.
+//! Tracks for every budget what is spent and reserved, and computes how long the next completion
+//! may be.
 //!
-//! A session that hands a task over pays for it: an answer is paid for by its own
-//! session and turn, by every session and turn above, by the project and by the day,
-//! and reserved in all of them at once. What was spent is what the log folds to, so
-//! that a daemon begins with it where another ended.
+//! A session pays for the tasks that it hands off: a completion is paid for by its own session
+//! and turn, by every session and turn above, by the project and by the day, and reserved in all
+//! of them at once. The spent amounts are folded from the log, so that a new daemon continues
+//! with them.
 
 use std::collections::HashMap;
 
@@ -14,37 +14,36 @@ use provost_proto::{ProjectId, SessionId, TurnId};
 use super::budget::{BudgetScope, BudgetShortfall, BudgetUnit};
 use super::turn_step::TurnLimits;
 
-/// With so many tokens of an answer most things can be said. Where a pot that others
-/// draw from too is nearly empty, an answer takes no more than this, or half of what is
-/// there: so that several can be under way at once.
+/// Enough tokens for most completions. Where a shared budget is nearly empty, a completion
+/// reserves no more than this or half of the rest, so that several can run at once.
 pub const SHARED_OUTPUT_TOKENS: u32 = 2048;
 
-/// Whose account it is.
+/// The owner of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AccountKey {
-    /// A session, with all that it hands over.
+    /// A session, with the tasks that it hands off.
     Session(SessionId),
-    /// A turn, with all that it hands over.
+    /// A turn, with the tasks that it hands off.
     Turn(TurnId),
-    /// A project, since it exists.
+    /// A project, over its whole life.
     Project(ProjectId),
     /// A day, counted from 1970.
     Day(u32),
 }
 
-/// So much of everything.
+/// An amount in all units.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BudgetAmount {
     /// Money.
     pub nanos: NanoDollars,
-    /// Tokens, of requests and answers together.
+    /// Tokens, input and output together.
     pub tokens: u64,
-    /// How often a model is asked.
+    /// Completions.
     pub calls: u64,
 }
 
 impl BudgetAmount {
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -63,14 +62,14 @@ impl BudgetAmount {
     }
 }
 
-/// The most that may be spent; what is absent is not limited.
+/// The limits; an absent one means no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BudgetLimit {
     /// Money.
     pub nanos: Option<NanoDollars>,
     /// Tokens.
     pub tokens: Option<u64>,
-    /// How often a model is asked.
+    /// Completions.
     pub calls: Option<u64>,
 }
 
@@ -96,44 +95,44 @@ impl From<&TurnLimits> for BudgetLimit {
     }
 }
 
-/// One that pays.
+/// An account that pays for a completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BudgetPayer {
     /// Its account.
     pub key: AccountKey,
-    /// What it is for the one who asks.
+    /// The kind of budget, for messages.
     pub pot: BudgetScope,
-    /// The most that it pays.
+    /// Its limits.
     pub most: BudgetLimit,
-    /// Whether others draw from it at the same time.
+    /// Whether others spend from it at the same time.
     pub is_shared: bool,
 }
 
-/// What somebody wants to ask.
+/// A completion to reserve for.
 #[expect(missing_debug_implementations, reason = "a price is a function")]
 pub struct ReservationRequest<'a> {
-    /// All that pay.
+    /// All accounts that pay.
     pub payers: &'a [BudgetPayer],
-    /// The tokens of the request.
+    /// The tokens of the prompt.
     pub input: u64,
-    /// An answer that can have no more tokens than this says too little.
+    /// The fewest output tokens that are useful.
     pub shortest: u32,
-    /// No answer has more.
+    /// The most output tokens.
     pub longest: u32,
-    /// What the request costs with an answer of so many tokens.
+    /// The cost with this many output tokens.
     pub price: &'a (dyn Fn(u32) -> NanoDollars + Sync),
 }
 
 /// Why nothing is reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReservationError {
-    /// There is too little.
+    /// A budget does not suffice.
     Insufficient(BudgetShortfall),
-    /// There is too little until an answer that is under way has come, and maybe then.
+    /// A budget does not suffice until running completions have ended, and maybe not then.
     InsufficientForNow(BudgetShortfall),
 }
 
-/// What is kept for one answer.
+/// The reservation for one completion.
 #[derive(Debug)]
 struct Reservation {
     keys: Vec<AccountKey>,
@@ -149,23 +148,23 @@ pub struct ReservationLedger {
 }
 
 impl ReservationLedger {
-    /// Learns what was spent before; what is known already stays.
+    /// Sets what was spent before, unless it is known already.
     pub fn seed_spent(&mut self, key: AccountKey, spent: BudgetAmount) {
         self.spent.entry(key).or_insert(spent);
     }
 
-    /// Adds what was spent without having been reserved.
+    /// Adds an amount that was not reserved.
     pub fn add_spent(&mut self, key: AccountKey, spent: BudgetAmount) {
         let known = self.spent.entry(key).or_default();
         *known = known.plus(spent);
     }
 
-    /// Forgets an account that nobody draws from any more.
+    /// Removes an account that is no longer used.
     pub fn remove_account(&mut self, key: AccountKey) {
         self.spent.remove(&key);
     }
 
-    /// What was spent.
+    /// What is spent.
     pub fn spent(&self, key: AccountKey) -> BudgetAmount {
         self.spent.get(&key).copied().unwrap_or_default()
     }
@@ -176,8 +175,8 @@ impl ReservationLedger {
         kept.fold(BudgetAmount::default(), |sum, kept| sum.plus(kept.amount))
     }
 
-    /// Keeps what the longest answer costs that everybody can pay for: its number, and
-    /// how many tokens that answer may have.
+    /// Reserves the cost of the longest completion that all accounts can pay for. Returns the
+    /// number of the reservation and the most output tokens.
     pub fn reserve(
         &mut self,
         wish: &ReservationRequest<'_>,
@@ -207,7 +206,7 @@ impl ReservationLedger {
         Ok((number, output))
     }
 
-    /// What it did cost takes the place of what was kept; nothing if it was not asked.
+    /// Replaces a reservation by the actual cost; `None` if nothing was requested.
     pub fn settle_reservation(&mut self, number: u64, spent: Option<BudgetAmount>) {
         let Some(kept) = self.kept.remove(&number) else { return };
         for key in kept.keys {
@@ -224,7 +223,7 @@ impl ReservationRequest<'_> {
         BudgetAmount { nanos: (self.price)(output), tokens, calls: 1 }
     }
 
-    /// Who cannot pay for an answer of so many tokens.
+    /// The account that cannot pay for this many output tokens.
     fn find_shortfall(
         &self,
         output: u32,
@@ -243,7 +242,7 @@ impl ReservationRequest<'_> {
         })
     }
 
-    /// The longest answer that all can pay for: a longer one costs no less.
+    /// The most output tokens that all accounts can pay for. The cost grows with the number.
     fn longest_affordable_output(&self, accounts: &[(BudgetPayer, BudgetAmount)]) -> u32 {
         let (mut fits, mut beyond) = (self.shortest, self.longest.saturating_add(1));
         while beyond.saturating_sub(fits) > 1 {

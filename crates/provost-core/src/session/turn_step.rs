@@ -1,4 +1,4 @@
-//! What comes next in a turn.
+//! Decides what comes next in a turn.
 //!
 //! ```text
 //!            ┌───────────────── results ────────────────┐
@@ -11,18 +11,18 @@
 use provost_proto::Code;
 use provost_proto::session::{FinishReason, NanoDollars};
 
-/// What one turn may take.
+/// The limits of one turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnLimits {
-    /// How often the model may be asked.
+    /// The most completions.
     pub calls: u32,
-    /// How many tokens it may read and write.
+    /// The most tokens, input and output together.
     pub tokens: Option<u64>,
-    /// What it may cost.
+    /// The most cost.
     pub cost: Option<NanoDollars>,
-    /// How long it may last, in milliseconds.
+    /// The longest duration, in milliseconds.
     pub millis: u64,
-    /// From how many tokens on the conversation is summarized.
+    /// The number of tokens from which on the session is compacted.
     pub compact_at: u64,
 }
 
@@ -38,12 +38,11 @@ impl Default for TurnLimits {
     }
 }
 
-/// From how many tokens on a conversation is summarized whose model's size is not
-/// known: most models of today hold more.
+/// The threshold for models of unknown context size: most models have more.
 const DEFAULT_COMPACTION_THRESHOLD: u64 = 150_000;
 
-/// From how many tokens on a conversation is summarized: at four fifths of what the
-/// model holds, so that an answer still fits, and no later than somebody wants it.
+/// The number of tokens from which on a session is compacted: at four fifths of the model's
+/// context, so that a completion still fits, and no later than `wanted`.
 pub fn compaction_threshold(wanted: Option<u64>, context: Option<u64>) -> u64 {
     let room = context.map(|context| context - context / 5);
     match (wanted, room) {
@@ -53,55 +52,55 @@ pub fn compaction_threshold(wanted: Option<u64>, context: Option<u64>) -> u64 {
     }
 }
 
-/// How far a turn has come.
+/// How much a turn has used so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TurnProgress {
-    /// How often the model was asked.
+    /// Completions.
     pub calls: u32,
     /// How many tokens were used.
     pub tokens: u64,
-    /// What it cost.
+    /// Cost.
     pub cost: NanoDollars,
-    /// How long it lasts, in milliseconds.
+    /// Duration, in milliseconds.
     pub millis: u64,
-    /// How many tokens the conversation has, by the last answer.
+    /// Tokens of the context, by the last completion.
     pub context: u64,
 }
 
-/// What was last heard.
+/// What happened last in a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TurnInput {
-    /// A message, the results of calls, or a pause that the provider made.
+    /// A message, tool results, or a pause by the provider.
     Ready,
-    /// The model calls tools.
+    /// The model called tools.
     ToolCalls,
     /// The model stopped.
     ModelStopped(FinishReason),
-    /// The conversation does not fit the model.
+    /// The context exceeds the model's limit.
     ContextTooLong,
-    /// The conversation was summarized.
+    /// The session was compacted.
     Compacted,
 }
 
 /// What comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TurnStep {
-    /// Ask the model.
+    /// Request a completion.
     CallModel,
-    /// Carry out its calls.
+    /// Run the tool calls.
     RunTools,
-    /// Summarize the conversation.
+    /// Compact the session.
     Compact,
-    /// The turn is over, in order.
+    /// End the turn normally.
     Finish(FinishReason),
-    /// The turn cannot go on.
+    /// End the turn with an error.
     Fail(TurnStopReason),
 }
 
-/// Why a turn cannot go on.
+/// Why a turn cannot continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TurnStopReason {
-    /// The model was asked too often.
+    /// Too many completions.
     #[error(
         "the model was asked {0} times in this turn, which is the limit; continue if it should go on"
     )]
@@ -112,16 +111,16 @@ pub enum TurnStopReason {
     /// Too much money.
     #[error("this turn cost what one may; continue if it should go on")]
     Cost,
-    /// Too long.
+    /// Too much time.
     #[error("this turn took {} minutes, which is the limit; continue if it should go on", .0 / 60_000)]
     Time(u64),
-    /// Even the summary does not fit.
+    /// Even the summary exceeds the model's context.
     #[error("the conversation does not fit the model, even summarized; open a new session")]
     ContextTooLong,
 }
 
 impl TurnStopReason {
-    /// Its code.
+    /// The error code.
     pub fn code(self) -> Code {
         match self {
             Self::Calls(_) | Self::Tokens(_) | Self::Time(_) => Code::TurnLimit,
@@ -131,15 +130,15 @@ impl TurnStopReason {
     }
 }
 
-/// What comes after what was heard. A limit is looked at before the model is asked
-/// again, so that what it called last is still carried out and told.
+/// Decides what follows. Limits are checked before the next completion, so that the last tool
+/// calls are still run and answered.
 pub fn next_turn_step(
-    heard: TurnInput,
+    input: TurnInput,
     progress: TurnProgress,
     limits: &TurnLimits,
     compacted: bool,
 ) -> TurnStep {
-    match heard {
+    match input {
         TurnInput::ModelStopped(reason) => TurnStep::Finish(reason),
         TurnInput::ToolCalls => TurnStep::RunTools,
         TurnInput::ContextTooLong if compacted => TurnStep::Fail(TurnStopReason::ContextTooLong),
@@ -174,7 +173,7 @@ fn exceeded_limit(progress: TurnProgress, limits: &TurnLimits) -> Option<TurnSto
 mod tests {
     use super::*;
 
-    const HEARD: [TurnInput; 6] = [
+    const INPUTS: [TurnInput; 6] = [
         TurnInput::Ready,
         TurnInput::ToolCalls,
         TurnInput::ModelStopped(FinishReason::Done),
@@ -193,12 +192,12 @@ mod tests {
             TurnProgress { millis: 3_600_000, ..TurnProgress::default() },
         ];
         for progress in over {
-            for heard in HEARD {
+            for input in INPUTS {
                 for compacted in [false, true] {
-                    let step = next_turn_step(heard, progress, &limits, compacted);
+                    let step = next_turn_step(input, progress, &limits, compacted);
                     assert!(
                         !matches!(step, TurnStep::CallModel | TurnStep::Compact),
-                        "{heard:?} {progress:?}"
+                        "{input:?} {progress:?}"
                     );
                 }
             }

@@ -1,4 +1,4 @@
-//! Actions: what is taken, what is refused and why, and that there is one form of each.
+//! Actions: what is accepted, what is refused and why, and that each has one canonical form.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod patches;
@@ -12,7 +12,7 @@ use provost_proto::ProjectId;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// An action that must be one.
+/// Parses a valid action.
 fn parse(name: &str, params: Value) -> Action {
     Action::parse(name, params).unwrap()
 }

@@ -1,4 +1,4 @@
-//! Patches, read.
+//! Parsing of patches.
 
 use proptest::prelude::*;
 use provost_core::action::{Action, patch};

@@ -1,4 +1,4 @@
-//! Paths: their one spelling, the traversal corpus, and what is protected.
+//! Paths: normalization, the traversal corpus, and protected paths.
 
 use proptest::prelude::*;
 use provost_core::action::{Action, BadPath, RelPath, protection_reason};
@@ -13,7 +13,7 @@ fn a_path_has_one_spelling() {
         ("", "."),
         (".", "."),
         ("././", "."),
-        // Odd names, but names: nothing decodes or expands them.
+        // Odd but valid names: nothing decodes or expands them.
         ("...", "..."),
         ("a/...", "a/..."),
         ("..a", "..a"),
@@ -99,7 +99,7 @@ const HOSTILE: &[&str] = &[
     "\u{fe68}x",
 ];
 
-/// The traversal corpus: nothing of it is ever looked at.
+/// The traversal corpus: every path of it is refused.
 #[test]
 fn a_path_that_tries_to_leave_or_to_deceive_is_refused() {
     let long = "a/".repeat(2049);

@@ -1,4 +1,4 @@
-//! What is refused, and with which words.
+//! Refused actions, and their messages.
 
 use provost_core::action::Action;
 use provost_proto::Code;
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::parse;
 
-/// A name, parameters, and what is said about them.
+/// A name, parameters, and the message.
 const REFUSED: &[(&str, &str, &str)] = &[
     ("fs.readfile", "{}", "there is no action `fs.readfile`; is it `fs.readFile`?"),
     ("read_file", "{}", "there is no action `read_file`"),
@@ -82,7 +82,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Parameters of a command, and what is said about them.
+/// Parameters of a command, and the message.
 const COMMANDS: &[(&str, &str)] = &[
     ("{}", "`command` or `argv` is needed, one and not the other"),
     (

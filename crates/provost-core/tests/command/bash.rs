@@ -1,4 +1,4 @@
-//! That bash agrees: it refuses what we refuse to call clear, and runs nothing else.
+//! Compares with bash: it rejects what is not transparent, and runs nothing else.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn clear(line: &str) -> Option<CommandAnalysis> {
     analyze_line(line).ok().filter(|analysis| !analysis.is_opaque())
 }
 
-/// Runs a script of ours in bash, giving it lines that end in NUL, and returns what it prints.
+/// Runs a script in bash with NUL-terminated lines as input, and returns its output.
 fn bash(script: &str, folder: &Path, lines: &[&String]) -> Vec<u8> {
     let input: String = lines.iter().flat_map(|line| [line.as_str(), "\0"]).collect();
     let mut command = Command::new("bash");
@@ -51,8 +51,8 @@ fn what_bash_refuses_is_never_clear() {
     assert!(refused.is_empty(), "bash refuses: {refused:#?}");
 }
 
-/// Evaluates each line where no program exists, in a folder of its own, and
-/// prints the arguments of every program that would have been run.
+/// Evaluates each line where no program exists, in a folder of its own, and prints the arguments
+/// of every program that would have run.
 const RECORD: &str = r#"
 exec 9>&1 1>/dev/null 2>/dev/null
 command_not_found_handle() { printf '%s\0' "$n" "$#" "$@" >&9; return "$status"; }
@@ -66,7 +66,7 @@ while IFS= read -r -d '' line; do
 done
 "#;
 
-/// Reads what [`RECORD`] printed: for each line, the arguments of its programs.
+/// Parses the output of [`RECORD`]: for each line, the arguments of its programs.
 fn records(printed: &[u8], n_lines: usize) -> Vec<BTreeSet<Vec<String>>> {
     let text = String::from_utf8(printed.to_vec()).unwrap();
     let mut fields = text.split('\0').map(str::to_owned);
@@ -91,8 +91,8 @@ fn bash_runs_and_writes_nothing_that_a_clear_line_does_not_demand() {
     assert!(ran.iter().filter(|ran| !ran.is_empty()).count() > 150);
     for (n, ((line, analysis), ran)) in clear.iter().zip(ran).enumerate() {
         let (mut runs, mut writes) = (BTreeSet::new(), BTreeSet::new());
-        for demand in &analysis.demands {
-            match demand {
+        for effect in &analysis.effects {
+            match effect {
                 CommandEffect::Run(run) => drop(runs.insert(run.argv.clone())),
                 CommandEffect::Write { path } => drop(writes.insert(path.clone())),
                 CommandEffect::Read { .. } | CommandEffect::ReadOperand { .. } => {}

@@ -1,8 +1,8 @@
-//! The corpus: lines, and all that is read in them.
+//! The corpus: lines with their analyses.
 //!
-//! `corpus.txt` holds blocks: a line after `$`, then every demand and every
-//! opaque part (`OPEN` where any program may run), or why the line is refused. Run with `UPDATE_EXPECT=1` to write
-//! what is read now, and look at the difference.
+//! `corpus.txt` consists of blocks: a line after `$`, then all effects and all opaque parts
+//! (`OPEN` where any program may run), or why the line is refused. Run with `UPDATE_EXPECT=1` to
+//! write the current analyses, and review the difference.
 
 use std::fmt::Write as _;
 use std::slice::from_ref;
@@ -12,8 +12,8 @@ use provost_core::command::{CommandAnalysis, CommandEffect, Uncertainty, analyze
 /// An analysis in the form of the corpus.
 fn render(analysis: &CommandAnalysis) -> String {
     let mut out = String::new();
-    for demand in &analysis.demands {
-        match demand {
+    for effect in &analysis.effects {
+        match effect {
             CommandEffect::Run(run) => {
                 write!(out, "  run {}", words(&run.argv)).unwrap();
                 if !run.through.is_empty() {
@@ -42,7 +42,7 @@ fn render(analysis: &CommandAnalysis) -> String {
         }
     }
     for opaque in &analysis.opaque {
-        let word = match opaque.extent {
+        let word = match opaque.uncertainty {
             Uncertainty::Arguments => "OPAQUE",
             Uncertainty::Programs => "OPEN",
         };

@@ -1,4 +1,4 @@
-//! That no input panics, overflows the stack or takes long.
+//! No input panics, overflows the stack or takes long.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +7,10 @@ use provost_core::command::{MAX_COMMAND_BYTES, analyze_argv, analyze_line, descr
 
 use super::tokens;
 
-/// Longer than any line should take even here, unoptimized and among other tests.
+/// Longer than any line should take, even unoptimized and in parallel with other tests.
 const LONG: Duration = Duration::from_secs(5);
 
-/// Reads a line; the stack of a test is the 2 MiB that the threads of the daemon have.
+/// Analyzes a line; the stack of a test is 2 MiB, as that of the daemon's threads.
 fn read(line: &str) {
     let start = Instant::now();
     if let Ok(analysis) = analyze_line(line) {
@@ -45,7 +45,7 @@ proptest! {
             let mut whole = vec![program.to_owned()];
             whole.extend(argv.iter().map(|word| word.trim().to_owned()));
             let analysis = analyze_argv(&whole);
-            prop_assert!(!analysis.demands.is_empty() || analysis.is_opaque());
+            prop_assert!(!analysis.effects.is_empty() || analysis.is_opaque());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Command lines: what is read in them, what is opaque, and that bash agrees.
+//! Command lines: effects, opaque parts, and comparison with bash.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bash;
@@ -37,9 +37,9 @@ fn arguments_are_read_without_a_shell() {
     assert!(!literal.is_opaque(), "no shell, so nothing expands: {literal:?}");
     let inner = argv(&["nice", "sh", "-c", "rm x; ls"]);
     let programs: Vec<&str> = inner
-        .demands
+        .effects
         .iter()
-        .filter_map(|demand| match demand {
+        .filter_map(|effect| match effect {
             CommandEffect::Run(run) => Some(run.argv[0].as_str()),
             CommandEffect::Write { .. }
             | CommandEffect::Read { .. }

@@ -1,9 +1,8 @@
-//! Lines made of the pieces of shell, most of them not valid.
+//! Lines of random shell tokens, most of them invalid.
 
 use proptest::prelude::*;
 
-/// Pieces that run nothing but programs that do not exist, and touch no file
-/// outside of the folder they run in.
+/// Tokens that run only programs that do not exist, and touch no file outside the current folder.
 pub(crate) const TOKENS: &[&str] = &[
     "aa",
     "bb",
@@ -117,7 +116,7 @@ pub(crate) const TOKENS: &[&str] = &[
     "\t",
 ];
 
-/// A line of them, with or without spaces in between.
+/// A line of tokens, with or without spaces in between.
 pub(crate) fn line(most: usize) -> impl Strategy<Value = String> {
     let piece = (prop::sample::select(TOKENS), prop::bool::weighted(0.8));
     prop::collection::vec(piece, 1..most).prop_map(|pieces| {

@@ -1,4 +1,4 @@
-//! A person's answer allows exactly what was asked, once, and nobody else's does.
+//! An approval allows exactly the action that was shown, once, and only if a person gave it.
 
 use super::*;
 use provost_core::decide::{AllowedAction, Approver, UnapprovedAction};
@@ -176,7 +176,7 @@ fn there_is_a_permit_only_for_what_the_log_says_of_exactly_this() {
     ] {
         assert!(Permit::from_recorded(approved(line("make")), &event(&other)).is_err(), "{what}");
     }
-    // What was not written has no hash.
+    // An event that was not written has no hash.
     let unwritten = Event { hash: ZERO, ..event(&fact) };
     assert!(Permit::from_recorded(approved(line("make")), &unwritten).is_err());
     assert!(Permit::for_read(approved(line("make"))).is_err(), "that is more than looking");

@@ -1,4 +1,4 @@
-//! What a program finds or reads by itself is no way around a rule about paths.
+//! Files that a program finds or reads by itself do not bypass a rule about paths.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn rule(effect: &str, path: &str) -> String {
     format!("[[rule]]\nid = 'r'\neffect = '{effect}'\n{on}\npath = ['{path}']\n")
 }
 
-/// In mode `auto`, with one rule about a path.
+/// The decision in mode `auto`, with one rule about a path.
 fn said(effect: &str, path: &str, params: Value) -> &'static str {
     let user = Policy::parse(RuleLayer::User, "policy.toml", &rule(effect, path)).unwrap();
     let rules = PolicyRules::new(Policy::builtin().unwrap(), user, None);
@@ -126,7 +126,7 @@ fn where_no_rule_of_ones_own_is_about_paths_find_and_xargs_are_not_asked_about()
     ] {
         assert_eq!(said(json!({ "command": command })), "allow mode", "{command}");
     }
-    // What stands in the request is read.
+    // The input in the request is analyzed.
     assert_eq!(said(json!({ "command": "xargs cat", "stdin": "a.txt\n.env\n" })), "ask");
     assert_eq!(said(json!({ "command": "xargs cat", "stdin": "a.txt\n" })), "allow mode");
 }

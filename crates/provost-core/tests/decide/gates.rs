@@ -1,4 +1,4 @@
-//! The hard gates, which hold in mode `full` too (DESIGN: the road, 4).
+//! The hard gates, which also hold in mode `full`.
 
 use super::*;
 

@@ -1,5 +1,4 @@
-//! Whatever is allowed, something says so, and it is found again without the
-//! code that found it first.
+//! Everything that is allowed has a reason, which an independent implementation finds too.
 
 use super::*;
 use proptest::prelude::*;
@@ -22,7 +21,7 @@ const LINES: &[&str] = &[
     "git status | sh",
 ];
 
-/// Rules about programs by their names: effect, program, and for which role.
+/// Rules about programs by name: effect, program, and role.
 type Written = (&'static str, &'static str, &'static str);
 
 fn any_rules() -> impl Strategy<Value = Vec<Written>> {
@@ -63,7 +62,7 @@ fn programs(line: &str) -> Option<Vec<&str>> {
     if !line.chars().all(plain) || line.contains("sudo") {
         return None;
     }
-    // It is looked through.
+    // A wrapper.
     let line = line.strip_prefix("env ").unwrap_or(line);
     let parts = line.split(['&', ';', '|']).map(str::trim).filter(|part| !part.is_empty());
     Some(parts.filter_map(|part| part.split(' ').next()).collect())

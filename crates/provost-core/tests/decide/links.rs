@@ -1,4 +1,4 @@
-//! A link is no way around a gate or a rule.
+//! A link does not bypass a gate or a rule.
 
 use super::*;
 use provost_core::action::RelPath;
@@ -23,7 +23,7 @@ fn a_link_to_a_protected_place_is_closed_and_one_to_a_denied_file_denied() {
     assert_eq!(decided(read(), ".git/config", "", ProjectMode::Sandbox), "allow mode");
     assert_eq!(decided(read(), ".env", &rule("deny", "**/.env"), ProjectMode::Full), "deny");
     assert_eq!(decided(read(), ".env", &rule("ask", "**/.env"), ProjectMode::Sandbox), "ask");
-    // That the place may be written does not say that the link may.
+    // That the target may be written does not mean that the link may.
     assert_eq!(decided(write(), "tmp/x", &rule("allow", "tmp/**"), ProjectMode::Sandbox), "ask");
     assert_eq!(
         decided(write(), "tmp/x", &rule("allow", "docs/**"), ProjectMode::Sandbox),
@@ -31,7 +31,7 @@ fn a_link_to_a_protected_place_is_closed_and_one_to_a_denied_file_denied() {
     );
 }
 
-/// What is decided about a command in mode `full`, where one name leads to a place.
+/// The decision about a command in mode `full`, where one name is a link.
 fn of_command(params: Value, (path, place): (&str, &str), user: &str) -> &'static str {
     let rules = rules(user, None);
     let lead = ResolvedLink { path: path.to_owned(), place: place.to_owned() };

@@ -1,5 +1,5 @@
-//! Variables and options that have code run which the line does not show: they are
-//! asked about, in words, once; and the files that they name are pinned.
+//! Variables and options that run code that is not in the line: they need an approval each time,
+//! and the files that they name are pinned.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn builtin() -> PolicyRules {
     PolicyRules::new(Policy::builtin().unwrap(), Policy::empty(RuleLayer::User), None)
 }
 
-/// Lines, and the file of the project that each has run.
+/// Lines, and the file of the project that each of them runs.
 const LOADING: &[(&str, Option<&str>)] = &[
     ("BASH_ENV=x.sh bash build.sh", Some("x.sh")),
     ("env BASH_ENV=x.sh bash build.sh", Some("x.sh")),

@@ -1,14 +1,14 @@
-//! The decision: what may run, what is asked, what a person's answer allows.
+//! The decision: what is allowed, what needs an approval, and what an approval allows.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod approve;
-mod covers;
 mod found;
 mod gates;
+mod grant_scope;
+mod implied_command;
 mod justified;
 mod links;
 mod loads;
-mod meaning;
 mod needless;
 mod opaque;
 mod runtime;
@@ -55,7 +55,7 @@ fn role(skills: &[&str]) -> Role {
     }
 }
 
-/// A role that may ask for everything.
+/// A role with all skills.
 fn able() -> Role {
     role(&["*"])
 }
@@ -76,12 +76,12 @@ fn request(class: TokenClass, session: Option<SessionId>, action: Action) -> Act
     ActionRequest { id: id(1), project: id(2), principal: AGENT.to_owned(), class, session, action }
 }
 
-/// What an agent asks for, without a session.
+/// A request of an agent, without a session.
 fn asked(action: Action) -> BoundAction {
     BoundAction::new(request(TokenClass::Agent, None, action)).unwrap()
 }
 
-/// Rules of the user, and perhaps of a project that is not trusted.
+/// Rules of the user, and optionally of an untrusted project.
 fn rules(user: &str, project: Option<&str>) -> PolicyRules {
     let read = |layer, text| Policy::parse(layer, "policy.toml", text).unwrap();
     let project = project.map(|text| (read(RuleLayer::Project, text), PolicyTrust::Untrusted));
@@ -104,7 +104,7 @@ fn standing(rules: &PolicyRules, mode: ProjectMode) -> PolicyContext<'_> {
     }
 }
 
-/// A grant for what an agent may do without a session.
+/// A grant for an agent without a session.
 fn grant(covers: GrantScope, pins: &[PinnedFile]) -> Grant {
     Grant {
         id: id(7),
@@ -128,7 +128,7 @@ fn pin(path: &str, content: &str) -> PinnedFile {
     PinnedFile { path: path.to_owned(), hash: Role::hash(content.as_bytes()) }
 }
 
-/// What was decided, in a word: `allow operator`, `ask`, `deny`.
+/// The decision in a word: `allow operator`, `ask`, `deny`.
 fn word(verdict: &Decision) -> &'static str {
     match verdict {
         Decision::Deny(_) => "deny",
@@ -143,7 +143,7 @@ fn word(verdict: &Decision) -> &'static str {
     }
 }
 
-/// What is decided about an agent's action without rules and grants.
+/// The decision about an agent's action without rules and grants.
 fn in_mode(mode: ProjectMode, action: Action) -> Decision {
     let none = rules("", None);
     decide(asked(action), ActingRole::Trusted(&able()), &standing(&none, mode))

@@ -1,4 +1,4 @@
-//! What is harmless or known is not asked about, and what only looks like it is.
+//! Harmless commands need no approval, and those that only look harmless do.
 
 use super::*;
 use provost_core::command::CommandEffect;
@@ -9,7 +9,7 @@ fn said(mode: ProjectMode, command: &str) -> &'static str {
     word(&decide(asked(line(command)), ActingRole::Trusted(&able()), &standing(&builtin, mode)))
 }
 
-/// What a line writes.
+/// The files that a line writes.
 fn written(command: &str) -> Vec<String> {
     let matter = asked(line(command));
     let writes = matter.command_effects().iter().filter_map(|demand| match demand {
@@ -247,7 +247,7 @@ fn in_mode_auto_what_is_not_known_is_no_way_to_an_option_that_runs_something() {
     ] {
         assert_eq!(said(ProjectMode::Auto, command), "allow mode", "{command}");
     }
-    // What an option has run can change, and is pinned as far as it is named.
+    // What an option runs can change, so the named files are pinned.
     for (command, file) in [
         ("gcc -fplugin=./x.so a.c", "x.so"),
         ("rsync -e ./x a b", "x"),

@@ -1,5 +1,4 @@
-//! What cannot be read for certain: neither a mode nor a spelling is a way
-//! around a gate, a rule that denies or a rule that asks.
+//! Opaque lines: neither a mode nor a spelling bypasses a gate, or a rule that denies or asks.
 
 use super::*;
 
@@ -15,7 +14,8 @@ fn rule(effect: &str, more: &str) -> String {
     format!("[[rule]]\nid = 'r'\neffect = '{effect}'\non = ['terminal.runCommand']\n{more}\n")
 }
 
-/// Lines that push, each in its way. Nobody may run one unasked where pushing is denied.
+/// Lines that push, each in another way. None may run without an approval where pushing is
+/// denied.
 const PUSHING: &[&str] = &[
     "git push",
     "git -C . push",
@@ -102,7 +102,7 @@ fn no_spelling_of_what_is_denied_runs_unasked() {
     }
 }
 
-/// Programs that nobody told us of, and what they may run.
+/// Unknown programs, and what they may run.
 const CARRYING: &[&str] = &[
     "mywrap git push",
     "./mywrap git push",
@@ -153,7 +153,7 @@ fn what_the_words_of_an_unknown_program_may_run_is_asked_about_where_a_rule_spea
     ] {
         assert_eq!(said(&deny, ProjectMode::Full, command), "allow mode", "{command}");
     }
-    // Whoever allows the wrapper has not allowed what is denied.
+    // A rule that allows the wrapper does not allow the command that is denied.
     let both = rule("allow", "argv = ['mywrap', '**']").replace("'r'", "'a'")
         + &rule("deny", "argv = ['git', 'push', '**']");
     let both = rules(&both, None);
@@ -453,7 +453,7 @@ fn rules_about_paths_hold_for_what_commands_are_given_to_read() {
     ] {
         assert_eq!(said(&known, ProjectMode::Full, command), "deny", "{command}");
     }
-    // What may be it is asked about.
+    // Possible matches need an approval.
     for command in [
         "cat $X",
         "cat secret/*",
@@ -468,7 +468,7 @@ fn rules_about_paths_hold_for_what_commands_are_given_to_read() {
     for command in ["cat *.rs", "cat src/*", "ls .env", "echo .env", "cat README.md"] {
         assert_eq!(said(&known, ProjectMode::Full, command), "allow mode", "{command}");
     }
-    // Whoever allows a program needs not allow what it reads.
+    // A rule that allows a program need not allow what it reads.
     let allow = rules(&rule("allow", "argv = ['cat', '**']"), None);
     assert_eq!(said(&allow, ProjectMode::Sandbox, "cat README.md"), "allow rules");
     assert_eq!(said(&allow, ProjectMode::Sandbox, "cat $X"), "ask");

@@ -1,4 +1,4 @@
-//! Which files an answer pins: approve `sh build.sh`, then edit it (THREATS 26).
+//! Which files an approval pins: approve `sh build.sh`, then edit it (THREATS 26).
 
 use super::*;
 use provost_core::action::RelPath;
@@ -113,7 +113,7 @@ fn what_is_run_is_told_from_what_is_only_named() {
         ("python3 gen.py out.json", &["gen.py"]),
         ("cd tools && ./x ../out.json", &["tools/x"]),
         ("sh build.sh && tools/x", &["build.sh", "tools/x"]),
-        // These write what they are told by.
+        // These write their own configuration.
         ("npm install left-pad", &[]),
         ("sed -i s/a/b/ build.sh", &[]),
     ] {

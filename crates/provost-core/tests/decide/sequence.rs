@@ -1,8 +1,8 @@
-//! Sequences of what agents ask and operators say: whatever comes before what,
-//! something runs only where an operator's answer, rule or mode says so.
+//! Sequences of requests and answers: in any order, something runs only if an operator's answer,
+//! rule or mode allows it.
 //!
-//! The world here is what the gateway keeps: rules, grants, the mode, and open
-//! questions, each resolved once. It is judged from the steps alone.
+//! The model has the state of the gateway: rules, grants, the mode, and pending approvals, each
+//! resolved once. It computes the expected decisions from the steps alone.
 
 use super::*;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use proptest::sample::select;
 use provost_core::decide::{Approver, UnapprovedAction};
 use provost_proto::{Approval, ApprovalStatus};
 
-/// What agents ask for: the line, and the program that it runs whatever it says.
+/// The requests of agents: the line, and the program that it runs.
 const LINES: &[(&str, &str)] = &[
     ("ls", "ls"),
     ("make", "make"),
@@ -28,17 +28,17 @@ const AGENTS: [&str; 2] = ["token:a", "token:b"];
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// An agent asks; what cannot run yet waits.
+    /// An agent requests an action.
     Ask { agent: usize, line: usize },
-    /// Someone answers a question: an operator, or an agent who may not.
+    /// Someone answers an approval: an operator, or an agent who may not.
     Answer { question: usize, yes: bool, scope: Scope, by: usize },
     /// An operator sets the mode.
     Mode(ProjectMode),
-    /// An operator writes a rule about a program.
+    /// An operator adds a rule about a program.
     Rule(&'static str, &'static str),
-    /// An operator takes all grants back.
+    /// An operator revokes all grants.
     Revoke,
-    /// A question that waits is swapped for another line by whoever asked.
+    /// The requester replaces the line of a pending approval.
     Swap { question: usize, line: usize },
 }
 
@@ -73,7 +73,7 @@ struct Open {
 struct World {
     rules: Vec<(&'static str, &'static str)>,
     grants: Vec<Grant>,
-    /// What was granted, as it was said: who, which line, and which rules were shown.
+    /// The grants: agent, line, and the rules that were shown.
     granted: Vec<(usize, usize)>,
     mode: ProjectMode,
     open: Vec<Open>,
@@ -106,13 +106,13 @@ impl World {
         self.rules.contains(&(effect, program))
     }
 
-    /// Whether a rule surely denies it. Of what cannot be read a person decides.
+    /// Whether a rule certainly denies it. For an opaque line a person decides.
     fn denies(&self, number: usize) -> bool {
         let (text, program) = LINES[number];
         self.has("deny", program) && !text.contains("$g")
     }
 
-    /// Whether something other than an answer to this very question says that it may run.
+    /// Whether something other than an answer to this approval allows it.
     fn says_so(&self, agent: usize, number: usize, by: &AllowedBy) -> bool {
         let (text, program) = LINES[number];
         let denied = self.denies(number);
@@ -170,14 +170,14 @@ impl World {
         let (agent, number, gated) = (*agent, *number, *gated);
         let answerer = match by {
             0 => Approver { principal: AGENTS[agent], class: TokenClass::Agent },
-            // Whoever asked, had they an operator's token.
+            // The requester, if they had an operator's token.
             1 => Approver { principal: AGENTS[agent], class: TokenClass::Operator },
             _ => Approver { principal: "local:ann", class: TokenClass::Operator },
         };
         let n = approval.action.uuid().as_u128();
         let asking: UnapprovedAction = match self.decide(agent, number, n) {
             Decision::RequireApproval(asking) => asking,
-            // It is decided anew: a rule that was written since counts.
+            // It is decided again: a new rule counts.
             Decision::Allow(_) | Decision::Deny(_) => return Ok(()),
         };
         let allowed = asking.approve(approval, answerer, &[], NOW);

@@ -1,9 +1,8 @@
-//! The whole space of decisions, walked against a short table of what comes
-//! first.
+//! The whole space of decisions, compared with a short table of precedence.
 
 use super::*;
 
-/// What is asked for, and all that a decision may know of it.
+/// A request, with everything that a decision may depend on.
 #[expect(clippy::struct_excessive_bools, reason = "the space is walked along each")]
 struct Asked {
     action: Action,
@@ -12,9 +11,9 @@ struct Asked {
     looks: bool,
     own_shell: bool,
     gate: Gate,
-    /// Which programs run is not known.
+    /// It is unknown which programs run.
     open: bool,
-    /// What a narrowed rule would have to be about to be about this, surely and perhaps.
+    /// What a limited rule must be about to match, certainly and possibly.
     sure: &'static [&'static str],
     perhaps: &'static [&'static str],
 }
@@ -80,7 +79,7 @@ fn actions() -> Vec<Asked> {
         gated(line("sudo ls > .git/config"), Gate::Closed),
         Asked { opaque: true, ..gated(line("sudo ls"), Gate::Asks) },
         gated(line("rm -r ."), Gate::Asks),
-        // All that lies beneath goes with it.
+        // Everything below it is deleted too.
         Asked {
             sure: &["path"],
             ..gated(action("fs.deleteFile", json!({ "path": ".", "recursive": true })), Gate::Asks)
@@ -125,7 +124,7 @@ fn rules_named(name: &str) -> PolicyRules {
     match name {
         "" => rules("", None),
         "planted" => rules("", Some(&rule("allow"))),
-        // The user allows, the project that nobody trusts asks.
+        // The user allows, an untrusted project asks.
         "both" => rules(&rule("allow"), Some(&rule("ask"))),
         name => match name.split_once(' ') {
             Some((effect, what)) => rules(&(rule(effect) + narrowed(what)), None),
@@ -142,7 +141,7 @@ fn narrowed(what: &str) -> &'static str {
     }
 }
 
-/// The rules that a question about this would have named.
+/// The rules that an approval of this would have named.
 fn named(rule: &str) -> Vec<RuleRef> {
     let (layer, effect) = match rule {
         "both" => ("project", "ask"),
@@ -180,7 +179,7 @@ struct Point<'a> {
     tired: bool,
 }
 
-/// What a rule is to this: surely about it, perhaps, or not.
+/// Whether a rule matches certainly, possibly, or not.
 fn says(at: &Point<'_>, effect: &str) -> (bool, bool) {
     match at.rule.split_once(' ') {
         None => (at.rule == effect || at.rule == "both" && effect == "ask", false),
@@ -191,7 +190,7 @@ fn says(at: &Point<'_>, effect: &str) -> (bool, bool) {
     }
 }
 
-/// The first that holds decides.
+/// The first condition that holds decides.
 fn expected(at: &Point<'_>) -> &'static str {
     let Asked { opaque, network, looks, own_shell, gate, open, .. } = *at.asked;
     let (denies, may_deny) = says(at, "deny");
@@ -236,7 +235,7 @@ fn walk(mut each: impl FnMut(&Point<'_>, Decision)) {
                 for (class, matter) in &matters {
                     let class = *class;
                     for acting in ACTING {
-                        // Who may ask does not depend on how a rule is narrowed.
+                        // Who may request does not depend on how a rule is limited.
                         if rule.contains(' ') && (class, acting) != (TokenClass::Agent, "able") {
                             continue;
                         }

@@ -1,4 +1,4 @@
-//! Rules that an answer "always" makes, and how they get into a file.
+//! Rules that an answer "always" creates, and how they are added to a file.
 
 use expect_test::expect;
 use proptest::prelude::*;
@@ -88,7 +88,7 @@ proptest! {
         let (action, _) = run("true");
         let verdict = |argv: &Vec<String>| {
             let run = CommandInvocation { argv: argv.clone(), ..CommandInvocation::default() };
-            let analysis = CommandAnalysis { demands: vec![CommandEffect::Run(run)], opaque: Vec::new() };
+            let analysis = CommandAnalysis { effects: vec![CommandEffect::Run(run)], opaque: Vec::new() };
             rules.evaluate(DEV, &action, Some(&analysis)).combined_effect()
         };
         prop_assert_eq!(verdict(&argv), ALLOW);

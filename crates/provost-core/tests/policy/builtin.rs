@@ -1,4 +1,4 @@
-//! The rules that Provost comes with.
+//! The built-in rules.
 
 use provost_core::policy::{Policy, PolicyRequester, PolicyRules, RuleEffect, RuleLayer};
 use provost_proto::ProjectMode;

@@ -1,12 +1,12 @@
-//! Rules: what is read from a file, what matches, and what follows from it.
+//! Rules: parsing, matching, and their combined effect.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod always;
 mod builtin;
 mod command;
+mod path_visibility;
 mod paths;
 mod refused;
-mod sight;
 mod trust;
 
 use provost_core::action::Action;
@@ -19,7 +19,7 @@ use serde_json::json;
 
 const FILE: &str = "policy.toml";
 
-/// A policy that must be one.
+/// Parses a valid policy.
 fn policy(layer: RuleLayer, text: &str) -> Policy {
     Policy::parse(layer, FILE, text).unwrap()
 }
@@ -39,7 +39,7 @@ fn both(user: &str, project: &str, trust: PolicyTrust) -> PolicyRules {
     )
 }
 
-/// A role called `dev` that asks in mode `auto`.
+/// A requester with the role `dev` in mode `auto`.
 const DEV: PolicyRequester<'static> =
     PolicyRequester { role: Some("dev"), mode: ProjectMode::Auto, project: None };
 
@@ -59,20 +59,20 @@ fn run(line: &str) -> (Action, CommandAnalysis) {
     (action, analyze_line(line).unwrap())
 }
 
-/// What the rules say of a line.
+/// Evaluates the rules for a line.
 fn line(rules: &PolicyRules, line: &str) -> Option<RuleEffect> {
     let (action, analysis) = run(line);
     rules.evaluate(DEV, &action, Some(&analysis)).combined_effect()
 }
 
-/// What the rules say of an action on a path.
+/// Evaluates the rules for an action on a path.
 fn path(rules: &PolicyRules, skill: &str, path: &str) -> Option<RuleEffect> {
     rules.evaluate(DEV, &on_path(skill, path), None).combined_effect()
 }
 
 /// The ids of the rules that match, in order.
 fn ids(evaluation: &PolicyEvaluation<'_>) -> Vec<String> {
-    let hits = evaluation.demands.iter().flat_map(|judged| &judged.matched.hits);
+    let hits = evaluation.permissions.iter().flat_map(|evaluated| &evaluated.matched.hits);
     hits.map(|hit| hit.rule.id().to_owned()).collect()
 }
 

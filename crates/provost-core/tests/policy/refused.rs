@@ -1,4 +1,4 @@
-//! Policy files that are none: every mistake with its place and what was expected.
+//! Invalid policy files: every error with its position and what was expected.
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
@@ -58,7 +58,7 @@ effect = "deny"
             policy.toml:11:6: rule `b`: `on`: unknown skill `fs.raed`; did you mean `fs.read`?
             policy.toml:11:6: rule `b`: `on`: the pattern `net.*` matches no skill; skills are named like `fs.readFile`, patterns like `fs.*`
             policy.toml:12:8: rule `b`: `path`: `/etc`: a path pattern is relative to the project and has no `.`, `..` or empty name in it
-            policy.toml:12:8: rule `b`: `path`: `a**`: `**` stands alone between slashes, as in `src/**` or `**/test`
+            policy.toml:12:8: rule `b`: `path`: `a**`: `**` must stand alone between slashes, as in `src/**` or `**/test`
             policy.toml:13:10: rule `b`: `reason` contains \u{202e}, which cannot be seen
             policy.toml:19:8: rule `c`: `argv` and `host` are about commands; expected `on` to name `terminal.runCommand`
             policy.toml:22:6: rule `a b`: `id` is `a b`; expected 1 to 64 letters, digits and `-`, `_`, `.`

@@ -1,4 +1,4 @@
-//! What a project may say before anyone trusts it: only no.
+//! An untrusted project can only restrict.
 
 use std::sync::LazyLock;
 
@@ -37,7 +37,7 @@ fn a_project_that_is_not_trusted_may_deny() {
     assert_eq!(path(&both(ALLOWS, &denies, PolicyTrust::Untrusted), "fs.readFile", "x"), DENY);
 }
 
-/// Rules in all shapes over a small world, so that they meet often.
+/// Rules of all kinds over a small set of names, so that they often match.
 fn rule() -> impl Strategy<Value = String> {
     let pick = |texts: &'static [&'static str]| prop::sample::select(texts.to_vec());
     let on = pick(&["*", "fs.*", "fs.read", "fs.write", "fs.deleteFile"]);
@@ -102,7 +102,7 @@ const ACTIONS: &[(&str, &str)] = &[
     ("fs.stat", "."),
 ];
 
-/// Everything the world can ask for, read once.
+/// All possible requests, analyzed once.
 static WORLD: LazyLock<Vec<(Action, Option<CommandAnalysis>)>> = LazyLock::new(|| {
     let lines = LINES.iter().map(|text| {
         let (action, analysis) = run(text);
@@ -111,7 +111,7 @@ static WORLD: LazyLock<Vec<(Action, Option<CommandAnalysis>)>> = LazyLock::new(|
     lines.chain(ACTIONS.iter().map(|(skill, place)| (on_path(skill, place), None))).collect()
 });
 
-/// What is said of everything.
+/// The effects for all requests.
 fn verdicts(rules: &PolicyRules) -> Vec<Option<RuleEffect>> {
     let mut all = Vec::new();
     for mode in [ProjectMode::Sandbox, ProjectMode::Auto, ProjectMode::Full] {
@@ -126,9 +126,8 @@ fn verdicts(rules: &PolicyRules) -> Vec<Option<RuleEffect>> {
     all
 }
 
-/// How much a verdict lets pass. No verdict leaves it to the mode, which may
-/// allow, so it must not take the place of an ask or a deny, nor of an allow
-/// that of nothing.
+/// How strict an effect is. Without one the mode decides, which may allow, so it must not replace
+/// an ask or a deny, nor may an allow replace it.
 fn strictness(verdict: Option<RuleEffect>) -> u8 {
     match verdict {
         Some(RuleEffect::Allow) => 0,

@@ -1,4 +1,4 @@
-//! Roles that another program's folder holds.
+//! Roles that are imported from Claude Code.
 
 use expect_test::{Expect, expect};
 use provost_core::role::{Role, RoleSource};

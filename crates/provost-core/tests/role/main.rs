@@ -1,5 +1,4 @@
-//! Roles: what is read from a file, what is refused and where, and that a
-//! change of the model changes nothing else.
+//! Roles: parsing, errors with their positions, and that changing the model changes nothing else.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod claude;
@@ -12,12 +11,12 @@ use provost_proto::Hash;
 
 const FILE: &str = ".provost/roles/backend.md";
 
-/// A role of Provost's own that must be one.
+/// Parses a valid native role.
 fn own(text: &str) -> Role {
     Role::parse(FILE, text, RoleSource::Provost).unwrap()
 }
 
-/// What is said about a file that is none, after its name.
+/// The error of an invalid file, without its name.
 #[track_caller]
 fn refused(text: &str, expected: &Expect) {
     let error = Role::parse(FILE, text, RoleSource::Provost).unwrap_err();

@@ -121,20 +121,20 @@ proptest! {
     fn nothing_but_the_model_differs(text in files(), model in "[a-z][a-z0-9./:_@+-]{0,20}") {
         prop_assume!(!["null", "true", "false", "yes", "no", "on", "off", "inherit"].contains(&&*model));
         let old = Role::parse(FILE, &text, RoleSource::Provost).unwrap();
-        // A name that YAML would take for a key is refused, never written wrong.
+        // A name that YAML would parse as a key is refused.
         let Ok(changed) = set_model(FILE, &text, RoleSource::Provost, &model) else {
             prop_assert!(model.ends_with(':'));
             return Ok(());
         };
         let new = Role::parse(FILE, &changed, RoleSource::Provost).unwrap();
         prop_assert_eq!(&new, &Role { model: Some(model.clone()), ..old });
-        // All lines but one are the same bytes.
+        // All lines but one are unchanged.
         let old_lines: Vec<_> = text.split_inclusive('\n').collect();
         let new_lines: Vec<_> = changed.split_inclusive('\n').collect();
         let start = old_lines.iter().zip(&new_lines).take_while(|(a, b)| a == b).count();
         let end = old_lines.iter().rev().zip(new_lines.iter().rev()).take_while(|(a, b)| a == b).count();
         prop_assert!(new_lines.len() - start.min(new_lines.len()) <= end + 1);
-        // And doing it again changes nothing.
+        // Doing it again changes nothing.
         prop_assert_eq!(set_model(FILE, &changed, RoleSource::Provost, &model).unwrap(), changed);
     }
 }

@@ -1,4 +1,4 @@
-//! Files that are no role: each says where and what was expected.
+//! Files that are not roles: each error has a position and what was expected.
 
 use expect_test::expect;
 use proptest::prelude::*;
@@ -133,7 +133,7 @@ fn what_is_too_large_is_refused_before_it_is_read() {
     );
 }
 
-/// Every one of them costs other readers seconds, gigabytes or the stack.
+/// Each of them costs other parsers seconds, gigabytes or the stack.
 #[test]
 fn no_bomb_is_read() {
     let alias = |n| format!("a{n}: &a{n} [{}]\n", format!("*a{},", n - 1).repeat(9));

@@ -1,4 +1,4 @@
-//! The changes of a runtime, as the kernel reports them and the log keeps them.
+//! The changes of a runtime, as reported by the kernel and recorded in the log.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,181 +34,181 @@ macro_rules! word {
 word! {
     /// Why a dev server was started.
     RunCause {
-        /// Someone asked to run.
+        /// A request to run.
         Run,
-        /// Someone asked to restart.
+        /// A request to restart.
         Restart,
-        /// It crashed, and is configured to come back.
+        /// It crashed, and is configured to be restarted.
         Crash,
     }
     /// Why a dev server or a terminal ended without a crash.
     StopCause {
-        /// Someone asked to stop.
+        /// A request to stop.
         Stop,
-        /// Someone asked to restart.
+        /// A request to restart.
         Restart,
-        /// It ended by itself, and well.
+        /// It exited with success.
         Exit,
-        /// The kernel ends.
+        /// The kernel shuts down.
         Shutdown,
     }
-    /// How far a run had come when it crashed.
+    /// The phase in which a run crashed.
     CrashPhase {
-        /// Its program did not start.
+        /// The program could not be started.
         Starting,
-        /// Its build failed.
+        /// The build failed.
         Building,
-        /// It ran.
+        /// It was running.
         Running,
     }
-    /// How a build ended that did not succeed.
+    /// Why a build did not succeed.
     BuildFailureCause {
         /// The tool failed.
         Failed,
-        /// Someone stopped it.
+        /// It was stopped.
         Stopped,
-        /// Its program did not start.
+        /// The program could not be started.
         NotStarted,
     }
-    /// What gave a port away.
+    /// How a port was detected.
     PortSource {
-        /// A URL was printed, and something of the project listens there.
+        /// A URL was printed, and a process of the project listens there.
         Output,
-        /// The configuration names it.
+        /// It is configured.
         Configured,
-        /// Something of the project listens.
+        /// A process of the project listens.
         Listener,
     }
 }
 
 body! {
-    /// A build began.
+    /// A build was started.
     BuildStarted {
         /// Its process id.
         pid: u32,
-        /// What runs.
+        /// The command.
         command: String,
     }
     /// A build succeeded.
     BuildSucceeded {
-        /// How long it took.
+        /// The duration.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         duration_ms: u64,
-        /// What it warned of.
+        /// Its warnings.
         warnings: Vec<BuildDiagnostic>,
     }
-    /// A build did not succeed.
+    /// A build failed or was stopped.
     BuildFailed {
-        /// How.
+        /// Why it did not succeed.
         end: BuildFailureCause,
-        /// The exit code, if it ended by itself.
+        /// The exit code, if it exited.
         exit_code: Option<i32>,
-        /// The signal, if that ended it.
+        /// The signal that ended it.
         signal: Option<i32>,
-        /// Why it could not start, if so.
+        /// Why it could not be started, if so.
         why: Option<String>,
-        /// How long it took.
+        /// The duration.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         duration_ms: u64,
-        /// What the tool complained about, the errors first: at most
-        /// [`BUILD_ERRORS`](crate::limits::BUILD_ERRORS).
+        /// Its diagnostics, the errors first: at most
+        /// [`MAX_BUILD_DIAGNOSTICS`](crate::limits::MAX_BUILD_DIAGNOSTICS).
         errors: Vec<BuildDiagnostic>,
-        /// How many more there were.
+        /// How many more diagnostics there were.
         omitted: u32,
     }
-    /// A run began.
+    /// A run begins.
     RuntimeStarting {
-        /// What will run.
+        /// The command.
         command: String,
-        /// Why just that, in plain words.
+        /// Why this command was chosen, as text for people.
         why: String,
-        /// Why now.
+        /// Why it is started now.
         cause: RunCause,
-        /// How many times it has been restarted after a crash.
+        /// How many times it was restarted after a crash.
         restarts: u32,
     }
-    /// The dev server runs.
+    /// The dev server was started.
     RuntimeStarted {
         /// Its process id.
         pid: u32,
-        /// What runs.
+        /// The command.
         command: String,
-        /// The profile it runs under.
+        /// The sandbox profile.
         profile: String,
         /// Why it was started.
         cause: RunCause,
-        /// How many times it has been restarted after a crash.
+        /// How many times it was restarted after a crash.
         restarts: u32,
     }
-    /// The dev server was told to end.
+    /// The dev server is being stopped.
     RuntimeStopping {
-        /// Why.
+        /// The cause.
         cause: StopCause,
     }
-    /// The run is over, and nothing of it is left.
+    /// The dev server was stopped, and no process of it is left.
     RuntimeStopped {
-        /// Why.
+        /// The cause.
         cause: StopCause,
-        /// The exit code, if it ended by itself.
+        /// The exit code, if it exited.
         exit_code: Option<i32>,
-        /// The signal, if that ended it.
+        /// The signal that ended it.
         signal: Option<i32>,
     }
-    /// The run ended though nobody asked, and nothing of it is left.
+    /// The run ended without a request, and no process of it is left.
     RuntimeCrashed {
-        /// How far it had come.
+        /// The phase in which it crashed.
         phase: CrashPhase,
         /// How it ended.
         crash: CrashReport,
-        /// When it comes back, if it does.
+        /// The delay before it is restarted, if it is.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
         restart_in_ms: Option<u64>,
     }
-    /// A port was found, or answers.
+    /// A port was detected, or answers.
     PreviewDetection {
-        /// The one that is the preview.
+        /// The port of the preview.
         port: u16,
-        /// What gave it away.
+        /// How it was detected.
         by: PortSource,
-        /// All on which something of the project listens.
+        /// All ports on which processes of the project listen.
         ports: Vec<ListeningPort>,
     }
-    /// The preview does not answer any more.
+    /// The preview no longer answers.
     PreviewLost {
-        /// The port it was on.
+        /// Its port.
         port: u16,
-        /// Why, for people.
+        /// The reason, as text for people.
         why: String,
-        /// All on which something of the project still listens.
+        /// All ports on which processes of the project still listen.
         ports: Vec<ListeningPort>,
     }
-    /// The terminal is there.
+    /// The terminal was opened.
     TerminalOpened {
         /// The process id of its shell.
         pid: u32,
         /// The shell.
         command: String,
-        /// The profile it runs under.
+        /// The sandbox profile.
         profile: String,
-        /// Its width.
+        /// Its width, in columns.
         cols: u16,
-        /// Its height.
+        /// Its height, in rows.
         rows: u16,
     }
-    /// The terminal has another size.
+    /// The terminal was resized.
     TerminalSize {
-        /// Its width.
+        /// Its width, in columns.
         cols: u16,
-        /// Its height.
+        /// Its height, in rows.
         rows: u16,
     }
     /// The terminal's shell has ended.
     TerminalClosed {
-        /// Why.
+        /// The cause.
         cause: StopCause,
-        /// The exit code, if it ended by itself.
+        /// The exit code, if it exited.
         exit_code: Option<i32>,
-        /// The signal, if that ended it.
+        /// The signal that ended it.
         signal: Option<i32>,
     }
 }
@@ -223,7 +223,7 @@ macro_rules! changes {
         }
 
         impl RuntimeChange {
-            /// As it stands in the log.
+            /// The fact of the log.
             pub fn into_fact(
                 self,
                 project: ProjectId,
@@ -235,8 +235,7 @@ macro_rules! changes {
                 }
             }
 
-            /// The number of the report that a fact was; none if the fact is
-            /// about something else.
+            /// The report number of a fact; `None` if it is not about the runtime.
             pub fn report_number(fact: &Fact) -> Option<ReportNumber> {
                 $(if let Fact::$fact { report, .. } = fact {
                     return Some(*report);
@@ -244,8 +243,8 @@ macro_rules! changes {
                 None
             }
 
-            /// Reads it from a fact, with what it is about; none if the fact is
-            /// about something else.
+            /// The change of a fact with project, action and report number; `None` if it is not
+            /// about the runtime.
             pub fn from_fact(fact: &Fact) -> Option<(ProjectId, ActionId, ReportNumber, Self)> {
                 $(if let Fact::$fact { action, project, report, $field } = fact {
                     return Some((*project, *action, *report, Self::$variant($field.clone())));
@@ -257,33 +256,33 @@ macro_rules! changes {
 }
 
 changes! {
-    /// A build began.
+    /// A build was started.
     BuildStarted(BuildStarted) = BuildStarted { build };
     /// A build succeeded.
     BuildSucceeded(BuildSucceeded) = BuildSucceeded { build };
-    /// A build did not succeed.
+    /// A build failed or was stopped.
     BuildFailed(BuildFailed) = BuildFailed { build };
-    /// A run began.
+    /// A run begins.
     Starting(RuntimeStarting) = RuntimeStarting { run };
-    /// The dev server runs for the first time in its run.
+    /// The dev server was started for the first time in its run.
     Started(RuntimeStarted) = RuntimeStarted { run };
-    /// The dev server runs again.
+    /// The dev server was started again.
     Restarted(RuntimeStarted) = RuntimeRestarted { run };
-    /// The dev server was told to end.
+    /// The dev server is being stopped.
     Stopping(RuntimeStopping) = RuntimeStopping { run };
-    /// The run is over.
+    /// The dev server was stopped.
     Stopped(RuntimeStopped) = RuntimeStopped { run };
-    /// The run ended though nobody asked.
+    /// The run ended without a request.
     Crashed(RuntimeCrashed) = RuntimeCrashed { run };
-    /// A port was found.
+    /// A port was detected.
     PreviewDetected(PreviewDetection) = PreviewDetected { preview };
     /// The preview answers.
     PreviewReady(PreviewDetection) = PreviewReady { preview };
-    /// The preview does not answer any more.
+    /// The preview no longer answers.
     PreviewLost(PreviewLost) = PreviewLost { preview };
-    /// The terminal is there.
+    /// The terminal was opened.
     TerminalOpened(TerminalOpened) = TerminalOpened { terminal };
-    /// The terminal has another size.
+    /// The terminal was resized.
     TerminalResized(TerminalSize) = TerminalResized { terminal };
     /// The terminal's shell has ended.
     TerminalClosed(TerminalClosed) = TerminalClosed { terminal };

@@ -1,4 +1,4 @@
-//! How it stands with a project's runtime: folded from the log, and now.
+//! The state of a project's runtime: folded from the log, and current.
 
 use serde::{Deserialize, Serialize};
 
@@ -33,23 +33,23 @@ macro_rules! view {
 }
 
 status! {
-    /// Whether a project runs.
+    /// The status of a project's runtime.
     RuntimeStatus {
-        /// Nothing of it is alive.
+        /// Nothing runs.
         #[default]
         Stopped,
-        /// It was asked to run, and its program does not run yet.
+        /// It is about to be started.
         Starting,
-        /// Its build runs.
+        /// The build runs.
         Building,
-        /// Its dev server runs.
+        /// The dev server runs.
         Running,
-        /// It was told to end, and something of it is still alive.
+        /// It is being stopped, and a process of it is still alive.
         Stopping,
-        /// It ended though nobody asked.
+        /// It ended without a request.
         Crashed,
     }
-    /// How the last build ended.
+    /// The status of the last build.
     BuildStatus {
         /// There was none.
         #[default]
@@ -63,21 +63,21 @@ status! {
         /// Someone stopped it.
         Stopped,
     }
-    /// Whether there is something to look at.
+    /// The status of the preview.
     PreviewStatus {
-        /// Nothing listens.
+        /// No process listens.
         #[default]
         None,
-        /// Something listens; it has not answered yet.
+        /// A process listens, but has not answered yet.
         Detected,
         /// It answers.
         Ready,
-        /// It answered, and does not any more.
+        /// It no longer answers.
         Lost,
     }
-    /// Whether there is a terminal.
+    /// The status of the terminal.
     TerminalStatus {
-        /// Nobody has opened it.
+        /// It was not opened.
         #[default]
         None,
         /// Its shell runs.
@@ -91,17 +91,17 @@ view! {
     /// A project's terminal.
     #[derive(Default)]
     TerminalView {
-        /// Whether it is there.
+        /// Its status.
         status: TerminalStatus,
         /// The action that opened it.
         action: Option<ActionId>,
         /// The process id of its shell.
         pid: Option<u32>,
-        /// Its width.
+        /// Its width, in columns.
         cols: u16,
-        /// Its height.
+        /// Its height, in rows.
         rows: u16,
-        /// How many bytes it has printed; only the kernel knows, so it is missing in the log.
+        /// How many bytes it has printed; only the kernel knows it, so it is not in the log.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
         offset: Option<u64>,
         /// The exit code of its shell.
@@ -112,74 +112,74 @@ view! {
     /// A project's dev server.
     #[derive(Default)]
     DevServerView {
-        /// Whether it runs.
+        /// Its status.
         status: RuntimeStatus,
-        /// The action that began its run.
+        /// The action that started its run.
         action: Option<ActionId>,
         /// Its process id.
         pid: Option<u32>,
-        /// What runs, or ran last.
+        /// The command of the current or last run.
         command: Option<String>,
-        /// Why just that, in plain words.
+        /// Why this command was chosen, as text for people.
         why: Option<String>,
         /// How many times it was restarted after a crash, in this run.
         restarts: u32,
-        /// When its run began.
+        /// When its run was started.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
         started_at: Option<UnixMicros>,
         /// The exit code it ended with.
         exit_code: Option<i32>,
         /// The signal that ended it.
         signal: Option<i32>,
-        /// How it crashed, if it did and has not run since.
+        /// How it crashed, if it did and has not been started since.
         crash: Option<CrashReport>,
-        /// When it is restarted, if it is.
+        /// When it will be restarted, if it will.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
         restart_at: Option<UnixMicros>,
     }
     /// A project's last build.
     #[derive(Default)]
     BuildView {
-        /// How it ended.
+        /// Its status.
         status: BuildStatus,
-        /// The action that began it.
+        /// The action that started it.
         action: Option<ActionId>,
         /// Its process id, while it runs.
         pid: Option<u32>,
-        /// What ran.
+        /// The command.
         command: Option<String>,
-        /// When it began.
+        /// When it was started.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
         started_at: Option<UnixMicros>,
-        /// How long it took.
+        /// The duration.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
         duration_ms: Option<u64>,
         /// The exit code it ended with.
         exit_code: Option<i32>,
         /// The signal that ended it.
         signal: Option<i32>,
-        /// What the tool complained about.
+        /// Its diagnostics.
         errors: Vec<BuildDiagnostic>,
-        /// How many more there were.
+        /// How many more diagnostics there were.
         omitted: u32,
     }
     /// A project's preview.
     #[derive(Default)]
     PreviewView {
-        /// Whether it answers.
+        /// Its status.
         status: PreviewStatus,
         /// Its port.
         port: Option<u16>,
-        /// Where it is proxied; only the daemon knows, so it is missing in the log.
+        /// Its proxied URL; only the daemon knows it, so it is not in the log.
         url: Option<String>,
-        /// All on which something of the project listens.
+        /// All ports on which processes of the project listen.
         ports: Vec<ListeningPort>,
     }
-    /// A project's runtime, as far as the log knows.
+    /// A project's runtime, according to the log.
     RuntimeView {
-        /// Whose it is.
+        /// The project.
         project: ProjectId,
-        /// Whether it runs.
+        /// Its status.
         status: RuntimeStatus,
         /// Its terminal.
         terminal: TerminalView,
@@ -190,29 +190,29 @@ view! {
         /// Its preview.
         preview: PreviewView,
     }
-    /// What a kernel answers to `runtime`: how it stands now.
+    /// The response of a kernel to `runtime`: the current state.
     RuntimeSnapshot {
-        /// The last report that is in it.
+        /// The last report that is included.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         reached: ReportNumber,
-        /// How it stands.
+        /// The state.
         runtime: RuntimeView,
     }
     /// A project's kernel process, as the runtime's status shows it.
     RuntimeKernelStatus {
-        /// Whether it is there.
+        /// Its status.
         status: KernelStatus,
         /// Its process id.
         pid: Option<u32>,
-        /// How long its last heartbeat took; none if it does not answer.
+        /// The duration of the last heartbeat; absent if it does not answer.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
         heartbeat_ms: Option<u64>,
     }
-    /// The answer of `GET /api/projects/{p}/runtime/status`: the truth.
+    /// The response of `GET /api/projects/{p}/runtime/status`: the current state.
     RuntimeStatusResponse {
-        /// Whose it is.
+        /// The project.
         project: ProjectId,
-        /// Whether it runs.
+        /// Its status.
         status: RuntimeStatus,
         /// The project's mode.
         mode: ProjectMode,
@@ -226,52 +226,52 @@ view! {
         build: BuildView,
         /// Its preview.
         preview: PreviewView,
-        /// The last event that is in it.
+        /// The last event that is included.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         seq: Seq,
     }
     /// The result of `runtime.run`, `.stop`, `.restart`, `.build` and `.status`.
     RuntimeActionResult {
-        /// Whether this very request started something.
+        /// Whether this request started something.
         started: bool,
-        /// How it stands.
+        /// The state.
         runtime: RuntimeView,
     }
-    /// The answer of `GET /api/projects/{p}/preview/url`.
+    /// The response of `GET /api/projects/{p}/preview/url`.
     PreviewUrl {
-        /// Whether it answers.
+        /// Its status.
         status: PreviewStatus,
-        /// Where to look; none while nothing listens.
+        /// The URL; absent while nothing listens.
         url: Option<String>,
     }
 }
 
-/// A piece of what builds and dev servers printed.
+/// A page of the output of builds and dev servers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RuntimeLogPage {
-    /// The oldest byte that is still kept: what was asked for before it is gone.
+    /// The offset of the oldest byte that is still kept: anything requested before it is gone.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub oldest: u64,
-    /// Where this piece begins.
+    /// The offset of this page.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub offset: u64,
-    /// Where to go on; the next request's `after`.
+    /// The offset of the next page, to be sent as `after`.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub next: u64,
-    /// How much there is by now.
+    /// How many bytes were printed so far.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub end: u64,
-    /// What was printed, with its escape codes.
+    /// The output, with its escape sequences.
     #[cfg_attr(feature = "ts", ts(type = "{ text: string } | { hex: string }"))]
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub data: OutputData,
 }
 
 impl RuntimeView {
-    /// Of a project in which nothing has run yet.
+    /// The view of a project in which nothing has run yet.
     pub fn new(project: ProjectId) -> Self {
         Self {
             project,
@@ -283,9 +283,8 @@ impl RuntimeView {
         }
     }
 
-    /// What the whole is, if its dev server and its last build are so. A dev
-    /// server that waits for its build is starting, and the whole is building;
-    /// so is a project in which only a build is alive.
+    /// The status of the runtime, given those of its dev server and of its last build. While a
+    /// dev server waits for its build, or only a build runs, the status is building.
     pub fn combined_status(dev_server: RuntimeStatus, build: BuildStatus) -> RuntimeStatus {
         match (dev_server, build) {
             (

@@ -1,4 +1,4 @@
-//! What goes over the wire, as it stands there.
+//! The JSON on the wire.
 
 use expect_test::expect;
 use uuid::Uuid;

@@ -1,4 +1,4 @@
-//! The bodies of requests about sessions, and of their answers.
+//! The bodies of requests about sessions, and of their responses.
 
 use super::{
     CompletionDraft, DailyUsage, NanoDollars, SessionBudget, SessionItem, SessionView, TokenUsage,
@@ -12,55 +12,55 @@ body! {
     pub struct OpenSessionRequest {
         /// The project, by id or name.
         pub project: String,
-        /// The role the model acts in.
+        /// The role that the model acts in.
         pub role: String,
-        /// The model; that of the role, or the daemon's own choice, if absent.
+        /// The model; that of the role, or the daemon's default, if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "ts", ts(optional))]
         pub model: Option<String>,
-        /// The most it may use.
+        /// Its budget.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "ts", ts(optional))]
         pub budget: Option<SessionBudget>,
     }
 
-    /// Says something.
+    /// Sends a message.
     #[serde(deny_unknown_fields)]
     pub struct SendMessageRequest {
-        /// What.
+        /// The text.
         pub text: String,
     }
 
-    /// What was said is in the log.
+    /// The message is recorded in the log.
     pub struct SendMessageResponse {
-        /// Where.
+        /// The session.
         pub session: SessionId,
-        /// Its name.
+        /// The id of the message.
         pub message: MessageId,
-        /// The turn that answers it; none if it waits for another to end.
+        /// The turn that answers it; absent if it is queued.
         pub turn: Option<TurnId>,
         /// Whether it waits for another turn to end.
         pub queued: bool,
     }
 
-    /// Asks for the tour.
+    /// Starts the tour.
     #[serde(deny_unknown_fields)]
     pub struct StartTourRequest {
-        /// The folder to make for its example project; one in the home folder if absent.
+        /// The folder to create for its example project; one in the home folder if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "ts", ts(optional))]
         pub path: Option<String>,
-        /// Whether nothing is said in it yet, so that the person begins.
+        /// Whether to send no first message, so that the person begins.
         #[serde(default)]
         #[cfg_attr(feature = "ts", ts(optional, as = "Option<bool>"))]
         pub silent: bool,
     }
 
-    /// The tour has begun.
+    /// The tour was started.
     pub struct StartTourResponse {
         /// Its example project.
         pub project: Project,
-        /// The conversation, which is a script.
+        /// The session, which plays a script.
         pub session: SessionView,
     }
 
@@ -70,56 +70,55 @@ body! {
         pub sessions: Vec<SessionView>,
     }
 
-    /// A session with what was said in it.
+    /// A session with its items.
     pub struct SessionDetail {
         /// The session.
         pub session: SessionView,
-        /// What was said and done, in the order of the conversation: turn by turn, and
-        /// last what waits for its turn.
+        /// The items in the order of the session: turn by turn, then the queued messages.
         pub items: Vec<SessionItem>,
-        /// What the model says now.
+        /// The completion that is being streamed.
         pub draft: Option<CompletionDraft>,
-        /// The place in the log that this goes up to: follow from here.
+        /// The position in the log that this includes: follow from here.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         pub cursor: Seq,
     }
 
-    /// What models used and cost.
+    /// Token usage and cost of models.
     pub struct UsageReport {
         /// By day, project and model; the newest day first.
         pub rows: Vec<DailyUsage>,
-        /// In all.
+        /// The total.
         pub usage: TokenUsage,
-        /// What it cost in all, as far as prices are known.
+        /// The total cost, as far as prices are known.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         pub cost: NanoDollars,
-        /// How many answers had no known price.
+        /// How many completions had no known price.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         pub unpriced: u64,
-        /// Today, as rows count days.
+        /// Today, in the unit of the rows.
         pub today: u32,
-        /// The day on which the prices were looked up; several of them, with `and` between
-        /// them, where the rows have their prices from several tables.
+        /// The date of the prices; several dates, joined with `and`, if the rows are from several
+        /// price tables.
         pub prices_as_of: String,
     }
 
-    /// What can be asked.
+    /// The models that can be used.
     pub struct ModelList {
         /// The models that are known by name.
         pub models: Vec<ModelView>,
         /// The providers.
         pub providers: Vec<ProviderView>,
-        /// The model that is taken where nobody names one.
+        /// The model that is used if none is named.
         pub default: Option<String>,
     }
 
-    /// A model that can be asked.
+    /// A model.
     pub struct ModelView {
         /// Its full name.
         pub name: String,
-        /// What it is called for people.
+        /// Its name for people.
         pub title: Option<String>,
-        /// Whether it is a conversation that was written down before.
+        /// Whether it plays a script.
         pub scripted: bool,
     }
 
@@ -127,9 +126,9 @@ body! {
     pub struct ProviderView {
         /// Its name, the first part of its models' names.
         pub name: String,
-        /// Whether it can be asked.
+        /// Whether it can be used.
         pub ready: bool,
-        /// What is missing, for people.
+        /// What is missing, as text for people.
         pub missing: Option<String>,
     }
 }

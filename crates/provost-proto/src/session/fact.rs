@@ -11,193 +11,193 @@ use crate::kernel::ErrorInfo;
 use crate::{ActionId, MessageId, ProjectId, SessionId, TurnId};
 
 body! {
-    /// A conversation begins.
+    /// A session was opened.
     pub struct SessionOpened {
-        /// Its name.
+        /// Its id.
         pub session: SessionId,
-        /// Where.
+        /// The project.
         pub project: ProjectId,
-        /// The role the model acts in.
+        /// The role that the model acts in.
         pub role: String,
-        /// The model by its full name.
+        /// The full name of the model.
         pub model: String,
-        /// The most it may use.
+        /// Its budget.
         pub budget: SessionBudget,
-        /// The session that handed a task over to this one.
+        /// The session that handed off a task to this one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "ts", ts(optional))]
         pub parent: Option<SessionId>,
         /// How many sessions are above this one.
         #[serde(default)]
         pub depth: u8,
-        /// The only skills it may use; all of its role's if absent. Those of a
-        /// session that a task was handed to are never more than its parent's.
+        /// The only skills that it may use; all of its role's if absent. After a handoff, never
+        /// more than those of the parent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "ts", ts(optional))]
         pub only: Option<Vec<String>>,
     }
 
-    /// Somebody said something.
+    /// A message was added.
     pub struct MessageAdded {
-        /// Where.
+        /// The session.
         pub session: SessionId,
-        /// Its place.
+        /// The number of the item.
         pub item: ItemNumber,
-        /// Its name.
+        /// The id of the message.
         pub message: MessageId,
-        /// The turn it belongs to; none yet if it waits for one.
+        /// The turn that it belongs to; absent while it is queued.
         pub turn: Option<TurnId>,
-        /// Who.
+        /// The author.
         pub from: MessageAuthor,
-        /// What.
+        /// The content.
         pub parts: Vec<MessagePart>,
-        /// The answer of a model as its provider wrote it, to be given back.
+        /// The completion as the provider sent it, to be sent back with the next request.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "ts", ts(type = "unknown", optional))]
         #[cfg_attr(feature = "openapi", schema(value_type = Object))]
         pub answer: Option<Value>,
     }
 
-    /// A message that waited for its turn was taken back, and is never answered.
+    /// A queued message was withdrawn, and is never answered.
     pub struct MessageWithdrawn {
-        /// Where.
+        /// The session.
         pub session: SessionId,
-        /// Its place.
+        /// The number of the item.
         pub item: ItemNumber,
-        /// Which.
+        /// The message.
         pub message: MessageId,
     }
 
-    /// A turn begins.
+    /// A turn was started.
     pub struct TurnStarted {
-        /// Where.
+        /// The session.
         pub session: SessionId,
-        /// Its name.
+        /// Its id.
         pub turn: TurnId,
-        /// What it answers; none if it goes on with an earlier one.
+        /// The message that it answers; absent if it continues an earlier turn.
         pub message: Option<MessageId>,
-        /// Where that is.
+        /// The item number of that message.
         pub item: Option<ItemNumber>,
     }
 
-    /// More of what the model says or thinks. Void if the attempt is.
+    /// Streamed text or reasoning. Void if the attempt is restarted.
     pub struct ContentDelta {
-        /// Where.
+        /// The session.
         pub session: SessionId,
-        /// In which turn.
+        /// The turn.
         pub turn: TurnId,
-        /// What is added.
+        /// The added text.
         pub text: String,
     }
 
-    /// More of a call that the model is writing. Void if the attempt is.
+    /// A streamed part of a tool call. Void if the attempt is restarted.
     pub struct ToolDelta {
-        /// Where.
+        /// The session.
         pub session: SessionId,
-        /// In which turn.
+        /// The turn.
         pub turn: TurnId,
-        /// Which call of this answer, from 0.
+        /// The index of the call in this completion, from 0.
         pub index: u32,
         /// The tool, when the call begins.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "ts", ts(optional))]
         pub tool: Option<String>,
-        /// What is added to its arguments, a piece of JSON text.
+        /// The added part of its arguments, a piece of JSON text.
         pub text: String,
     }
 
-    /// The provider failed, and is asked again after a while.
+    /// A request to the provider failed and will be retried.
     pub struct AttemptFailed {
-        /// Where.
+        /// The session.
         pub session: SessionId,
-        /// In which turn.
+        /// The turn.
         pub turn: TurnId,
-        /// The number of the attempt that follows.
+        /// The number of the next attempt.
         pub attempt: u32,
-        /// After how long.
+        /// The delay before it.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         pub retry_in_ms: u64,
-        /// Why, for people.
+        /// The reason, as text for people.
         pub why: String,
     }
 
-    /// What this answer showed so far is void; it begins anew.
+    /// The completion was restarted: what it streamed so far is void.
     pub struct AttemptRestarted {
-        /// Where.
+        /// The session.
         pub session: SessionId,
-        /// In which turn.
+        /// The turn.
         pub turn: TurnId,
-        /// The number of the attempt that follows.
+        /// The number of the next attempt.
         pub attempt: u32,
     }
 
-    /// The model calls a tool. What it asks for goes down the road of all actions.
+    /// The model called a tool. The action is decided about like any other.
     pub struct ToolCalled {
-        /// Where.
+        /// The session.
         pub session: SessionId,
-        /// In which turn.
+        /// The turn.
         pub turn: TurnId,
-        /// Its place.
+        /// The number of the item.
         pub item: ItemNumber,
-        /// The model's name for the call.
+        /// The provider's id of the call.
         pub call: String,
         /// The action, or `handoff`.
         pub tool: String,
         /// The arguments, as JSON text.
         pub arguments: String,
-        /// The action that it will be, if it is one.
+        /// The id of the action, if it is one.
         pub action: Option<ActionId>,
     }
 
-    /// A call is over, and this is what the model is told.
+    /// A tool call has ended, with this result for the model.
     pub struct ToolReturned {
-        /// Where.
+        /// The session.
         pub session: SessionId,
-        /// In which turn.
+        /// The turn.
         pub turn: TurnId,
-        /// The place of the call.
+        /// The item number of the call.
         pub item: ItemNumber,
-        /// Which call.
+        /// The provider's id of the call.
         pub call: String,
-        /// How it went.
+        /// Its status.
         pub status: ToolCallStatus,
-        /// What the model is told.
+        /// The text for the model.
         pub output: String,
     }
 
-    /// A model was asked, and used this.
+    /// A completion has ended and used this many tokens.
     pub struct UsageRecorded {
-        /// Where.
+        /// The session.
         pub session: SessionId,
-        /// In which project.
+        /// The project.
         pub project: ProjectId,
-        /// In which turn.
+        /// The turn.
         pub turn: TurnId,
-        /// Which model.
+        /// The model.
         pub model: String,
-        /// The day, counted from 1970 in UTC.
+        /// The day since 1970, in UTC.
         pub day: u32,
-        /// What for.
+        /// The purpose of the completion.
         pub purpose: CompletionPurpose,
         /// The tokens.
         pub usage: TokenUsage,
         /// What it cost, in billionths of a dollar, if the price is known.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
         pub cost: Option<NanoDollars>,
-        /// Whether the tokens are our estimate, because the provider told none.
+        /// Whether the tokens are estimated, because the provider sent none.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         #[cfg_attr(feature = "ts", ts(optional, as = "Option<bool>"))]
         pub estimated: bool,
     }
 
-    /// A session that a task was handed to, or one further below, asked a model and
-    /// used this. It is told to each session above, and counts there too.
+    /// A session that a task was handed off to, or one further below, used this many tokens. It
+    /// is recorded in each session above, and counts there too.
     pub struct TaskUsed {
         /// The session above.
         pub session: SessionId,
-        /// The turn that went on in it, if one did.
+        /// The turn that was running in it, if there was one.
         pub turn: Option<TurnId>,
-        /// The session that asked.
+        /// The session that used them.
         pub by: SessionId,
         /// The tokens.
         pub usage: TokenUsage,
@@ -206,79 +206,79 @@ body! {
         pub cost: Option<NanoDollars>,
     }
 
-    /// The model stopped.
+    /// A turn has ended normally.
     pub struct TurnFinished {
-        /// Where.
+        /// The session.
         pub session: SessionId,
-        /// Which.
+        /// The turn.
         pub turn: TurnId,
-        /// Why.
+        /// The reason.
         pub reason: FinishReason,
     }
 
-    /// The turn could not go on: the model failed, or a limit was reached.
+    /// A turn failed: the model failed, or a limit was reached.
     pub struct TurnFailed {
-        /// Where.
+        /// The session.
         pub session: SessionId,
-        /// Which.
+        /// The turn.
         pub turn: TurnId,
-        /// Why, and what to do.
+        /// The error, and what to do.
         pub fault: ErrorInfo,
     }
 
-    /// The turn was stopped, and nothing of it runs any more. What waits for its turn
-    /// goes on waiting, until a person continues or says something.
+    /// A turn was cancelled, and nothing of it runs any more. Queued messages wait until a person
+    /// continues or sends a message.
     pub struct TurnCancelled {
-        /// Where.
+        /// The session.
         pub session: SessionId,
-        /// Which.
+        /// The turn.
         pub turn: TurnId,
-        /// Whether nobody stopped it but the one it was for, who went away: then what
-        /// waits has its turn.
+        /// Whether it was cancelled because its requester disconnected: then queued messages are
+        /// processed.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         #[cfg_attr(feature = "ts", ts(optional, as = "Option<bool>"))]
         pub withdrawn: bool,
     }
 
-    /// The daemon ended while the model spoke. What it said stays to be read.
+    /// The daemon ended during the turn. What was streamed stays readable.
     pub struct TurnInterrupted {
-        /// Where.
+        /// The session.
         pub session: SessionId,
-        /// Which.
+        /// The turn.
         pub turn: TurnId,
-        /// Why, for people.
+        /// The reason, as text for people.
         pub why: String,
     }
 
-    /// What came before is summarized for the model; people can still read it.
+    /// Earlier messages were replaced by a summary for the model; people can still read them.
     pub struct SessionCompacted {
-        /// Where.
+        /// The session.
         pub session: SessionId,
-        /// In which turn.
+        /// The turn.
         pub turn: TurnId,
-        /// Its place: the model sees the summary, and what comes behind it.
+        /// The number of the item: the model sees the summary and the items after it.
         pub item: ItemNumber,
         /// The summary.
         pub summary: String,
     }
 
-    /// The model gave a task to another role.
+    /// The model handed off a task to another role.
     pub struct HandedOff {
-        /// Where.
+        /// The session.
         pub session: SessionId,
-        /// In which turn.
+        /// The turn.
         pub turn: TurnId,
-        /// The place of the call that did.
+        /// The item number of the tool call.
         pub item: ItemNumber,
         /// The session that does the task.
         pub to: SessionId,
-        /// In this role.
+        /// The role of that session.
         pub role: String,
     }
 
-    /// A person closed the conversation.
+    /// A person closed the session.
     pub struct SessionClosed {
-        /// Which.
+        /// The session.
         pub session: SessionId,
     }
 }

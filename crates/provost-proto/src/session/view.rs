@@ -1,4 +1,4 @@
-//! What sessions look like: the documents that facts are folded into.
+//! The views of sessions: the documents that facts are folded into.
 
 use serde_json::Value;
 
@@ -10,31 +10,31 @@ use crate::kernel::ErrorInfo;
 use crate::{ActionId, Actor, MessageId, Principal, ProjectId, SessionId, TurnId, UnixMicros};
 
 wire! {
-    /// Whether something can be said in a session.
+    /// The status of a session.
     #[derive(Copy, Eq)]
     pub enum SessionStatus {
-        /// It waits for somebody to say something.
+        /// It waits for a message.
         Idle,
-        /// A turn goes on.
+        /// A turn is running.
         Running,
-        /// Its last turn was cut off, and can be gone on with.
+        /// Its last turn was interrupted, and can be continued.
         Interrupted,
-        /// It is over.
+        /// It is closed.
         Closed,
     }
 
-    /// How far a turn has come.
+    /// The status of a turn.
     #[derive(Copy, Eq)]
     pub enum TurnStatus {
-        /// It goes on.
+        /// It is running.
         Running,
-        /// The model stopped.
+        /// It ended normally.
         Finished,
-        /// It could not go on.
+        /// It failed.
         Failed,
-        /// A person stopped it.
+        /// A person cancelled it.
         Cancelled,
-        /// The daemon ended meanwhile.
+        /// The daemon ended during the turn.
         Interrupted,
     }
 }
@@ -42,79 +42,79 @@ wire! {
 body! {
     /// The last turn of a session.
     pub struct TurnView {
-        /// Its name.
+        /// Its id.
         pub id: TurnId,
-        /// How far it has come.
+        /// Its status.
         pub status: TurnStatus,
-        /// When it began.
+        /// When it was started.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         pub started_at: UnixMicros,
         /// When it ended.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
         pub ended_at: Option<UnixMicros>,
-        /// On whose behalf.
+        /// On whose authority it runs.
         pub principal: Principal,
-        /// Through what they spoke.
+        /// The component that started it.
         pub actor: Actor,
-        /// How often a model was asked, in the tasks it handed over too.
+        /// How many completions it used, including handed-off tasks.
         pub calls: u32,
-        /// What it used, with the tasks it handed over.
+        /// What it used, including handed-off tasks.
         pub usage: TokenUsage,
         /// What it cost, as far as prices are known.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         pub cost: NanoDollars,
-        /// Why it ended in order.
+        /// Why it ended normally.
         pub reason: Option<FinishReason>,
-        /// Why it could not go on.
+        /// Why it failed.
         pub fault: Option<ErrorInfo>,
     }
 
-    /// A session, without what was said in it.
+    /// A session, without its items.
     pub struct SessionView {
-        /// Its name.
+        /// Its id.
         pub id: SessionId,
-        /// Where.
+        /// The project.
         pub project: ProjectId,
-        /// The role the model acts in.
+        /// The role that the model acts in.
         pub role: String,
         /// The model.
         pub model: String,
-        /// The beginning of what was said first.
+        /// The beginning of the first message.
         pub title: String,
-        /// Whether something can be said.
+        /// Its status.
         pub status: SessionStatus,
         /// When it was opened.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         pub opened_at: UnixMicros,
-        /// On whose authority.
+        /// On whose authority it was opened.
         pub opened_by: Principal,
-        /// When something last began or ended in it.
+        /// When it last changed.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         pub updated_at: UnixMicros,
-        /// The place of the next item.
+        /// The number of the next item.
         pub items: ItemNumber,
-        /// What was said and waits for its turn.
+        /// The queued messages.
         pub queued: Vec<QueuedMessage>,
         /// The last turn.
         pub turn: Option<TurnView>,
-        /// What it used in all, with the tasks it handed over.
+        /// What it used in total, including handed-off tasks.
         pub usage: TokenUsage,
-        /// What it cost in all, as far as prices are known.
+        /// What it cost in total, as far as prices are known.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         pub cost: NanoDollars,
-        /// How many answers had no known price.
+        /// How many completions had no known price.
         pub unpriced: u32,
-        /// Of all that, what the sessions used that it handed tasks to.
+        /// Of the total, what handed-off tasks used.
         #[serde(default)]
         pub handed: HandoffUsage,
-        /// How many tokens the last answer and its request had.
+        /// How many tokens the last completion had, including its input.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         pub context: u64,
-        /// Where the last summary stands, if there is one.
+        /// The item number of the last summary, if there is one.
         pub compacted: Option<ItemNumber>,
-        /// The most it may use.
+        /// Its budget.
         pub budget: SessionBudget,
-        /// The session that handed a task over to this one.
+        /// The session that handed off a task to this one.
         pub parent: Option<SessionId>,
         /// How many sessions are above this one.
         pub depth: u8,
@@ -122,7 +122,7 @@ body! {
         pub only: Option<Vec<String>>,
     }
 
-    /// What the sessions used that tasks were handed to, and those further below.
+    /// What handed-off tasks used, including those further below.
     #[derive(Copy, Eq, Default)]
     pub struct HandoffUsage {
         /// The tokens.
@@ -130,94 +130,94 @@ body! {
         /// What it cost, as far as prices are known.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         pub cost: NanoDollars,
-        /// How many answers had no known price.
+        /// How many completions had no known price.
         pub unpriced: u32,
     }
 
     /// A message that waits for its turn.
     pub struct QueuedMessage {
-        /// Which.
+        /// The message.
         pub message: MessageId,
-        /// Where it is.
+        /// Its item number.
         pub item: ItemNumber,
     }
 
-    /// Some items of a session in a row.
+    /// Consecutive items of a session.
     pub struct SessionPage {
-        /// Whose.
+        /// The session.
         pub session: SessionId,
-        /// The items, by place.
+        /// The items, by number.
         pub items: Vec<SessionItem>,
     }
 
-    /// One thing in a conversation.
+    /// One item of a session.
     pub struct SessionItem {
-        /// Its place.
+        /// Its number.
         pub item: ItemNumber,
-        /// The turn it belongs to; none yet if it waits for one.
+        /// The turn that it belongs to; absent while it is queued.
         pub turn: Option<TurnId>,
-        /// When.
+        /// When it was added.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         pub at: UnixMicros,
-        /// What it is.
+        /// Its content.
         pub content: ItemContent,
     }
 
-    /// What came of a call.
+    /// The result of a tool call.
     pub struct ToolResult {
-        /// How it went.
+        /// Its status.
         pub status: ToolCallStatus,
-        /// What the model is told.
+        /// The text for the model.
         pub output: String,
-        /// When.
+        /// When it ended.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         pub at: UnixMicros,
     }
 
-    /// What the model says now and has not finished.
+    /// The completion that is being streamed.
     pub struct CompletionDraft {
-        /// Where.
+        /// The session.
         pub session: SessionId,
-        /// In which turn.
+        /// The turn.
         pub turn: TurnId,
-        /// What it thinks.
+        /// The reasoning so far.
         pub reasoning: String,
-        /// What it says.
+        /// The text so far.
         pub text: String,
-        /// The calls it is writing.
+        /// The tool calls so far.
         pub calls: Vec<DraftToolCall>,
-        /// The provider failed, and is asked again.
+        /// The pending retry, if the provider failed.
         pub retrying: Option<PendingRetry>,
     }
 
-    /// A call that is being written.
+    /// A tool call that is being streamed.
     pub struct DraftToolCall {
         /// The tool.
         pub tool: String,
-        /// Its arguments so far, JSON text.
+        /// Its arguments so far, as JSON text.
         pub arguments: String,
     }
 
-    /// The provider is asked again after a while.
+    /// A pending retry of a request to the provider.
     pub struct PendingRetry {
-        /// The number of the attempt that follows.
+        /// The number of the next attempt.
         pub attempt: u32,
-        /// When it begins.
+        /// When it starts.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         pub at: UnixMicros,
-        /// Why.
+        /// The reason.
         pub why: String,
     }
 
     /// What one model used in one project on one day.
     pub struct DailyUsage {
-        /// The day, counted from 1970 in UTC.
+        /// The day since 1970, in UTC.
         pub day: u32,
-        /// Where.
+        /// The project.
         pub project: ProjectId,
-        /// Which model.
+        /// The model.
         pub model: String,
-        /// How often it was asked.
+        /// How many completions.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         pub calls: u64,
         /// The tokens.
@@ -225,46 +225,46 @@ body! {
         /// What it cost, as far as prices are known.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         pub cost: NanoDollars,
-        /// How many answers had no known price.
+        /// How many completions had no known price.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         pub unpriced: u64,
     }
 }
 
 wire! {
-    /// What an item is.
+    /// The content of an item.
     #[serde(tag = "type")]
     pub enum ItemContent {
-        /// Something was said.
+        /// A message.
         Message {
-            /// Its name.
+            /// Its id.
             message: MessageId,
-            /// Who.
+            /// The author.
             from: MessageAuthor,
-            /// What.
+            /// The content.
             parts: Vec<MessagePart>,
-            /// As the provider wrote it. Never sent to clients.
+            /// The completion as the provider sent it. Never sent to clients.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             #[cfg_attr(feature = "ts", ts(skip))]
             #[cfg_attr(feature = "openapi", schema(ignore))]
             answer: Option<Box<Value>>,
         },
-        /// A tool was called.
+        /// A tool call.
         Tool {
-            /// The model's name for the call.
+            /// The provider's id of the call.
             call: String,
             /// The action, or `handoff`.
             tool: String,
             /// The arguments, as JSON text.
             arguments: String,
-            /// The action that it is.
+            /// The id of the action.
             action: Option<ActionId>,
-            /// The session that the task was handed to.
+            /// The session that the task was handed off to.
             child: Option<SessionId>,
-            /// What came of it; none while it goes on.
+            /// The result; absent while it is running.
             result: Option<ToolResult>,
         },
-        /// What came before is summarized for the model.
+        /// A summary that replaces earlier messages for the model.
         Compacted {
             /// The summary.
             summary: String,

@@ -1,17 +1,17 @@
-//! The frames of the terminal's stream as bytes.
+//! The binary frames of the terminal's stream.
 //!
-//! Reading never panics, allocates nothing for what is too large, and takes
-//! frames in pieces as they arrive.
+//! Decoding never panics, allocates nothing for frames that are too large, and accepts frames in
+//! pieces.
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 
 use crate::kernel::ErrorInfo;
 use crate::limits::{MAX_TERMINAL_FRAME_BYTES, MAX_TERMINAL_INPUT_BYTES};
 
-/// The length and the kind.
+/// The size of length and kind.
 pub const FRAME_HEADER_BYTES: usize = 5;
 
-/// All that stands before the bytes of some output.
+/// The size of everything before the payload of an output frame.
 pub const DATA_HEADER_BYTES: usize = FRAME_HEADER_BYTES + 8;
 
 const KIND_DATA: u8 = 16;
@@ -25,98 +25,98 @@ const KIND_INPUT: u8 = 32;
 const KIND_RESIZE: u8 = 33;
 const KIND_ACK: u8 = 34;
 
-/// What the kernel sends.
+/// A frame from the kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TerminalOutputFrame {
     /// Output.
     Data {
-        /// How many bytes came before.
+        /// The offset in the output.
         offset: u64,
         /// The bytes.
         bytes: Bytes,
     },
-    /// What to draw on an empty terminal so that it looks as this one.
+    /// A snapshot: drawn on an empty terminal, it shows the state of this one.
     Snapshot {
-        /// How many bytes of output are in it.
+        /// How many bytes of output it includes.
         offset: u64,
-        /// The width.
+        /// The width, in columns.
         cols: u16,
-        /// The height.
+        /// The height, in rows.
         rows: u16,
-        /// What to draw.
+        /// The bytes to draw.
         bytes: Bytes,
     },
     /// The terminal has another size.
     Resize {
-        /// How many bytes came before.
+        /// The offset in the output.
         offset: u64,
-        /// The width.
+        /// The width, in columns.
         cols: u16,
-        /// The height.
+        /// The height, in rows.
         rows: u16,
     },
     /// The shell has ended.
     Exit {
-        /// The exit code, if it ended by itself.
+        /// The exit code, if it exited.
         exit_code: Option<i32>,
-        /// The signal, if that ended it.
+        /// The signal that ended it.
         signal: Option<i32>,
     },
     /// The title of the window.
     Title(String),
     /// The bell rang.
     Bell,
-    /// Something is wrong, and the stream ends.
+    /// An error; the stream ends.
     Error(ErrorInfo),
 }
 
-/// What a client sends.
+/// A frame from a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TerminalInputFrame {
-    /// Keys.
+    /// Input.
     Input(Bytes),
     /// The size of the client's window.
     Resize {
-        /// The width.
+        /// The width, in columns.
         cols: u16,
-        /// The height.
+        /// The height, in rows.
         rows: u16,
     },
-    /// The client has drawn all before this byte.
+    /// The client has drawn everything before this offset.
     Ack {
-        /// How many bytes.
+        /// The offset in the output.
         offset: u64,
     },
 }
 
-/// Bytes that are no frame, or a frame that cannot be sent.
+/// Why bytes are not a valid frame, or a frame cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// Longer than any may be.
-    #[error("a frame of {size} bytes is too large; {limit} is the most")]
+    /// Too large.
+    #[error("a frame of {size} bytes is too large; the limit is {limit}")]
     TooLarge {
-        /// Its length.
+        /// Its size in bytes.
         size: usize,
-        /// The longest.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// Of a kind that this end does not take, or shorter than its kind is.
-    #[error("a frame of the kind {kind} with {size} bytes is not understood")]
+    /// Unknown kind, or too short for its kind.
+    #[error("a frame of kind {kind} with {size} bytes is not valid")]
     UnknownKind {
         /// Its kind.
         kind: u8,
-        /// Its length.
+        /// Its size in bytes.
         size: usize,
     },
-    /// A text that is none.
-    #[error("a frame of the kind {kind} holds no text that can be read")]
+    /// Not valid UTF-8.
+    #[error("a frame of kind {kind} contains invalid text")]
     InvalidText {
         /// Its kind.
         kind: u8,
     },
 }
 
-/// What stands before `length` bytes of output, so that they need not be copied.
+/// The header for `length` bytes of output, so that they need not be copied.
 pub fn encode_data_header(
     offset: u64,
     length: usize,
@@ -130,7 +130,7 @@ pub fn encode_data_header(
 }
 
 impl TerminalOutputFrame {
-    /// The bytes of the frame; the payload is not copied but stands apart.
+    /// The header and the payload, which is not copied.
     pub fn encode(&self) -> Result<(Vec<u8>, Bytes), FrameError> {
         let mut fixed = Vec::with_capacity(FRAME_HEADER_BYTES + 12);
         let (kind, payload) = match self {
@@ -165,7 +165,7 @@ impl TerminalOutputFrame {
         Ok((encode_frame_header(kind, &fixed, payload.len(), MAX_TERMINAL_FRAME_BYTES)?, payload))
     }
 
-    /// Takes the next frame from the buffer; none if it is not all there yet.
+    /// Takes the next frame from the buffer; `None` if it is not complete yet.
     pub fn decode(buffer: &mut BytesMut) -> Result<Option<Self>, FrameError> {
         let Some((kind, mut payload)) = take_frame(buffer, MAX_TERMINAL_FRAME_BYTES)? else {
             return Ok(None);
@@ -225,7 +225,7 @@ impl TerminalInputFrame {
         Ok(bytes)
     }
 
-    /// Takes the next frame from the buffer; none if it is not all there yet.
+    /// Takes the next frame from the buffer; `None` if it is not complete yet.
     pub fn decode(buffer: &mut BytesMut) -> Result<Option<Self>, FrameError> {
         let Some((kind, mut payload)) = take_frame(buffer, MAX_TERMINAL_INPUT_BYTES)? else {
             return Ok(None);
@@ -245,7 +245,7 @@ fn check_frame_size(size: usize, limit: usize) -> Result<u32, FrameError> {
     fits.ok_or(FrameError::TooLarge { size, limit })
 }
 
-/// The head and the fixed part of a frame whose payload follows.
+/// The header and the fixed part of a frame whose payload follows.
 fn encode_frame_header(
     kind: u8,
     fixed: &[u8],
@@ -280,7 +280,7 @@ fn put_optional_i32(bytes: &mut Vec<u8>, number: Option<i32>) {
     bytes.put_i32(number.unwrap_or(0));
 }
 
-/// Refuses what was not written by [`put_optional_i32`].
+/// Refuses what [`put_optional_i32`] does not write.
 fn get_optional_i32(bytes: &mut Bytes, refusal: FrameError) -> Result<Option<i32>, FrameError> {
     match (bytes.get_u8(), bytes.get_i32()) {
         (0, 0) => Ok(None),

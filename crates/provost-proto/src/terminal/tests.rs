@@ -1,4 +1,4 @@
-//! Frames as properties: what is written reads back, and no bytes do harm.
+//! Property tests: frames decode to what was encoded, and any bytes are handled.
 
 use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
@@ -48,7 +48,7 @@ fn any_to() -> impl Strategy<Value = TerminalInputFrame> {
     ]
 }
 
-/// All frames of the bytes, which arrive in pieces of this size.
+/// Decodes all frames of bytes that arrive in pieces of this size.
 fn in_pieces<T>(
     bytes: &[u8],
     size: usize,

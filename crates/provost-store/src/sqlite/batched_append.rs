@@ -1,4 +1,4 @@
-//! An append that is written by one of those who brought some.
+//! An append that one of the appending tasks writes.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,15 +10,15 @@ use super::write_request::AppendReceipt;
 use super::{SqliteStore, append_result};
 use crate::{AppendOutcome, StoreError};
 
-/// An append that was gathered. When it is waited for, it first lets everybody run who can:
-/// some of them append, too. Then it writes for all of them, unless another has.
+/// An append that waits in the batch. When it is polled, it first yields to other tasks, since
+/// some of them append too. Then it writes for all of them, unless another has.
 pub(super) struct BatchedAppend<'a> {
     store: &'a SqliteStore,
-    answer: oneshot::Receiver<AppendReceipt>,
-    turn: BatchedAppendState,
+    receipt: oneshot::Receiver<AppendReceipt>,
+    state: BatchedAppendState,
 }
 
-/// Whose turn it is.
+/// The next step of a batched append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BatchedAppendState {
     Yielding,
@@ -27,16 +27,16 @@ enum BatchedAppendState {
 }
 
 impl<'a> BatchedAppend<'a> {
-    pub(super) fn new(store: &'a SqliteStore, answer: oneshot::Receiver<AppendReceipt>) -> Self {
-        Self { store, answer, turn: BatchedAppendState::Yielding }
+    pub(super) fn new(store: &'a SqliteStore, receipt: oneshot::Receiver<AppendReceipt>) -> Self {
+        Self { store, receipt, state: BatchedAppendState::Yielding }
     }
 
     fn poll_receipt(&mut self, cx: &mut Context<'_>) -> Poll<Result<AppendOutcome, StoreError>> {
-        let answer = self.answer.poll_unpin(cx).map(append_result);
-        if answer.is_ready() {
-            self.turn = BatchedAppendState::Done;
+        let receipt = self.receipt.poll_unpin(cx).map(append_result);
+        if receipt.is_ready() {
+            self.state = BatchedAppendState::Done;
         }
-        answer
+        receipt
     }
 }
 
@@ -44,14 +44,14 @@ impl Future for BatchedAppend<'_> {
     type Output = Result<AppendOutcome, StoreError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if self.turn == BatchedAppendState::Yielding {
-            self.turn = BatchedAppendState::Writing;
+        if self.state == BatchedAppendState::Yielding {
+            self.state = BatchedAppendState::Writing;
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        let answer = self.poll_receipt(cx);
-        if answer.is_ready() {
-            return answer;
+        let receipt = self.poll_receipt(cx);
+        if receipt.is_ready() {
+            return receipt;
         }
         self.store.write_batched();
         self.poll_receipt(cx)
@@ -59,9 +59,9 @@ impl Future for BatchedAppend<'_> {
 }
 
 impl Drop for BatchedAppend<'_> {
-    /// Whoever does not wait for the end wants it to come all the same.
+    /// A dropped append is written all the same.
     fn drop(&mut self) {
-        if self.turn != BatchedAppendState::Done {
+        if self.state != BatchedAppendState::Done {
             self.store.write_batched();
         }
     }

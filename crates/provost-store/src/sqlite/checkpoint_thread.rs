@@ -1,10 +1,9 @@
-//! Moving what was committed from the WAL into the database file, beside the
-//! writer and not in it: this waits for the disk, and events should not.
+//! Moves committed pages from the WAL into the database file, on a thread of its own: this waits
+//! for the disk, and appends should not.
 //!
-//! While the log is written all the time, what is moved is never quite all, and
-//! only a WAL of which all was moved begins anew. So what came meanwhile, which is
-//! little, is moved with the writer kept out; else the WAL would grow until SQLite
-//! lost patience and had the writer move all of it.
+//! While the log is written continuously, a checkpoint never moves everything, and only a WAL
+//! that was moved completely is reset. So the small remainder is moved while the writer is
+//! blocked; otherwise the WAL would grow until SQLite made the writer move all of it.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -16,23 +15,24 @@ use rusqlite::Connection;
 use super::schema;
 use crate::StoreError;
 
-/// Bytes in the WAL, about, after which they are moved. Each time costs the writer some
-/// milliseconds, and after a crash all of them must be read.
+/// Approximate size of the WAL in bytes that triggers a checkpoint. Each one costs the writer
+/// some milliseconds, and after a crash the whole WAL must be read.
 const CHECKPOINT_THRESHOLD_BYTES: usize = 32 * 1024 * 1024;
 
-/// What a commit writes beside its events, about: a few pages of indexes and documents.
+/// Approximate bytes that a commit writes beside its events: a few pages of indexes and
+/// documents.
 const COMMIT_OVERHEAD_BYTES: usize = 5 * 4096;
 
-/// How long the writer and readers are waited for, each with the other kept waiting.
+/// How long a checkpoint waits for the writer and for readers while it blocks the other.
 const CHECKPOINT_BUSY_TIMEOUT: Duration = Duration::from_millis(20);
 
-/// The thread that does it.
+/// The checkpoint thread.
 #[derive(Debug)]
 pub(super) struct CheckpointThread {
     /// `None` only while it is being dropped.
     wake: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
-    since: usize,
+    committed_bytes: usize,
 }
 
 impl CheckpointThread {
@@ -52,25 +52,24 @@ impl CheckpointThread {
             .name("log-checkpoint".to_owned())
             .spawn(work)
             .map_err(|error| StoreError::io("the log's thread", &error))?;
-        Ok(Self { wake: Some(wake), thread: Some(thread), since: 0 })
+        Ok(Self { wake: Some(wake), thread: Some(thread), committed_bytes: 0 })
     }
 
-    /// So many bytes were committed.
+    /// Adds to the committed bytes.
     pub(super) fn record_committed(&mut self, bytes: usize) {
-        self.since += bytes + COMMIT_OVERHEAD_BYTES;
-        // If it is at work still, it is asked again with the next commit.
-        if self.since >= CHECKPOINT_THRESHOLD_BYTES
+        self.committed_bytes += bytes + COMMIT_OVERHEAD_BYTES;
+        // If the thread is busy, the next commit tries again.
+        if self.committed_bytes >= CHECKPOINT_THRESHOLD_BYTES
             && let Some(wake) = &self.wake
             && wake.try_send(()).is_ok()
         {
-            self.since = 0;
+            self.committed_bytes = 0;
         }
     }
 }
 
-/// Moves all there is, nearly all of it beside the writer: what came while much was moved
-/// is less, and what came while that was moved is little. If someone reads an old state,
-/// what can be moved is, and the rest next time.
+/// Moves everything, most of it without blocking the writer: each pass leaves only what was
+/// committed during it. If someone reads an old snapshot, the rest is moved next time.
 fn checkpoint_wal(db: &Connection) -> rusqlite::Result<()> {
     for how in ["PASSIVE", "PASSIVE", "FULL"] {
         db.pragma(None, "wal_checkpoint", how, |_| Ok(()))?;
@@ -98,7 +97,7 @@ mod tests {
 
     const ROUNDS: usize = 8;
 
-    /// How often a WAL has begun anew: its header says so.
+    /// How often a WAL was reset, according to its header.
     fn beginnings(path: &Path) -> u32 {
         let wal = fs::read(path.with_extension("db-wal")).unwrap();
         u32::from_be_bytes(*wal[12..].first_chunk().unwrap())
@@ -110,7 +109,7 @@ mod tests {
         let path = folder.path().join("log.db");
         let writer = schema::open_and_migrate(&path).unwrap();
         writer.pragma_update(None, "synchronous", "NORMAL").unwrap();
-        // With more patience than usual: on a busy machine the writer can be put aside for long.
+        // With a longer timeout: on a busy machine the writer can be descheduled for long.
         let beside = schema::open_for_checkpoints(&path).unwrap();
         let (written, enough) = (AtomicU32::new(0), AtomicBool::new(false));
         let anew = thread::scope(|scope| {
@@ -129,7 +128,7 @@ mod tests {
                 }
             };
             let round = |_: &usize| {
-                // So much that more is written while it is moved.
+                // Enough that more is written during the checkpoint.
                 wait_for(500);
                 let before = beginnings(&path);
                 checkpoint_wal(&beside).unwrap();

@@ -1,12 +1,12 @@
-//! The documents that were touched lately, in memory.
+//! Recently changed documents, in memory.
 //!
-//! An action is asked for, allowed and finished within a moment, and each time its
-//! document changes. So documents are not written with every event but many at
-//! once, into the transaction of a later one; until then they are here, where
-//! readers look first. Nothing hangs on that: the file says up to which event its
-//! documents go, and what lies behind is folded again when it is opened.
+//! An action is requested, allowed and finished within a moment, and each event changes its
+//! document. So documents are not written with every event but in batches, in the transaction of
+//! a later one; until then they are here, where readers look first. This is safe: the file
+//! records up to which event its documents are folded, and the rest is folded again when it is
+//! opened.
 //!
-//! Only the writer changes anything here.
+//! Only the writer changes the cache.
 
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::StoreError;
 
-/// Documents that may wait to be written: few enough that whoever appends next can.
+/// The most documents that wait to be written: few enough for the next append to write them.
 const MAX_DIRTY_DOCUMENTS: usize = 128;
 
 #[derive(Debug, Default)]
@@ -33,16 +33,16 @@ struct CacheEntries {
 #[derive(Debug)]
 struct CachedDocument {
     doc: ViewDocument,
-    /// The end of the log when it was last touched.
+    /// The end of the log when it was last changed.
     seq: Seq,
-    place: CachedDocumentState,
+    state: CachedDocumentState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CachedDocumentState {
-    /// Not on disk as it is here.
+    /// Not written to disk yet.
     Dirty,
-    /// On disk, and still here because it may be touched again.
+    /// Written to disk, and kept because it may change again.
     Clean,
 }
 
@@ -57,22 +57,22 @@ impl DocumentCache {
 
     /// The newest state of a document; `None` if only the disk has it.
     pub(super) fn get(&self, key: &DocumentKey) -> Option<ViewDocument> {
-        self.lock_read().docs.get(key).map(|hot| hot.doc.clone())
+        self.lock_read().docs.get(key).map(|cached| cached.doc.clone())
     }
 
-    /// The documents of a view that are not on disk as they are here.
+    /// The documents of a view that are not on disk yet.
     pub(super) fn dirty_documents(&self, view: ViewKind) -> HashMap<Uuid, (Seq, ViewDocument)> {
         let held = self.lock_read();
-        let all = held.docs.iter().filter(|(key, hot)| key.view == view && hot.is_dirty());
-        all.map(|(key, hot)| (key.key, (hot.seq, hot.doc.clone()))).collect()
+        let all = held.docs.iter().filter(|(key, cached)| key.view == view && cached.is_dirty());
+        all.map(|(key, cached)| (key.key, (cached.seq, cached.doc.clone()))).collect()
     }
 
-    /// Whether so many wait that they must be written now.
+    /// Whether so many documents wait that they must be written now.
     pub(super) fn is_full(&self) -> bool {
         self.lock_read().waiting >= MAX_DIRTY_DOCUMENTS
     }
 
-    /// Takes over what a committed transaction touched.
+    /// Adds the documents of a committed transaction.
     pub(super) fn insert_dirty(
         &self,
         seq: Seq,
@@ -82,32 +82,36 @@ impl DocumentCache {
         for (key, doc) in docs {
             let had = held
                 .docs
-                .insert(key, CachedDocument { doc, seq, place: CachedDocumentState::Dirty });
-            held.waiting += usize::from(!had.is_some_and(|hot| hot.is_dirty()));
+                .insert(key, CachedDocument { doc, seq, state: CachedDocumentState::Dirty });
+            held.waiting += usize::from(!had.is_some_and(|cached| cached.is_dirty()));
         }
     }
 
-    /// Writes all that wait, in the order in which they lie on disk.
+    /// Writes all dirty documents, in key order.
     pub(super) fn write_dirty(&self, db: &Connection) -> Result<(), StoreError> {
         let held = self.lock_read();
-        let mut waiting: Vec<_> = held.docs.iter().filter(|(_, hot)| hot.is_dirty()).collect();
+        let mut waiting: Vec<_> =
+            held.docs.iter().filter(|(_, cached)| cached.is_dirty()).collect();
         waiting.sort_unstable_by_key(|(key, _)| **key);
-        write_documents(db, waiting.into_iter().map(|(key, hot)| (*key, hot.seq, &hot.doc)))
+        write_documents(
+            db,
+            waiting.into_iter().map(|(key, cached)| (*key, cached.seq, &cached.doc)),
+        )
     }
 
-    /// All that waited has been written and committed. What was not touched since
-    /// the time before is forgotten.
+    /// Marks all documents as written. Those that were not changed since the last time are
+    /// evicted.
     pub(super) fn mark_clean(&self) {
         let mut held = self.lock_write();
         held.waiting = 0;
-        held.docs.retain(|_, hot| {
-            let keep = hot.is_dirty();
-            hot.place = CachedDocumentState::Clean;
+        held.docs.retain(|_, cached| {
+            let keep = cached.is_dirty();
+            cached.state = CachedDocumentState::Clean;
             keep
         });
     }
 
-    /// Forgets everything: the disk has it better.
+    /// Evicts everything: the disk is newer.
     pub(super) fn clear(&self) {
         *self.lock_write() = CacheEntries::default();
     }
@@ -115,11 +119,11 @@ impl DocumentCache {
 
 impl CachedDocument {
     fn is_dirty(&self) -> bool {
-        self.place == CachedDocumentState::Dirty
+        self.state == CachedDocumentState::Dirty
     }
 }
 
-/// Writes documents, which should come in the order of their keys.
+/// Writes documents, which should be in key order.
 pub(super) fn write_documents<'d>(
     db: &Connection,
     docs: impl Iterator<Item = (DocumentKey, Seq, &'d ViewDocument)>,

@@ -1,13 +1,13 @@
-//! Who writes, and when.
+//! Schedules writes.
 //!
-//! A thread takes whatever requests wait, has them done in one transaction and
-//! answers them after the commit: many durable appends share one `fsync` (group
-//! commit), and while it syncs, the next group gathers. If a group fails, each of
-//! its requests is tried alone, so that one bad request cannot fail others.
+//! A thread takes all waiting requests, executes them in one transaction and answers them after
+//! the commit: many durable appends share one `fsync` (group commit), and while it syncs, the
+//! next group collects. If a group fails, each of its requests is tried alone, so that one bad
+//! request cannot fail others.
 //!
-//! Appends that need not wait for the disk are gathered and written by one of those
-//! who brought them: waking the thread and being woken by it would cost several
-//! times what the commit does. See [`GroupCommitWriter::write_batched`].
+//! Buffered appends are collected in a batch and written by one of the appending tasks: waking
+//! the thread and being woken by it would cost several times the commit. See
+//! [`GroupCommitWriter::write_batched`].
 
 use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
@@ -27,53 +27,52 @@ use crate::recent_events::RecentEvents;
 use crate::{Clock, Durability, StoreError};
 use provost_proto::Seq;
 
-/// Requests done in one transaction, at most.
+/// The most requests in one transaction.
 const MAX_GROUP_REQUESTS: usize = 256;
 
-/// What the writer shares with those who ask it.
+/// State that the writer shares with its clients.
 #[derive(Debug, Clone, Default)]
 pub(super) struct WriterSharedState {
     pub(super) recent: Arc<RecentEvents>,
-    pub(super) hot: Arc<DocumentCache>,
-    /// Where those who append run, if that is a runtime with threads of its own.
+    pub(super) cache: Arc<DocumentCache>,
+    /// The runtime of the appending tasks, if it is multi-threaded.
     pub(super) runtime: Arc<OnceLock<Handle>>,
-    /// Why the log could not be written, from then until it could again.
+    /// The last write error, until a write succeeds.
     pub(super) failure: Arc<Mutex<Option<StoreError>>>,
 }
 
 impl WriterSharedState {
-    /// Notes whether the log can be written.
+    /// Records whether the log can be written.
     fn set_failure(&self, failure: Option<StoreError>) {
         *self.failure.lock() = failure;
     }
 }
 
-/// What the thread is sent.
+/// A message to the thread.
 #[derive(Debug)]
 pub(super) enum WriterMessage {
-    /// Something to do.
+    /// A request.
     Request(WriteRequest),
-    /// Those who gathered appends leave them to the thread.
+    /// The batched appends are left to the thread.
     FlushBatched,
 }
 
-/// The writer, for the thread and for whoever may write in its place.
+/// The writer, for the thread and for tasks that write in its place.
 #[derive(Clone)]
 pub(super) struct GroupCommitWriter {
-    /// `None` when the log was closed. Locked before `gathered`.
+    /// `None` after the log was closed. Locked before `batched`.
     writer: Arc<Mutex<Option<LogWriter>>>,
-    /// Appends that wait for one of those who brought them, in their order.
-    gathered: Arc<Mutex<Vec<WriteRequest>>>,
-    /// Requests that were sent to the thread, or that it has taken, and that are not
-    /// committed.
+    /// Batched appends, in order.
+    batched: Arc<Mutex<Vec<WriteRequest>>>,
+    /// Requests that were sent to the thread and are not committed yet.
     sent: Arc<AtomicUsize>,
     shared: WriterSharedState,
 }
 
-/// Who is to write what was gathered.
+/// Who has to write the batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Handoff {
-    /// Nobody: it is written, or whoever writes now looks again.
+    /// Nobody: it is written, or the current writer checks again.
     None,
     /// The thread.
     WriterThread,
@@ -85,7 +84,7 @@ impl fmt::Debug for GroupCommitWriter {
     }
 }
 
-/// Starts the thread. It ends when the last sender is gone.
+/// Starts the thread. It ends when the last sender is dropped.
 pub(super) fn start_writer(
     db: Connection,
     path: &Path,
@@ -94,43 +93,42 @@ pub(super) fn start_writer(
     messages: mpsc::Receiver<WriterMessage>,
 ) -> Result<(GroupCommitWriter, JoinHandle<()>, watch::Receiver<Seq>), StoreError> {
     let (writer, head) = LogWriter::open(db, path, clock, &shared)?;
-    let pen = GroupCommitWriter {
+    let writer = GroupCommitWriter {
         writer: Arc::new(Mutex::new(Some(writer))),
-        gathered: Arc::default(),
+        batched: Arc::default(),
         sent: Arc::default(),
         shared,
     };
-    let work = pen.clone();
+    let work = writer.clone();
     let thread = thread::Builder::new()
         .name("log-writer".to_owned())
         .spawn(move || work.run_thread(messages))
         .map_err(|error| StoreError::io("the log's thread", &error))?;
-    Ok((pen, thread, head))
+    Ok((writer, thread, head))
 }
 
 impl GroupCommitWriter {
-    /// A request is about to be sent to the thread.
+    /// Counts a request that is about to be sent to the thread.
     pub(super) fn register_sent(&self) {
         self.sent.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Takes an append that need not wait for the disk; whoever brings it sees to it that
-    /// it is written. Gives it back if the thread must have it: what a caller sent there
-    /// before comes first.
+    /// Adds a buffered append to the batch; the caller then has to write it. Returns the request
+    /// if the thread must execute it, because the caller's earlier requests come first.
     pub(super) fn try_batch(&self, request: WriteRequest) -> Result<(), WriteRequest> {
-        let mut gathered = self.lock_batched();
+        let mut batched = self.lock_batched();
         if request.durability() == Durability::Buffered
             && self.sent.load(Ordering::Acquire) == 0
-            && gathered.len() < MAX_GROUP_REQUESTS
+            && batched.len() < MAX_GROUP_REQUESTS
         {
-            gathered.push(request);
+            batched.push(request);
             return Ok(());
         }
         Err(request)
     }
 
-    /// Writes what was gathered, here and now, if that waits for nobody: neither for
-    /// another who writes, nor for a program that has locked the file.
+    /// Writes the batch immediately, unless that has to wait for another writer or for a program
+    /// that has locked the file.
     pub(super) fn write_batched(&self) -> Handoff {
         loop {
             // Whoever holds the writer checks for new appends after releasing it.
@@ -142,26 +140,26 @@ impl GroupCommitWriter {
             } else {
                 writer.commit_without_waiting(&group)
             };
-            let Ok(answers) = committed else {
-                // In their place before those that came meanwhile.
-                let mut gathered = self.lock_batched();
-                group.append(&mut gathered);
-                *gathered = group;
+            let Ok(replies) = committed else {
+                // Before those that were added meanwhile.
+                let mut batched = self.lock_batched();
+                group.append(&mut batched);
+                *batched = group;
                 return Handoff::WriterThread;
             };
             if !group.is_empty() {
                 self.shared.set_failure(None);
             }
             drop(held);
-            drop(PendingReplies(group.into_iter().zip(answers).collect()));
-            // Whoever came while we had the pen has left it to us.
+            drop(PendingReplies(group.into_iter().zip(replies).collect()));
+            // Appends that were added while we held the writer are ours to write.
             if self.lock_batched().is_empty() {
                 return Handoff::None;
             }
         }
     }
 
-    /// Nobody will write what was gathered: whoever waits for it learns that.
+    /// Nobody will write the batch: its futures complete with an error.
     pub(super) fn discard_batched(&self) {
         self.lock_batched().clear();
     }
@@ -171,9 +169,8 @@ impl GroupCommitWriter {
         let mut several = false;
         while let Some(first) = messages.blocking_recv() {
             group.extend(first.into_request());
-            // Where several came together, more are about to, if they are let: one
-            // commit for all costs little more than one for each. Whoever is alone
-            // waits for nobody.
+            // If several requests came together, more will probably follow: one commit for all
+            // costs little more than one for each. A single request does not wait.
             if several {
                 thread::yield_now();
             }
@@ -184,7 +181,7 @@ impl GroupCommitWriter {
             }
             several = group.len() > 1;
             self.commit_group(&mut group);
-            // Whoever gathered while the pen was taken has left it to us.
+            // Appends that were added while the writer was held are ours to write.
             while !self.lock_batched().is_empty() {
                 self.commit_group(&mut group);
             }
@@ -196,7 +193,7 @@ impl GroupCommitWriter {
         }
     }
 
-    /// Does what was gathered and all requests of the group together, or else each alone.
+    /// Executes the batch and all requests of the group together, or else each alone.
     fn commit_group(&self, group: &mut Vec<WriteRequest>) {
         let mut held = self.lock_writer();
         self.prepend_batched(group);
@@ -206,11 +203,11 @@ impl GroupCommitWriter {
         let committed = self.commit_and_note(&mut held, group);
         drop(held);
         match committed {
-            Ok(answers) => {
+            Ok(replies) => {
                 self.sent.fetch_sub(group.len(), Ordering::AcqRel);
-                self.send_replies(PendingReplies(group.drain(..).zip(answers).collect()));
+                self.send_replies(PendingReplies(group.drain(..).zip(replies).collect()));
             }
-            // Alone, each would wait as long for the same.
+            // Alone, each would wait just as long for the lock.
             Err(error) if group.len() == 1 || matches!(error, StoreError::Locked) => {
                 self.sent.fetch_sub(group.len(), Ordering::AcqRel);
                 tracing::warn!(%error, "the log could not be written");
@@ -232,18 +229,18 @@ impl GroupCommitWriter {
             tracing::warn!(%error, "the log could not be written");
         }
         let answer =
-            committed.and_then(|mut answers| answers.pop().unwrap_or(Err(StoreError::Closed)));
+            committed.and_then(|mut replies| replies.pop().unwrap_or(Err(StoreError::Closed)));
         let [request] = group;
         request.send_reply(answer);
     }
 
-    /// Puts what was gathered before the group. With the writer in hand, so that nobody has
-    /// taken any of it and not written it.
+    /// Puts the batch before the group. Holding the writer ensures that nobody has taken a part
+    /// of it without writing it.
     fn prepend_batched(&self, group: &mut Vec<WriteRequest>) {
-        let mut gathered = self.lock_batched();
-        self.sent.fetch_add(gathered.len(), Ordering::AcqRel);
-        gathered.append(group);
-        std::mem::swap(&mut *gathered, group);
+        let mut batched = self.lock_batched();
+        self.sent.fetch_add(batched.len(), Ordering::AcqRel);
+        batched.append(group);
+        std::mem::swap(&mut *batched, group);
     }
 
     fn commit_and_note(
@@ -252,7 +249,7 @@ impl GroupCommitWriter {
         group: &[WriteRequest],
     ) -> Result<WriteReplies, StoreError> {
         let committed = held.as_mut().ok_or(StoreError::Closed)?.commit(group);
-        // Before another writes, so that what is noted last was last.
+        // Before the writer is released, so that the last result wins.
         match &committed {
             Ok(_) => self.shared.set_failure(None),
             Err(error) if group.len() == 1 || matches!(error, StoreError::Locked) => {
@@ -264,25 +261,24 @@ impl GroupCommitWriter {
     }
 
     fn lock_batched(&self) -> MutexGuard<'_, Vec<WriteRequest>> {
-        self.gathered.lock()
+        self.batched.lock()
     }
 
-    /// The writer, when nobody else has it.
+    /// Locks the writer.
     fn lock_writer(&self) -> MutexGuard<'_, Option<LogWriter>> {
-        // Of what somebody panicked in, nothing counts: what is in memory changes after
-        // the commit, and the next transaction takes the open one back.
+        // A panic leaves nothing behind: memory changes after the commit, and the next
+        // transaction rolls back the open one.
         self.writer.lock()
     }
 
-    /// Answers a group. Waking many tasks from here would wake a sleeping thread of
-    /// theirs for nearly each, so they are woken by one task among them. Only a
-    /// runtime with threads of its own is sure to run it; one that ends drops it,
-    /// which answers too.
-    fn send_replies(&self, answers: PendingReplies) {
-        if answers.0.len() > 1
+    /// Answers a group. Waking many tasks from here would wake a sleeping worker thread for
+    /// nearly each, so one task in the runtime wakes them. Only a multi-threaded runtime is sure
+    /// to run it; a runtime that ends drops it, which answers too.
+    fn send_replies(&self, replies: PendingReplies) {
+        if replies.0.len() > 1
             && let Some(runtime) = self.shared.runtime.get()
         {
-            drop(runtime.spawn(async move { drop(answers) }));
+            drop(runtime.spawn(async move { drop(replies) }));
         }
     }
 }
@@ -296,7 +292,7 @@ impl WriterMessage {
     }
 }
 
-/// Answers that wait to be handed out; they are when this is dropped.
+/// Replies that are sent when this is dropped.
 struct PendingReplies(Vec<(WriteRequest, Result<WriteReply, StoreError>)>);
 
 impl Drop for PendingReplies {

@@ -1,4 +1,4 @@
-//! Walking the hash chain, and what hangs on it: blobs and views.
+//! Verifies the hash chain, blobs and views.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,21 +12,20 @@ use uuid::Uuid;
 use super::reader;
 use crate::StoreError;
 
-/// Walks the log from the first event to the last and stops at the first that
-/// is not what it was; where the views end, compares them with what it has folded.
-/// Where the log was cut off and continued it goes on, so that what was done since is found too.
-/// Memory does not grow with the log, only with the number of streams and documents.
+/// Reads the log from the first event to the last and stops at the first corrupt one; compares
+/// the stored views with the folded ones. It continues after a recorded truncation, so that later
+/// corruption is found too. Memory grows only with the number of streams and documents.
 pub(super) fn verify_log(db: &mut Connection) -> Result<AuditReport, StoreError> {
     let step = db.transaction()?;
-    let mut walk = LogVerifier::new(&step)?;
-    if let Some(why) = walk.verify_events()? {
-        walk.record_corruption(why);
+    let mut verifier = LogVerifier::new(&step)?;
+    if let Some(why) = verifier.verify_events()? {
+        verifier.record_corruption(why);
     }
-    let LogVerifier { seq: events, hash: head, found: views, bad, .. } = walk;
+    let LogVerifier { seq: events, hash: head, view_error: views, bad, .. } = verifier;
     Ok(bad.unwrap_or(AuditReport { events, head, bad: None, views }))
 }
 
-/// Where the log was cut off, as far as a file of its age can know.
+/// The recorded truncations; older files have none.
 fn load_truncations(db: &Connection) -> rusqlite::Result<HashMap<Seq, Seq>> {
     let known = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'cuts'";
     if db.query_row(known, [], |row| row.get::<_, u32>(0))? == 0 {
@@ -41,29 +40,39 @@ struct LogVerifier<'a> {
     seq: Seq,
     hash: Hash,
     versions: HashMap<Stream, StreamVersion>,
-    world: MemoryViews,
-    /// Up to which event the documents on disk go.
+    folded_views: MemoryViews,
+    /// The event up to which the documents on disk are folded.
     folded: Seq,
-    /// What is wrong with them.
-    found: Option<String>,
-    /// The events after which the log was cut off, and how far it had reached.
-    cuts: HashMap<Seq, Seq>,
-    /// What is to be told, if an event is bad.
+    /// The error in the views.
+    view_error: Option<String>,
+    /// The events after which the log was truncated, with the positions that it had reached.
+    truncations: HashMap<Seq, Seq>,
+    /// The report, if an event is corrupt.
     bad: Option<AuditReport>,
 }
 
 impl<'a> LogVerifier<'a> {
     fn new(db: &'a Connection) -> Result<Self, StoreError> {
-        let (versions, world) = (HashMap::new(), MemoryViews::default());
-        // In older files they go to the end.
+        let (versions, folded_views) = (HashMap::new(), MemoryViews::default());
+        // In older files, documents are folded to the end.
         let folded = db.query_row("SELECT folded FROM reached", [], |row| row.get(0));
         let folded = folded.unwrap_or(Seq::MAX);
-        let (seq, hash, cuts) = (0, Hash::ZERO, load_truncations(db)?);
-        Ok(Self { db, seq, hash, versions, world, folded, found: None, cuts, bad: None })
+        let (seq, hash, truncations) = (0, Hash::ZERO, load_truncations(db)?);
+        Ok(Self {
+            db,
+            seq,
+            hash,
+            versions,
+            folded_views,
+            folded,
+            view_error: None,
+            truncations,
+            bad: None,
+        })
     }
 
-    /// Notes that the event after the last good one is bad. The first such is the one that
-    /// is reported; further ones are told with it.
+    /// Records that the event after the last good one is corrupt. The first one is reported; the
+    /// reasons of further ones are added.
     fn record_corruption(&mut self, why: String) {
         let seq = self.seq + 1;
         if let Some(known) = self.bad.as_mut().and_then(|report| report.bad.as_mut()) {
@@ -74,7 +83,7 @@ impl<'a> LogVerifier<'a> {
         self.bad = Some(AuditReport { events: self.seq, head: self.hash, bad, views: None });
     }
 
-    /// What is wrong with the event after the last good one, if anything is.
+    /// The error in the event after the last good one, if there is one.
     fn verify_events(&mut self) -> Result<Option<String>, StoreError> {
         let db = self.db;
         let mut all = db.prepare(
@@ -84,9 +93,9 @@ impl<'a> LogVerifier<'a> {
         let mut rows = all.query([])?;
         loop {
             if self.seq == self.folded {
-                self.found = self.verify_views();
+                self.view_error = self.verify_views();
             }
-            if let Some(reached) = self.cuts.remove(&self.seq) {
+            if let Some(reached) = self.truncations.remove(&self.seq) {
                 self.record_corruption(format!(
                     "the log was cut off here, but it once reached event {reached}"
                 ));
@@ -98,20 +107,20 @@ impl<'a> LogVerifier<'a> {
                     }
                 }
                 Ok(None) => break,
-                // SQLite itself cannot read the page any more.
+                // SQLite itself cannot read the page.
                 Err(error) => return Ok(Some(format!("it cannot be read: {error}"))),
             }
         }
         if self.seq < self.folded {
-            self.found = self.verify_views();
+            self.view_error = self.verify_views();
         }
-        // The log must end where it once reached, or its tail was cut off.
+        // The log must reach its recorded end, or its tail was cut off.
         let ask = |sql| db.query_row(sql, [], |row| row.get::<_, Seq>(0));
         let reached = match ask("SELECT seq FROM reached") {
             Ok(reached) => reached,
             Err(error) => return Ok(Some(format!("how far the log reached is unknown: {error}"))),
         };
-        // If the views cannot be read, that is found below, and is no fault of the log.
+        // An unreadable view is found below, and is not an error of the log.
         let folded = ask("SELECT coalesce(max(seq), 0) FROM docs").unwrap_or(0);
         let reached = reached.max(folded);
         let cut = reached > self.seq;
@@ -146,15 +155,14 @@ impl<'a> LogVerifier<'a> {
         *version = read.version;
         if let Some(fact) = self.read_fact(&read)? {
             let EventRecord { seq, at, principal, actor, .. } = &read;
-            let stamp = EventMetadata { seq: *seq, at: *at, principal, actor };
-            self.world.apply_fact(stamp, &fact);
+            let metadata = EventMetadata { seq: *seq, at: *at, principal, actor };
+            self.folded_views.apply_fact(metadata, &fact);
         }
         (self.seq, self.hash) = (seq, hash);
         Ok(())
     }
 
-    /// The fact of an event; a body that is kept as a blob must be the one
-    /// that was hashed.
+    /// The fact of an event; a body that is stored as a blob must have its hash.
     fn read_fact(&self, record: &EventRecord) -> Result<Option<Fact>, String> {
         let Some(reference) = record.body.get("$blob").and(Some(&record.body)) else {
             let fact = Fact::from_kind_and_body(&record.kind, &record.body);
@@ -172,7 +180,7 @@ impl<'a> LogVerifier<'a> {
         Ok(Fact::from_kind_and_body(&record.kind, &body))
     }
 
-    /// The bytes of a blob, which must be the ones that were hashed.
+    /// The bytes of a blob, which must have its hash.
     fn read_blob(&self, what: &str, reference: &BlobRef) -> Result<Vec<u8>, String> {
         let bytes: Option<Vec<u8>> = self
             .db
@@ -189,8 +197,8 @@ impl<'a> LogVerifier<'a> {
         Ok(bytes)
     }
 
-    /// What is wrong with the views, if anything is: the log is whole then, and
-    /// they can be folded from it again.
+    /// The error in the views, if there is one: the log is intact then, and they can be folded
+    /// again.
     fn verify_views(&self) -> Option<String> {
         for view in ViewKind::ALL {
             let mut stored: BTreeMap<Uuid, ViewDocument> =
@@ -201,7 +209,7 @@ impl<'a> LogVerifier<'a> {
                     }
                     Err(error) => return Some(format!("{} cannot be read: {error}", view.name())),
                 };
-            for (DocumentKey { key, .. }, folded) in self.world.docs(view) {
+            for (DocumentKey { key, .. }, folded) in self.folded_views.docs(view) {
                 if stored.remove(key).as_ref() != Some(folded) {
                     return Some(format!("{} {key} is not what the log says", view.name()));
                 }

@@ -1,6 +1,6 @@
-//! The one writer: it makes a transaction of what it is given.
+//! The single writer: executes requests in a transaction.
 //!
-//! Who gives it what, and when, is the business of [`super::pen`].
+//! [`super::group_commit_writer`] schedules it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,15 +19,15 @@ use super::write_request::{WriteReplies, WriteReply, WriteRequest};
 use crate::recent_events::RecentEvents;
 use crate::{Clock, Durability, StoreError};
 
-/// Events whose documents may wait to be written: as many must be folded after a crash.
+/// The most events whose documents are not written yet: after a crash this many must be folded.
 const MAX_UNFOLDED_EVENTS: u64 = 8192;
 
 pub(super) struct LogWriter {
     db: Connection,
     clock: Clock,
     state: LogState,
-    hot: Arc<DocumentCache>,
-    /// Up to which event the documents on disk go.
+    cache: Arc<DocumentCache>,
+    /// The event up to which the documents on disk are folded.
     folded: Seq,
     recent: Arc<RecentEvents>,
     head: watch::Sender<Seq>,
@@ -36,7 +36,7 @@ pub(super) struct LogWriter {
 }
 
 impl LogWriter {
-    /// A writer at the end of the log; what a crash left unfolded is folded.
+    /// A writer at the end of the log; folds what a crash left unfolded.
     pub(super) fn open(
         db: Connection,
         path: &Path,
@@ -49,7 +49,7 @@ impl LogWriter {
         let mut writer = Self {
             db,
             clock,
-            hot: Arc::clone(&shared.hot),
+            cache: Arc::clone(&shared.cache),
             folded: state.seq,
             state,
             recent: Arc::clone(&shared.recent),
@@ -62,45 +62,45 @@ impl LogWriter {
         Ok((writer, follow))
     }
 
-    /// Writes what waits, and clears the WAL away.
+    /// Writes dirty documents, and removes the WAL.
     pub(super) fn close(mut self) {
         if let Err(error) = self.run_transaction(Self::write_documents) {
             tracing::debug!(%error, "the log was closed without its newest documents");
         }
-        // The last connection to close clears the WAL away; that is this one.
+        // The last connection to close removes the WAL; it must be this one.
         drop(self.checkpoints);
         if let Err(error) = self.db.pragma(None, "wal_checkpoint", "TRUNCATE", |_| Ok(())) {
             tracing::debug!(%error, "the log was closed without a checkpoint");
         }
     }
 
-    /// Whether the next transaction writes the documents that wait, too.
+    /// Whether the next transaction should also write the dirty documents.
     pub(super) fn should_write_documents(&self) -> bool {
-        self.hot.is_full() || self.state.seq.saturating_sub(self.folded) >= MAX_UNFOLDED_EVENTS
+        self.cache.is_full() || self.state.seq.saturating_sub(self.folded) >= MAX_UNFOLDED_EVENTS
     }
 
-    /// One transaction. On an error nothing of it has happened.
+    /// Executes one transaction. On an error it is rolled back.
     pub(super) fn commit(&mut self, group: &[WriteRequest]) -> Result<WriteReplies, StoreError> {
         let durability =
             group.iter().map(WriteRequest::durability).max().unwrap_or(Durability::Synced);
         self.set_synchronous(durability)?;
         let due = self.should_write_documents();
-        let (written, answers) = self.run_transaction(|writer| {
+        let (written, replies) = self.run_transaction(|writer| {
             if due {
                 writer.write_documents()?;
             }
             writer.execute_requests(group)
         })?;
         if due {
-            self.hot.mark_clean();
+            self.cache.mark_clean();
             self.folded = self.state.seq;
         }
         self.checkpoints.record_committed(written.written_bytes());
-        let fresh = self.state.apply_committed(written, &self.hot);
+        let fresh = self.state.apply_committed(written, &self.cache);
         self.recent.push(fresh);
         self.head
             .send_if_modified(|head| std::mem::replace(head, self.state.seq) != self.state.seq);
-        Ok(answers)
+        Ok(replies)
     }
 
     /// The same, without waiting for another program that has locked the file.
@@ -109,16 +109,16 @@ impl LogWriter {
         group: &[WriteRequest],
     ) -> Result<WriteReplies, StoreError> {
         self.db.busy_timeout(Duration::ZERO)?;
-        let answers = self.commit(group);
+        let replies = self.commit(group);
         self.db.busy_timeout(schema::BUSY_TIMEOUT)?;
-        answers
+        replies
     }
 
     fn run_transaction<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        // Whoever panicked in the midst of one has left it open, and nothing of it counts.
+        // A panic may have left a transaction open; roll it back.
         if !self.db.is_autocommit() {
             self.db.execute_batch("ROLLBACK")?;
         }
@@ -127,21 +127,21 @@ impl LogWriter {
             self.db.prepare_cached("COMMIT")?.execute([])?;
             Ok(done)
         });
-        // Some errors have ended it already.
+        // Some errors have rolled it back already.
         if done.is_err() && !self.db.is_autocommit() {
             self.db.execute_batch("ROLLBACK")?;
         }
         done
     }
 
-    /// Writes the documents that wait, as they are at the end of the log.
+    /// Writes the dirty documents, as of the end of the log.
     fn write_documents(&mut self) -> Result<(), StoreError> {
-        self.hot.write_dirty(&self.db)?;
+        self.cache.write_dirty(&self.db)?;
         set_folded_seq(&self.db, self.state.seq)
     }
 
-    /// A log that is shorter than it once was stays known as such, whatever is appended now.
-    /// What came from the lost events goes with them: others will have their numbers.
+    /// Records that the log is shorter than it once was, so that this stays known. What was
+    /// derived from the lost events is removed: new events will have their numbers.
     fn record_truncation(&mut self) -> Result<(), StoreError> {
         let reached: Seq = self.db.query_row("SELECT seq FROM reached", [], |row| row.get(0))?;
         let left = self.state.seq;
@@ -159,18 +159,19 @@ impl LogWriter {
             db.execute("INSERT INTO cuts VALUES (?1, ?2)", [left, reached])?;
             db.execute("UPDATE reached SET seq = ?1", [left])?;
             db.execute("DELETE FROM commands WHERE first + count - 1 > ?1", [left])?;
-            WriteBatch::new(db, &writer.state, &writer.hot, &writer.clock)?.rebuild_views()
+            WriteBatch::new(db, &writer.state, &writer.cache, &writer.clock)?.rebuild_views()
         })
     }
 
-    /// Folds what was appended before a crash and whose documents were not written.
+    /// Folds the events whose documents were not written before a crash.
     fn fold_pending_events(&mut self) -> Result<(), StoreError> {
         let folded: Seq = self.db.query_row("SELECT folded FROM reached", [], |row| row.get(0))?;
         if folded >= self.state.seq {
             return Ok(());
         }
         self.run_transaction(|writer| {
-            let mut batch = WriteBatch::new(&writer.db, &writer.state, &writer.hot, &writer.clock)?;
+            let mut batch =
+                WriteBatch::new(&writer.db, &writer.state, &writer.cache, &writer.clock)?;
             match batch.refold_after(folded) {
                 // A document cannot be read; the log can.
                 Err(StoreError::UnreadableView { .. }) => batch.rebuild_views(),
@@ -179,35 +180,37 @@ impl LogWriter {
         })
     }
 
-    /// Does the requests in the transaction that was begun.
+    /// Executes the requests in the current transaction.
     fn execute_requests(
         &self,
         group: &[WriteRequest],
     ) -> Result<(BatchChanges, WriteReplies), StoreError> {
-        let mut batch = WriteBatch::new(&self.db, &self.state, &self.hot, &self.clock)?;
-        let mut answers = Vec::with_capacity(group.len());
+        let mut batch = WriteBatch::new(&self.db, &self.state, &self.cache, &self.clock)?;
+        let mut replies = Vec::with_capacity(group.len());
         for request in group {
             let answer = match request {
-                WriteRequest::Append(job, _) => batch.append_events(job).map(WriteReply::Appended),
+                WriteRequest::Append(prepared, _) => {
+                    batch.append_events(prepared).map(WriteReply::Appended)
+                }
                 WriteRequest::Blob(hash, bytes, _) => {
                     batch.insert_blob(hash, bytes).map(|()| WriteReply::Done)
                 }
                 WriteRequest::Rebuild(_) => batch.rebuild_views().map(|()| WriteReply::Done),
             };
             match answer {
-                // The request is at fault; it has written nothing.
+                // The request is invalid; it has written nothing.
                 Err(
                     error @ (StoreError::Conflict { .. }
                     | StoreError::DocumentChanged { .. }
                     | StoreError::CommandReused(_)),
                 ) => {
-                    answers.push(Err(error));
+                    replies.push(Err(error));
                 }
                 Err(error) => return Err(error),
-                Ok(answer) => answers.push(Ok(answer)),
+                Ok(answer) => replies.push(Ok(answer)),
             }
         }
-        Ok((batch.finish()?, answers))
+        Ok((batch.finish()?, replies))
     }
 
     fn set_synchronous(&mut self, wanted: Durability) -> Result<(), StoreError> {

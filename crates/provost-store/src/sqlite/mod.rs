@@ -1,7 +1,7 @@
 //! The log in one SQLite file.
 //!
-//! One writes at a time; see [`pen`]. Readers have connections of their own,
-//! and mostly do not need them, because the newest events are in memory.
+//! There is one writer; see `group_commit_writer`. Readers have connections of their own, and
+//! mostly do not need them, because the newest events are in memory.
 
 mod batched_append;
 mod checkpoint_thread;
@@ -41,15 +41,15 @@ use reader::ReaderPool;
 use sync_thread::SyncThread;
 use write_request::{AppendReceipt, PreparedAppend, WriteRequest};
 
-/// Requests that may wait for the writer before their senders do.
+/// The most requests that wait for the writer before their senders do.
 const WRITE_QUEUE_CAPACITY: usize = 1024;
 
 /// How to open a log.
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
-    /// The database file; made if it is not there.
+    /// The database file; created if it does not exist.
     pub path: PathBuf,
-    /// What stamps the events.
+    /// The clock that stamps events.
     pub clock: Clock,
 }
 
@@ -58,8 +58,8 @@ pub struct StoreOptions {
 pub struct SqliteStore {
     /// `None` only while it is being dropped.
     inbox: Option<mpsc::Sender<WriterMessage>>,
-    writer: Option<JoinHandle<()>>,
-    pen: GroupCommitWriter,
+    writer_thread: Option<JoinHandle<()>>,
+    writer: GroupCommitWriter,
     head: watch::Receiver<Seq>,
     shared: WriterSharedState,
     readers: ReaderPool,
@@ -68,24 +68,23 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the log and starts its writer. Dropping it waits until the writer
-    /// has written what it was given and closed the file.
+    /// Opens the log and starts its writer. Dropping it waits until the writer has executed all
+    /// requests and closed the file.
     pub fn open(options: StoreOptions) -> Result<Self, StoreError> {
         let StoreOptions { path, clock } = options;
         let db = schema::open_and_migrate(&path)?;
         let shared = WriterSharedState::default();
         let (inbox, messages) = mpsc::channel(WRITE_QUEUE_CAPACITY);
-        let (pen, writer, head) =
+        let (writer, writer_thread, head) =
             group_commit_writer::start_writer(db, &path, clock, shared.clone(), messages)?;
         let readers = ReaderPool::new(path.clone());
         let syncs = SyncThread::start(&path)?;
-        let writer = Some(writer);
-        Ok(Self { inbox: Some(inbox), writer, pen, head, shared, readers, syncs, path })
+        let writer_thread = Some(writer_thread);
+        Ok(Self { inbox: Some(inbox), writer_thread, writer, head, shared, readers, syncs, path })
     }
 
-    /// Verifies a log that no daemon has open, without writing to it or beside
-    /// it where that is not allowed. It need not be fit to be opened: that its
-    /// last event is damaged is one of the things it finds.
+    /// Verifies a log that no daemon has open, without writing to it. It need not be possible to
+    /// open it: a damaged last event is one of the errors that are found.
     pub fn verify_file(path: &Path) -> Result<AuditReport, StoreError> {
         let mut db =
             schema::open_for_verification(path).map_err(|error| error.into_file_error(path))?;
@@ -97,36 +96,38 @@ impl SqliteStore {
         &self.path
     }
 
-    /// Hands the writer a request. It is on its way when this returns, unless
-    /// what comes back must first wait for room.
+    /// Sends a request to the writer. It is sent when this returns, unless the returned future
+    /// must first wait for capacity.
     fn send_request(&self, request: WriteRequest) -> Result<Option<PendingSend<'_>>, StoreError> {
         if self.shared.runtime.get().is_none()
             && let Ok(runtime) = Handle::try_current()
             && let RuntimeFlavor::MultiThread = runtime.runtime_flavor()
         {
-            // Another may have been first, and is as good.
+            // Another caller may have set it first, which is equivalent.
             drop(self.shared.runtime.set(runtime));
         }
         let inbox = self.inbox.as_ref().ok_or(StoreError::Closed)?;
         match inbox.try_reserve() {
             Ok(room) => {
-                self.pen.register_sent();
+                self.writer.register_sent();
                 room.send(WriterMessage::Request(request));
                 Ok(None)
             }
-            Err(TrySendError::Full(())) => Ok(Some(PendingSend { inbox, pen: &self.pen, request })),
+            Err(TrySendError::Full(())) => {
+                Ok(Some(PendingSend { inbox, writer: &self.writer, request }))
+            }
             Err(TrySendError::Closed(())) => Err(StoreError::Closed),
         }
     }
 
-    /// Has what was gathered written, by whoever can.
+    /// Writes the batch, here or on the thread.
     fn write_batched(&self) {
-        if self.pen.write_batched() == Handoff::WriterThread {
+        if self.writer.write_batched() == Handoff::WriterThread {
             let inbox = self.inbox.as_ref();
             match inbox.map(|inbox| inbox.try_send(WriterMessage::FlushBatched)) {
-                // With something else to do, it looks here, too.
+                // If the thread has another message, it checks the batch, too.
                 Some(Ok(()) | Err(TrySendError::Full(_))) => {}
-                Some(Err(TrySendError::Closed(_))) | None => self.pen.discard_batched(),
+                Some(Err(TrySendError::Closed(_))) | None => self.writer.discard_batched(),
             }
         }
     }
@@ -143,38 +144,37 @@ impl SqliteStore {
     }
 }
 
-/// A request for which there was no room.
+/// A request that waits for capacity.
 struct PendingSend<'a> {
     inbox: &'a mpsc::Sender<WriterMessage>,
-    pen: &'a GroupCommitWriter,
+    writer: &'a GroupCommitWriter,
     request: WriteRequest,
 }
 
 impl PendingSend<'_> {
     async fn send(self) -> Result<(), StoreError> {
         let room = self.inbox.reserve().await.map_err(|_| StoreError::Closed)?;
-        self.pen.register_sent();
+        self.writer.register_sent();
         room.send(WriterMessage::Request(self.request));
         Ok(())
     }
 }
 
-/// The documents on disk and those that waited a moment before, each as it is in
-/// the newer of both, in the order of their keys.
+/// Merges the documents on disk with the dirty ones: the newer of each, in key order.
 fn merge_documents(
     disk: Vec<reader::StoredDocument>,
-    mut hot: HashMap<Uuid, (Seq, ViewDocument)>,
+    mut cache: HashMap<Uuid, (Seq, ViewDocument)>,
 ) -> Vec<ViewDocument> {
     let mut docs: BTreeMap<Uuid, ViewDocument> = BTreeMap::new();
     for reader::StoredDocument { key, seq, doc } in disk {
-        let newer = hot.remove(&key).filter(|(touched, _)| *touched > seq);
+        let newer = cache.remove(&key).filter(|(touched, _)| *touched > seq);
         docs.insert(key, newer.map_or(doc, |(_, doc)| doc));
     }
-    docs.extend(hot.into_iter().map(|(key, (_, doc))| (key, doc)));
+    docs.extend(cache.into_iter().map(|(key, (_, doc))| (key, doc)));
     docs.into_values().collect()
 }
 
-/// What became of an append.
+/// The result of an append.
 fn append_result(
     answer: Result<AppendReceipt, oneshot::error::RecvError>,
 ) -> Result<AppendOutcome, StoreError> {
@@ -184,10 +184,10 @@ fn append_result(
 impl Drop for SqliteStore {
     fn drop(&mut self) {
         self.inbox = None;
-        // Whoever closes the file last clears the WAL away, and only the writer can.
+        // The last one to close the file removes the WAL, and only the writer can.
         self.readers.close_idle();
-        if let Some(writer) = self.writer.take()
-            && writer.join().is_err()
+        if let Some(writer_thread) = self.writer_thread.take()
+            && writer_thread.join().is_err()
         {
             tracing::error!("the log's writer ended with a panic");
         }
@@ -202,7 +202,7 @@ impl EventStore for SqliteStore {
             Ok(events) => events,
             Err(error) => return future::ready(Err(error)).boxed(),
         };
-        let job = Box::new(PreparedAppend {
+        let prepared = Box::new(PreparedAppend {
             principal,
             actor,
             command,
@@ -212,11 +212,11 @@ impl EventStore for SqliteStore {
             events,
         });
         let (reply, answer) = oneshot::channel();
-        let request = match self.pen.try_batch(WriteRequest::Append(job, reply)) {
+        let request = match self.writer.try_batch(WriteRequest::Append(prepared, reply)) {
             Ok(()) => return BatchedAppend::new(self, answer).boxed(),
             Err(request) => request,
         };
-        // The future is made small by sending before it is made: it is moved to the heap.
+        // Sending before the future is created keeps it small: it is moved to the heap.
         match self.send_request(request) {
             Ok(None) => answer.map(append_result).boxed(),
             Ok(Some(waiting)) => waiting.send().and_then(|()| answer.map(append_result)).boxed(),
@@ -233,7 +233,7 @@ impl EventStore for SqliteStore {
         match inbox.try_send(reply) {
             Ok(()) => done.boxed(),
             Err(TrySendError::Full(reply)) => {
-                // Whoever does not go on waiting must not keep the log open.
+                // A future that waits must not keep the log open.
                 let inbox = inbox.downgrade();
                 async move {
                     let inbox = inbox.upgrade().ok_or(StoreError::Closed)?;
@@ -299,7 +299,7 @@ impl EventStore for SqliteStore {
         key: Uuid,
     ) -> BoxFuture<'_, Result<Option<ViewDocument>, StoreError>> {
         let key = DocumentKey { view, key };
-        match self.shared.hot.get(&key) {
+        match self.shared.cache.get(&key) {
             Some(doc) => future::ready(Ok(Some(doc))).boxed(),
             None => self.readers.run_read(move |db| reader::read_document(db, key)).boxed(),
         }
@@ -309,9 +309,9 @@ impl EventStore for SqliteStore {
         &self,
         view: ViewKind,
     ) -> BoxFuture<'_, Result<Vec<ViewDocument>, StoreError>> {
-        let hot = self.shared.hot.dirty_documents(view);
+        let cache = self.shared.cache.dirty_documents(view);
         self.readers
-            .run_read(move |db| Ok(merge_documents(reader::list_documents(db, view)?, hot)))
+            .run_read(move |db| Ok(merge_documents(reader::list_documents(db, view)?, cache)))
             .boxed()
     }
 

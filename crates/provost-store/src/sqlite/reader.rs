@@ -1,4 +1,4 @@
-//! Reading: a few connections of their own, on blocking threads.
+//! Read connections, used on blocking threads.
 
 use parking_lot::Mutex;
 use std::path::PathBuf;
@@ -15,10 +15,10 @@ use uuid::Uuid;
 use super::schema;
 use crate::{EventPage, EventScope, Idempotency, RecordedEvent, StoreError};
 
-/// Reads at one time, at most: the disk does not get faster by more.
+/// The most concurrent reads: more do not make the disk faster.
 const MAX_CONCURRENT_READS: usize = 4;
 
-/// Connections kept open while nobody reads.
+/// The most idle connections that are kept open.
 const MAX_IDLE_CONNECTIONS: usize = 2;
 
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl ReaderPool {
         Self { path, turn: Arc::new(Semaphore::new(MAX_CONCURRENT_READS)), idle: Arc::default() }
     }
 
-    /// Closes the connections that nobody uses.
+    /// Closes the idle connections.
     pub(super) fn close_idle(&self) {
         self.idle.lock().clear();
     }
@@ -73,7 +73,7 @@ pub(super) fn read_page(
     limit: usize,
     head: Seq,
 ) -> Result<EventPage, StoreError> {
-    // The last event's hash is the next one's `prev`: read one row further back.
+    // The hash of the previous event is `prev` of the next one: read one row further back.
     const ALL: &str = "SELECT e.seq, s.name, p.hash, e.hash, e.record
         FROM events e JOIN streams s ON s.id = e.stream LEFT JOIN events p ON p.seq = e.seq - 1
         WHERE e.seq > ?1 AND e.seq <= ?2 ORDER BY e.seq LIMIT ?3";
@@ -98,7 +98,7 @@ pub(super) fn read_page(
     Ok(EventPage { events, up_to })
 }
 
-/// One row of the queries above.
+/// Decodes one row of the queries above.
 fn decode_event_row(row: &Row<'_>) -> Result<RecordedEvent, StoreError> {
     let seq: Seq = row.get(0)?;
     let damaged = |what: &str| StoreError::Damaged(format!("event {seq}: {what}"));
@@ -121,7 +121,7 @@ fn decode_event_row(row: &Row<'_>) -> Result<RecordedEvent, StoreError> {
     Ok(RecordedEvent::new(seq, stream, prev, hash, record))
 }
 
-/// The events of a command that was carried out before, if it was.
+/// The events of a command that was executed before, if it was.
 pub(super) fn find_command_events(
     db: &Connection,
     principal: &str,
@@ -149,7 +149,7 @@ pub(super) fn find_command_events(
     Ok(Some(events))
 }
 
-/// The row of a stream, and where the stream is: its last event says so.
+/// The row of a stream, and the version of its last event.
 pub(super) fn find_stream(
     db: &Connection,
     stream: Stream,
@@ -187,13 +187,13 @@ pub(super) fn read_document(
 #[derive(Debug)]
 pub(super) struct StoredDocument {
     pub(super) key: Uuid,
-    /// The end of the log when it was last touched.
+    /// The end of the log when it was last changed.
     pub(super) seq: Seq,
     pub(super) doc: ViewDocument,
 }
 
-/// All documents of a view. A log that is verified where it lies may be an older
-/// one, which has the names of views and of documents in words.
+/// All documents of a view. A log that is verified may be an older one, in which views and
+/// documents have text names.
 pub(super) fn list_documents(
     db: &Connection,
     view: ViewKind,

@@ -1,4 +1,4 @@
-//! The tables, and how an older file becomes a newer one.
+//! The tables, and the migrations of older files.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,11 +10,10 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::StoreError;
 
-/// How long to wait for someone else's lock on the file.
+/// How long to wait for another program's lock on the file.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Each entry brings the schema one version further. Never edit one that was
-/// released; add another.
+/// Each entry migrates to the next version. Never edit a released one; add another.
 const MIGRATIONS: &[&str] = &[
     "
     -- The log. `record` holds the very bytes that were hashed.
@@ -96,20 +95,20 @@ const MIGRATIONS: &[&str] = &[
     ",
 ];
 
-/// Opens the database for writing and brings its schema up to date.
+/// Opens the database for writing and migrates it.
 pub(super) fn open_and_migrate(path: &Path) -> Result<Connection, StoreError> {
-    // Only the file as a whole can be at fault here: no event is read yet.
+    // No event is read yet, so an error concerns the file as a whole.
     open_writable(path).map_err(|error| error.into_file_error(path))
 }
 
 fn open_writable(path: &Path) -> Result<Connection, StoreError> {
     let mut db = Connection::open(path)?;
     db.set_prepared_statement_cache_capacity(32);
-    // Another process may look at the file, `sqlite3` or a backup, and hold it for a moment.
+    // Another process, such as `sqlite3` or a backup, may lock the file for a moment.
     db.busy_timeout(BUSY_TIMEOUT)?;
     db.pragma_update(None, "journal_mode", "WAL")?;
-    // Checkpoints are made beside the writer; if they do not keep up, it makes one itself
-    // at 256 MiB, which bounds the WAL. The limit gives the space back.
+    // The checkpoint thread makes the checkpoints; if it does not keep up, the writer makes one
+    // itself at 256 MiB, which bounds the WAL. The limit gives the space back.
     db.pragma_update(None, "wal_autocheckpoint", 64 * 1024)?;
     db.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)?;
     db.pragma_update(None, "cache_size", -2000)?;
@@ -117,7 +116,7 @@ fn open_writable(path: &Path) -> Result<Connection, StoreError> {
     Ok(db)
 }
 
-/// A second connection that may write, for the checkpoints.
+/// A second writable connection, for checkpoints.
 pub(super) fn open_for_checkpoints(path: &Path) -> Result<Connection, StoreError> {
     let db = Connection::open(path)?;
     db.busy_timeout(BUSY_TIMEOUT)?;
@@ -131,13 +130,13 @@ pub(super) fn open_read_only(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(path, flags)?;
     db.pragma_update(None, "cache_size", -1000)?;
-    // Readers never wait for the writer in WAL mode, but recovery after a
-    // crash takes a lock for a moment.
+    // Readers never wait for the writer in WAL mode, but recovery after a crash takes a lock for
+    // a moment.
     db.busy_timeout(BUSY_TIMEOUT)?;
     Ok(db)
 }
 
-/// Opens a log for reading where it lies, even if nothing may be written there.
+/// Opens a log for reading, even in a read-only folder.
 pub(super) fn open_for_verification(path: &Path) -> Result<Connection, StoreError> {
     fs::metadata(path).map_err(|error| StoreError::io(path, &error))?;
     let looked = open_read_only(path).and_then(|db| {
@@ -148,8 +147,8 @@ pub(super) fn open_for_verification(path: &Path) -> Result<Connection, StoreErro
     beside.push("-wal");
     let all_in_one = fs::metadata(beside).map_or(true, |wal| wal.len() == 0);
     match looked {
-        // Readers of a WAL want to write a file beside the log. Where they cannot, nobody
-        // else writes there either, so the file can be read as one that never changes.
+        // Readers of a WAL write a file beside the log. Where they cannot, nobody else writes
+        // there either, so the file can be read as immutable.
         Err(StoreError::Database(_)) if all_in_one => {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
                 | OpenFlags::SQLITE_OPEN_NO_MUTEX

@@ -1,6 +1,5 @@
-//! Getting what was committed onto the disk, beside the writer: it goes on while
-//! this waits, and whoever needs the disk to know something can do other things
-//! in the meantime.
+//! Syncs committed data to disk, on a thread of its own: the writer continues meanwhile, and so
+//! do clients that need the sync only later.
 
 use std::fs::File;
 use std::io;
@@ -11,13 +10,13 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::StoreError;
 
-/// Those that may wait to be taken up.
+/// The most waiting requests.
 const SYNC_QUEUE_CAPACITY: usize = 1024;
 
-/// Told when everything that was committed before is on disk.
+/// Receives the result when everything that was committed before is on disk.
 pub(super) type SyncReply = oneshot::Sender<Result<(), StoreError>>;
 
-/// The thread that waits for the disk.
+/// The sync thread.
 #[derive(Debug)]
 pub(super) struct SyncThread {
     /// `None` only while it is being dropped.
@@ -43,15 +42,15 @@ fn run_sync_loop(wal: &Path, mut waiting: mpsc::Receiver<SyncReply>) {
     while waiting.blocking_recv_many(&mut together, SYNC_QUEUE_CAPACITY) > 0 {
         let done = sync_wal(wal).map_err(|error| StoreError::io("the log's WAL", &error));
         for reply in together.drain(..) {
-            // Whoever no longer waits does not need to know.
+            // The receiver may be gone.
             drop(reply.send(done.clone()));
         }
     }
 }
 
-/// What is in the WAL is on disk after this; what no longer is, was moved into the
-/// database by a checkpoint, which has waited for the disk itself. The database file
-/// must not be opened here: closing it would give up the locks that SQLite holds.
+/// Afterwards the WAL is on disk; what is no longer in it was moved into the database by a
+/// checkpoint, which syncs itself. The database file must not be opened here: closing it would
+/// release the locks that SQLite holds.
 fn sync_wal(wal: &Path) -> io::Result<()> {
     match File::open(wal) {
         Ok(file) => file.sync_data(),
@@ -83,7 +82,7 @@ mod tests {
         sync_wal(&wal).unwrap();
         std::fs::write(&wal, "frames").unwrap();
         sync_wal(&wal).unwrap();
-        // A device that has no disk behind it refuses to wait for one.
+        // A device without a disk refuses to sync.
         let error = sync_wal(Path::new("/dev/null")).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
     }

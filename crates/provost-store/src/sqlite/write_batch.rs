@@ -1,5 +1,5 @@
-//! What one transaction adds, kept beside the state it started from, so that a
-//! failed transaction leaves no trace in memory either.
+//! The changes of one transaction, separate from the state before, so that a failed transaction
+//! leaves no trace in memory either.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -17,28 +17,28 @@ use crate::append::PreparedEvent;
 use crate::clock::derive_event_id;
 use crate::{AppendOutcome, Clock, RecordedEvent, StoreError};
 
-/// Streams whose place is remembered; beyond it they are looked up again.
+/// The most streams whose version is cached.
 const MAX_CACHED_STREAMS: usize = 4096;
 
-/// Where the log is.
+/// The state of the log.
 #[derive(Debug)]
 pub(super) struct LogState {
     pub(super) seq: Seq,
     hash: Hash,
     at: UnixMicros,
     streams: HashMap<Stream, StreamPosition>,
-    /// Makes the ids of this process's events different from all others'.
+    /// Makes the event ids of this process different from all others.
     seed: [u8; 16],
 }
 
-/// Where a stream is.
+/// The position of a stream.
 #[derive(Debug, Clone, Copy)]
 struct StreamPosition {
     id: i64,
     version: StreamVersion,
 }
 
-/// What a transaction has added.
+/// The changes that a transaction made.
 #[derive(Debug)]
 pub(super) struct BatchChanges {
     seq: Seq,
@@ -52,7 +52,7 @@ pub(super) struct BatchChanges {
 }
 
 impl BatchChanges {
-    /// About how much was written.
+    /// Approximately how many bytes were written.
     pub(super) fn written_bytes(&self) -> usize {
         self.blobs + self.events.iter().map(|event| event.record_bytes().len()).sum::<usize>()
     }
@@ -82,18 +82,18 @@ impl LogState {
         Ok(Self { seq, hash, at, streams: HashMap::new(), seed })
     }
 
-    /// Takes over what was committed, and hands out the new events.
+    /// Applies the changes of a committed transaction, and publishes the new events.
     pub(super) fn apply_committed(
         &mut self,
         written: BatchChanges,
-        hot: &DocumentCache,
+        cache: &DocumentCache,
     ) -> Vec<Arc<RecordedEvent>> {
         let BatchChanges { seq, hash, at, streams, events, docs, refolded, .. } = written;
         if refolded {
-            hot.clear();
+            cache.clear();
         }
         if !docs.is_empty() {
-            hot.insert_dirty(seq, docs);
+            cache.insert_dirty(seq, docs);
         }
         (self.seq, self.hash, self.at) = (seq, hash, at);
         if self.streams.len() + streams.len() > MAX_CACHED_STREAMS {
@@ -104,11 +104,11 @@ impl LogState {
     }
 }
 
-/// A transaction in the making.
+/// An open transaction.
 pub(super) struct WriteBatch<'a> {
     db: &'a Connection,
     state: &'a LogState,
-    hot: &'a DocumentCache,
+    cache: &'a DocumentCache,
     clock: &'a Clock,
     written: BatchChanges,
     insert: CachedStatement<'a>,
@@ -117,11 +117,11 @@ pub(super) struct WriteBatch<'a> {
     refolded: bool,
 }
 
-/// The documents that were touched, and which of them is whose.
+/// The changed documents and their indices.
 #[derive(Debug, Default)]
 struct TouchedDocuments {
     docs: Vec<Option<ViewDocument>>,
-    /// Sorted, so that they are written in the order in which they lie on disk.
+    /// Sorted, so that they are written in key order.
     places: BTreeMap<DocumentKey, usize>,
 }
 
@@ -129,7 +129,7 @@ impl<'a> WriteBatch<'a> {
     pub(super) fn new(
         db: &'a Connection,
         state: &'a LogState,
-        hot: &'a DocumentCache,
+        cache: &'a DocumentCache,
         clock: &'a Clock,
     ) -> Result<Self, StoreError> {
         let written = BatchChanges {
@@ -146,7 +146,7 @@ impl<'a> WriteBatch<'a> {
         Ok(Self {
             db,
             state,
-            hot,
+            cache,
             clock,
             written,
             insert,
@@ -155,38 +155,39 @@ impl<'a> WriteBatch<'a> {
         })
     }
 
-    /// Appends a job's events. Whatever is the job's own fault is found before
-    /// anything of it is written.
+    /// Appends the events of a request. Errors of the request itself are found before anything of
+    /// it is written.
     pub(super) fn append_events(
         &mut self,
-        job: &PreparedAppend,
+        prepared: &PreparedAppend,
     ) -> Result<AppendOutcome, StoreError> {
-        if let Some(command) = &job.command
-            && let Some(events) = reader::find_command_events(self.db, &job.principal, command)?
+        if let Some(command) = &prepared.command
+            && let Some(events) =
+                reader::find_command_events(self.db, &prepared.principal, command)?
         {
             return Ok(AppendOutcome::Replayed(events));
         }
-        for &(stream, expected) in &job.expect {
+        for &(stream, expected) in &prepared.expect {
             let actual = self.stream_position(stream)?.map_or(0, |place| place.version);
             if actual != expected {
                 return Err(StoreError::Conflict { stream, expected, actual });
             }
         }
-        for (key, expected) in &job.unchanged {
+        for (key, expected) in &prepared.unchanged {
             if self.current_document(*key)?.as_ref() != Some(expected) {
                 return Err(StoreError::DocumentChanged { view: key.view.name(), key: key.key });
             }
         }
         let first = self.written.seq + 1;
-        let events = job
+        let events = prepared
             .events
             .iter()
-            .map(|event| self.append_event(job, event))
+            .map(|event| self.append_event(prepared, event))
             .collect::<Result<Vec<_>, _>>()?;
-        if let Some(command) = &job.command {
+        if let Some(command) = &prepared.command {
             self.db.prepare_cached("INSERT INTO commands VALUES (?1, ?2, ?3, ?4, ?5)")?.execute(
                 params![
-                    job.principal,
+                    prepared.principal,
                     command.key,
                     command.request.as_bytes(),
                     first,
@@ -199,7 +200,7 @@ impl<'a> WriteBatch<'a> {
 
     fn append_event(
         &mut self,
-        job: &PreparedAppend,
+        prepared: &PreparedAppend,
         event: &PreparedEvent,
     ) -> Result<Arc<RecordedEvent>, StoreError> {
         let place = match self.stream_position(event.stream)? {
@@ -207,7 +208,7 @@ impl<'a> WriteBatch<'a> {
             None => self.create_stream(event.stream)?,
         };
         let (seq, version) = (self.written.seq + 1, place.version + 1);
-        // The log's time never runs backwards, even if the machine's does.
+        // The time of the log never runs backwards, even if the system's does.
         let at = self.clock.now().max(self.written.at);
         let record = hash_chain::encode_record(&RecordParts {
             seq,
@@ -215,9 +216,9 @@ impl<'a> WriteBatch<'a> {
             version,
             id: derive_event_id(at, &self.written.hash, &self.state.seed).into(),
             at,
-            principal: &job.principal,
-            actor: &job.actor,
-            command: job.command.as_ref().map(|command| command.key.as_str()),
+            principal: &prepared.principal,
+            actor: &prepared.actor,
+            command: prepared.command.as_ref().map(|command| command.key.as_str()),
             cause: event.cause,
             kind: event.fact.kind(),
             body: &event.body,
@@ -228,8 +229,9 @@ impl<'a> WriteBatch<'a> {
             self.insert_blob(hash, bytes)?;
         }
         self.insert.execute(params![seq, place.id, hash.as_bytes(), record])?;
-        let stamp = EventMetadata { seq, at, principal: &job.principal, actor: &job.actor };
-        self.fold_fact(stamp, &event.fact)?;
+        let metadata =
+            EventMetadata { seq, at, principal: &prepared.principal, actor: &prepared.actor };
+        self.fold_fact(metadata, &event.fact)?;
 
         self.written.streams.insert(event.stream, StreamPosition { version, ..place });
         (self.written.seq, self.written.hash, self.written.at) = (seq, hash, at);
@@ -238,7 +240,7 @@ impl<'a> WriteBatch<'a> {
         Ok(recorded)
     }
 
-    /// Where the stream is; `None` if it has no event yet.
+    /// The position of the stream; `None` if it has no event yet.
     fn stream_position(&self, stream: Stream) -> Result<Option<StreamPosition>, StoreError> {
         let known = self.written.streams.get(&stream).or_else(|| self.state.streams.get(&stream));
         if let Some(place) = known {
@@ -255,33 +257,34 @@ impl<'a> WriteBatch<'a> {
         Ok(StreamPosition { id: self.db.last_insert_rowid(), version: 0 })
     }
 
-    fn fold_fact(&mut self, stamp: EventMetadata<'_>, fact: &Fact) -> Result<(), StoreError> {
+    fn fold_fact(&mut self, metadata: EventMetadata<'_>, fact: &Fact) -> Result<(), StoreError> {
         for (key, before) in fold::affected_documents(fact) {
             let TouchedDocuments { docs, places } = &mut self.docs;
             let doc = match (places.get(&key).and_then(|&place| docs.get_mut(place)), before) {
                 (Some(doc), _) => {
-                    *doc = fold::fold_fact(key.view, doc.take(), stamp, fact);
+                    *doc = fold::fold_fact(key.view, doc.take(), metadata, fact);
                     continue;
                 }
                 (None, PriorDocument::Ignored) => None,
                 (None, PriorDocument::Required) => {
-                    let hot = if self.refolded { None } else { self.hot.get(&key) };
-                    hot.map_or_else(|| reader::read_document(self.db, key), |doc| Ok(Some(doc)))?
+                    let cache = if self.refolded { None } else { self.cache.get(&key) };
+                    cache
+                        .map_or_else(|| reader::read_document(self.db, key), |doc| Ok(Some(doc)))?
                 }
             };
             places.insert(key, docs.len());
-            docs.push(fold::fold_fact(key.view, doc, stamp, fact));
+            docs.push(fold::fold_fact(key.view, doc, metadata, fact));
         }
         Ok(())
     }
 
-    /// A document as it is in this transaction.
+    /// The state of a document in this transaction.
     fn current_document(&self, key: DocumentKey) -> Result<Option<ViewDocument>, StoreError> {
         if let Some(place) = self.docs.places.get(&key) {
             return Ok(self.docs.docs.get(*place).cloned().flatten());
         }
-        let hot = if self.refolded { None } else { self.hot.get(&key) };
-        hot.map_or_else(|| reader::read_document(self.db, key), |doc| Ok(Some(doc)))
+        let cache = if self.refolded { None } else { self.cache.get(&key) };
+        cache.map_or_else(|| reader::read_document(self.db, key), |doc| Ok(Some(doc)))
     }
 
     pub(super) fn insert_blob(&mut self, hash: &Hash, bytes: &[u8]) -> Result<(), StoreError> {
@@ -298,7 +301,7 @@ impl<'a> WriteBatch<'a> {
         self.refold_after(0)
     }
 
-    /// Folds the events after a place into the documents on disk, which go so far.
+    /// Folds the events after a position into the documents on disk.
     pub(super) fn refold_after(&mut self, after: Seq) -> Result<(), StoreError> {
         self.docs = TouchedDocuments::default();
         self.refolded = true;
@@ -331,7 +334,7 @@ impl<'a> WriteBatch<'a> {
         )
     }
 
-    /// Writes how far the log reaches, and hands over what is to be remembered.
+    /// Writes the end of the log, and returns the changes.
     pub(super) fn finish(self) -> Result<BatchChanges, StoreError> {
         let Self { mut written, docs: TouchedDocuments { mut docs, places }, refolded, .. } = self;
         if !written.events.is_empty() {
@@ -344,13 +347,13 @@ impl<'a> WriteBatch<'a> {
     }
 }
 
-/// Says up to which event the documents on disk go.
+/// Records up to which event the documents on disk are folded.
 pub(super) fn set_folded_seq(db: &Connection, seq: Seq) -> Result<(), StoreError> {
     db.prepare_cached("UPDATE reached SET folded = ?1")?.execute([seq])?;
     Ok(())
 }
 
-/// The fact of a record, with its body fetched if it is kept as a blob.
+/// The fact of a record, with its body loaded if it is stored as a blob.
 fn read_fact(
     db: &Connection,
     record: &hash_chain::EventRecord,

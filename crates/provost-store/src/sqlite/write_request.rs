@@ -1,4 +1,4 @@
-//! What is asked of the writer, and how it answers.
+//! Requests to the writer, and its replies.
 
 use provost_core::fold::{DocumentKey, ViewDocument};
 use provost_proto::{Actor, Hash, Principal, Stream, StreamVersion};
@@ -7,19 +7,18 @@ use tokio::sync::oneshot;
 use crate::append::PreparedEvent;
 use crate::{AppendOutcome, Durability, Idempotency, StoreError};
 
-/// Where an answer goes.
+/// Receives the reply.
 type ReplySender<T> = oneshot::Sender<Result<T, StoreError>>;
 
-/// The answer to an append. The job goes back with it, to be dropped by whoever
-/// made it: memory is cheapest to free where it was taken, and the one writer has
-/// less to do.
+/// The reply to an append. It returns the request, so that the caller drops it: memory is freed
+/// most cheaply by the thread that allocated it.
 #[derive(Debug)]
 pub(super) struct AppendReceipt {
     pub(super) result: Result<AppendOutcome, StoreError>,
-    pub(super) _job: Box<PreparedAppend>,
+    pub(super) _prepared: Box<PreparedAppend>,
 }
 
-/// What can be asked of the writer.
+/// A request to the writer.
 #[derive(Debug)]
 pub(super) enum WriteRequest {
     Append(Box<PreparedAppend>, oneshot::Sender<AppendReceipt>),
@@ -27,7 +26,7 @@ pub(super) enum WriteRequest {
     Rebuild(ReplySender<()>),
 }
 
-/// An append, prepared.
+/// A prepared append.
 #[derive(Debug)]
 pub(super) struct PreparedAppend {
     pub(super) principal: Principal,
@@ -42,19 +41,19 @@ pub(super) struct PreparedAppend {
 impl WriteRequest {
     pub(super) fn durability(&self) -> Durability {
         match self {
-            Self::Append(job, _) => job.durability,
+            Self::Append(prepared, _) => prepared.durability,
             Self::Blob(..) | Self::Rebuild(_) => Durability::Synced,
         }
     }
 
     pub(super) fn send_reply(self, answer: Result<WriteReply, StoreError>) {
-        // Whoever no longer waits for the answer does not need it.
+        // The receiver may be gone.
         match (self, answer) {
-            (Self::Append(job, reply), Ok(WriteReply::Appended(appended))) => {
-                drop(reply.send(AppendReceipt { result: Ok(appended), _job: job }));
+            (Self::Append(prepared, reply), Ok(WriteReply::Appended(appended))) => {
+                drop(reply.send(AppendReceipt { result: Ok(appended), _prepared: prepared }));
             }
-            (Self::Append(job, reply), Err(error)) => {
-                drop(reply.send(AppendReceipt { result: Err(error), _job: job }));
+            (Self::Append(prepared, reply), Err(error)) => {
+                drop(reply.send(AppendReceipt { result: Err(error), _prepared: prepared }));
             }
             (Self::Blob(_, _, reply) | Self::Rebuild(reply), Ok(WriteReply::Done)) => {
                 drop(reply.send(Ok(())));
@@ -62,19 +61,19 @@ impl WriteRequest {
             (Self::Blob(_, _, reply) | Self::Rebuild(reply), Err(error)) => {
                 drop(reply.send(Err(error)));
             }
-            // Answers are made beside their requests, so this pair cannot come about;
-            // dropping the request tells its sender that the log is closed.
+            // Replies are created for their requests, so this pair cannot occur; dropping the
+            // request tells its sender that the log is closed.
             (Self::Append(..), Ok(WriteReply::Done))
             | (Self::Blob(..) | Self::Rebuild(_), Ok(WriteReply::Appended(_))) => {}
         }
     }
 }
 
-/// An answer that waits for the commit.
+/// A reply that waits for the commit.
 pub(super) enum WriteReply {
     Appended(AppendOutcome),
     Done,
 }
 
-/// The answers to a group of requests, in their order.
+/// The replies to a group of requests, in order.
 pub(super) type WriteReplies = Vec<Result<WriteReply, StoreError>>;

@@ -1,4 +1,4 @@
-//! Appending: place, idempotency, expected versions, many writers at once.
+//! Appending: positions, idempotency, expected versions, concurrent writers.
 
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ async fn while_another_program_has_the_log_locked_all_wait_together_and_are_told
     for answer in refused {
         assert!(matches!(answer, Err(StoreError::Locked)), "{answer:?}");
     }
-    // One after the other, it would take minutes.
+    // Sequentially, it would take minutes.
     assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
     db.execute_batch("ROLLBACK").unwrap();
     assert!(store.append(quick(9)).await.is_ok());
@@ -120,7 +120,7 @@ async fn a_file_that_another_program_has_locked_keeps_only_its_appends_waiting()
     append(&store, calm()).await;
     let other = Connection::open(folder.path().join("log.db")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    // On this one thread: were it written here, nobody could end the other's transaction.
+    // On this one thread: if it were written here, nobody could end the other transaction.
     let waits = store.append(calm());
     other.execute_batch("ROLLBACK").unwrap();
     assert_eq!(waits.await.unwrap().events()[0].seq, 2);

@@ -1,4 +1,4 @@
-//! Blobs: by content, and for bodies too large to stand in the log.
+//! Blobs: by content, and for large bodies.
 
 use provost_core::fold::ViewKind;
 use provost_core::hash_chain;
@@ -56,7 +56,7 @@ pub(super) fn printed(data: Vec<u8>) -> Fact {
 async fn much_output_is_kept_as_it_was_printed_and_little_stands_in_its_event() {
     let (store, _folder) = fresh();
     let mixed: Vec<u8> = (0..=255).cycle().take(32 * 1024).collect();
-    // The second is short, but long when its control characters are spelled out.
+    // The second is short, but long when its control characters are escaped.
     for bytes in [mixed, vec![1; 1000], vec![b'x'; limits::MAX_INLINE_BODY_BYTES + 1]] {
         let event = append(&store, one(Stream::Sys, printed(bytes.clone()))).await.remove(0);
         let Some(Fact::ActionOutput { output, .. }) = event.fact() else {

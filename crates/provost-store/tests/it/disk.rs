@@ -1,5 +1,4 @@
-//! A full disk: a clear error, nothing half-written, and it goes on when there
-//! is space again.
+//! A full disk: a clear error, no partial write, and writes succeed again when there is space.
 
 use std::fs;
 
@@ -15,7 +14,7 @@ async fn a_full_disk_is_said_and_survived() {
     let disk = folder.path().join("disk");
     fs::create_dir(&disk).unwrap();
     if let Err(error) = mount("tmpfs", &disk, "tmpfs", MountFlags::empty(), c"size=1m") {
-        // Only root may mount; an ordinary user cannot make a small disk.
+        // Only root may mount a small disk.
         assert!(!rustix::process::geteuid().is_root(), "root could not mount: {error}");
         return;
     }

@@ -1,4 +1,4 @@
-//! The log, by its promises.
+//! Tests of the log.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod append;
@@ -16,7 +16,7 @@ use provost_proto::{Actor, Event, Fact, Hash, ProjectId, Stream, TokenClass};
 use provost_store::{AppendOutcome, AppendRequest, Clock, EventStore, SqliteStore, StoreOptions};
 use tempfile::TempDir;
 
-/// A clock that ticks one millisecond each time it is read.
+/// A clock that advances by one millisecond on each read.
 fn ticking() -> Clock {
     let ticks = AtomicU64::new(0);
     Clock::from_fn(move || 1_700_000_000_000_000 + 1000 * ticks.fetch_add(1, Ordering::Relaxed))

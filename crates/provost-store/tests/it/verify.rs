@@ -14,7 +14,7 @@ use super::{append, fresh, note, one, open, opened};
 
 const EVENTS: u64 = 20;
 
-/// Writes a log, lets `tamper` at the file, and tells what `verify` finds.
+/// Writes a log, lets `tamper` change the file, and returns the result of `verify`.
 async fn after(tamper: impl FnOnce(&Path)) -> Option<CorruptEvent> {
     let (store, folder) = fresh();
     for n in 1..=EVENTS {
@@ -29,7 +29,7 @@ async fn after(tamper: impl FnOnce(&Path)) -> Option<CorruptEvent> {
     report.bad
 }
 
-/// As someone would who can write to the file: the triggers are only a rail.
+/// As someone would who can write to the file: the triggers do not stop them.
 fn sql(path: &Path, sql: &str) {
     let db = Connection::open(path).unwrap();
     db.execute_batch("DROP TRIGGER events_stay; DROP TRIGGER events_remain;").unwrap();
@@ -101,7 +101,7 @@ async fn a_tail_that_was_cut_off_is_found_for_ever_whatever_is_appended() {
     let before = SqliteStore::verify_file(&path).unwrap();
     check(before.bad.clone(), 2, "once reached event 3");
 
-    // As many as there were, so that no number is missing.
+    // As many as before, so that no number is missing.
     for round in 0..3 {
         let store = open(folder.path());
         let report = store.verify_log().await.unwrap();
@@ -248,7 +248,7 @@ async fn a_log_on_a_disk_that_cannot_be_written_is_verified() {
     let disk = folder.path().join("disk, with % and ?");
     fs::create_dir(&disk).unwrap();
     if let Err(error) = mount("tmpfs", &disk, "tmpfs", MountFlags::empty(), c"size=4m") {
-        // Only root may mount, and nobody else is held up by a mode of 0555.
+        // Only root may mount, and only others are restricted by a mode of 0555.
         assert!(!rustix::process::geteuid().is_root(), "root could not mount: {error}");
         fs::copy(folder.path().join("log.db"), disk.join("log.db")).unwrap();
         fs::set_permissions(&disk, fs::Permissions::from_mode(0o555)).unwrap();

@@ -84,7 +84,7 @@ async fn what_was_decided_on_a_document_is_not_done_to_another() {
         unchanged: vec![(key, seen.clone())],
         ..one(Stream::Sys, Fact::ProjectClosed { project })
     };
-    // Many at once, also within one group commit: one of them finds it as it was.
+    // Concurrently, also within one group commit: only one of them finds it unchanged.
     let tries = futures::future::join_all((0..32).map(|_| store.append(close()))).await;
     let (done, refused): (Vec<_>, Vec<_>) = tries.into_iter().partition(Result::is_ok);
     assert_eq!((done.len(), refused.len()), (1, 31));
@@ -97,7 +97,7 @@ async fn what_was_decided_on_a_document_is_not_done_to_another() {
     assert_eq!(store.stream_version(Stream::Sys).await.unwrap(), 2, "nothing else was written");
 }
 
-/// What is on disk at this moment, as a crash would leave it.
+/// The files at this moment, as a crash would leave them.
 fn crashed(folder: &std::path::Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     for file in ["log.db", "log.db-wal"] {

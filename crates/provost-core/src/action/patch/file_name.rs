@@ -1,9 +1,9 @@
-//! The names of files as patches write them.
+//! File names in patches.
 
 use std::borrow::Cow;
 
-/// A file's name in a header: without the time behind it, unquoted; `None` for
-/// `/dev/null`. The error says what is wrong.
+/// The file name of a header line, unquoted and without the timestamp; `None` for `/dev/null`.
+/// The error says what is wrong.
 pub(super) fn parse_file_name(text: &str) -> Result<Option<Cow<'_, str>>, &'static str> {
     let text = text.trim_end_matches('\r');
     if text.starts_with('"') {
@@ -18,7 +18,7 @@ pub(super) fn parse_file_name(text: &str) -> Result<Option<Cow<'_, str>>, &'stat
     }
 }
 
-/// A name between quotes as git writes it, and what follows it.
+/// A name quoted by git, and the rest of the line.
 fn unquote_git_name(text: &str) -> Result<(String, &str), &'static str> {
     const OPEN: &str = "a quoted name does not end";
     let mut bytes = Vec::new();
@@ -62,7 +62,7 @@ pub(super) fn parse_git_diff_line(text: &str) -> Option<String> {
         let (old, rest) = unquote_git_name(text).ok()?;
         (old, parse_file_name(rest.trim_start()).ok()??.into_owned())
     } else {
-        // Names may hold spaces; both have the same length, so the middle is known.
+        // Names may contain spaces; both have the same length, so the middle is known.
         let middle = text.len() / 2;
         let (old, new) = (text.get(..middle)?, text.get(middle..)?.strip_prefix(' ')?);
         (old.to_owned(), new.to_owned())
@@ -71,7 +71,7 @@ pub(super) fn parse_git_diff_line(text: &str) -> Option<String> {
     if old == new { old.map(str::to_owned) } else { None }
 }
 
-/// Takes `a/` and `b/` (or git's other letters) away, if both names have one.
+/// Removes `a/` and `b/` (or git's other prefixes), if both names have one.
 pub(super) fn strip_diff_prefixes<'n>(
     old: Option<&'n str>,
     new: Option<&'n str>,

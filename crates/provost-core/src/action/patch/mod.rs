@@ -1,36 +1,35 @@
-//! A unified diff, read: which files it touches and what it changes in each.
+//! Parses a unified diff: the files that it changes, and how.
 //!
-//! Written by git, `diff` or a model. Models miscount, so the numbers in a hunk's
-//! header are a hint: where they do not fit, a hunk ends where the next part
-//! begins. What is not understood is refused, never skipped: binary patches,
-//! copies, links and submodules.
+//! Patches come from git, `diff` or a model. Models miscount, so the numbers in a hunk header are
+//! a hint: where they do not fit, a hunk ends where the next part begins. Unsupported parts are
+//! refused, never skipped: binary patches, copies, links and submodules.
 
 mod file_name;
 mod reader;
 
 use super::RelPath;
 
-/// What a patch does to one file.
+/// The changes of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilePatch<'a> {
-    /// Which file, before and after.
+    /// The file, before and after.
     pub change: FileChange,
-    /// Whether the patch wants the file to be executable; `None` if it says nothing.
+    /// Whether the patch makes the file executable; `None` if it does not say.
     pub executable: Option<bool>,
-    /// What changes in it, from top to bottom.
+    /// The hunks, from top to bottom.
     pub hunks: Vec<Hunk<'a>>,
 }
 
-/// Which file a patch is about, before and after.
+/// The file before and after a patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileChange {
     /// A new file.
     Create(RelPath),
-    /// A file that stays where it is.
+    /// A changed file.
     Modify(RelPath),
-    /// A file that goes.
+    /// A deleted file.
     Delete(RelPath),
-    /// A file that gets another name.
+    /// A renamed file.
     Rename {
         /// The old name.
         from: RelPath,
@@ -40,7 +39,7 @@ pub enum FileChange {
 }
 
 impl FileChange {
-    /// The file's name before, or the new one's.
+    /// The old path, or that of a new file.
     pub fn path(&self) -> &RelPath {
         match self {
             Self::Create(path) | Self::Modify(path) | Self::Delete(path) => path,
@@ -49,21 +48,21 @@ impl FileChange {
     }
 }
 
-/// One place in a file, with its surroundings.
+/// One changed part of a file, with context lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hunk<'a> {
-    /// The line where the patch says it is, counted from 1; 0 before the first.
+    /// The line at which the patch expects it, from 1; 0 is before the first.
     pub start: usize,
-    /// What is there and what comes instead.
+    /// The context, removed and added lines.
     pub lines: Vec<HunkLine<'a>>,
 }
 
 /// One line of a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HunkLine<'a> {
-    /// What happens to it.
+    /// Whether it is kept, removed or added.
     pub op: LineOp,
-    /// Its text, without the line feed; a carriage return is part of it.
+    /// Its text without the line feed; a carriage return is part of it.
     pub text: &'a str,
     /// Whether a line feed follows; only the last line of a file may lack one.
     pub newline: bool,
@@ -72,30 +71,30 @@ pub struct HunkLine<'a> {
 /// What a patch does with a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineOp {
-    /// It is there and stays.
+    /// A context line.
     Keep,
-    /// It is there and goes.
+    /// A removed line.
     Remove,
-    /// It comes.
+    /// An added line.
     Add,
 }
 
-/// Why a text is not a patch.
+/// Why a text is not a valid patch.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the patch: {why}")]
 pub struct BadPatch {
-    /// The line, counted from 1.
+    /// The line, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The error.
     pub why: String,
 }
 
-/// Reads a patch. It touches at least one file.
+/// Parses a patch. It changes at least one file.
 pub fn parse_patch(patch: &str) -> Result<Vec<FilePatch<'_>>, BadPatch> {
     reader::PatchReader::new(patch).files()
 }
 
-/// Every path the patch touches, in order.
+/// All paths that the patch changes, in order.
 pub fn touched_paths(files: &[FilePatch<'_>]) -> Vec<RelPath> {
     let both = |file: &FilePatch<'_>| match &file.change {
         FileChange::Create(path) | FileChange::Modify(path) | FileChange::Delete(path) => {

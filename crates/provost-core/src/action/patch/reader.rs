@@ -1,9 +1,9 @@
-//! The reader of unified diffs.
+//! The parser of unified diffs.
 
 use super::{BadPatch, FileChange, FilePatch, Hunk, HunkLine, LineOp, file_name};
 use crate::action::RelPath;
 
-/// The lines of a patch, and how far they are read.
+/// The lines of a patch and the current position.
 pub(super) struct PatchReader<'a> {
     lines: Vec<&'a str>,
     at: usize,
@@ -12,7 +12,7 @@ pub(super) struct PatchReader<'a> {
 /// What the lines before the hunks say about a file.
 #[derive(Default)]
 struct FileHeader {
-    /// The line it begins at.
+    /// The line at which it begins.
     line: usize,
     git_name: Option<String>,
     /// `---` and `+++`; the inner `None` is `/dev/null`.
@@ -38,7 +38,7 @@ impl<'a> PatchReader<'a> {
             } else if line.starts_with("@@ ") {
                 return Err(self.error_here("a hunk before the `---` and `+++` of its file"));
             } else {
-                // Prose before and between files: a commit's message, `RuleIndex:`.
+                // Text before and between files: a commit message, `Index:`.
                 self.at += 1;
             }
         }
@@ -59,15 +59,15 @@ impl<'a> PatchReader<'a> {
         BadPatch { line: self.at + 1, why: why.into() }
     }
 
-    /// Whether `---` and `+++` stand here.
+    /// Whether `---` and `+++` are next.
     fn at_names(&self) -> bool {
         let starts =
             |at: usize, sign| self.lines.get(at).is_some_and(|line| line.starts_with(sign));
         starts(self.at, "--- ") && starts(self.at + 1, "+++ ")
     }
 
-    /// Whether something other than lines of a hunk begins here. `---` and `+++`
-    /// alone may be lines that go and come; before a hunk they are names.
+    /// Whether something other than lines of a hunk begins here. `---` and `+++` alone may be
+    /// removed and added lines; before a hunk they are names.
     fn at_end_of_hunk(&self) -> bool {
         self.peek().is_none_or(|line| line.starts_with("@@ ") || line.starts_with("diff --git "))
             || self.at_names() && self.lines.get(self.at + 2).is_some_and(|l| l.starts_with("@@ "))
@@ -103,7 +103,7 @@ impl<'a> PatchReader<'a> {
         Ok(name.map(std::borrow::Cow::into_owned))
     }
 
-    /// One of git's own header lines; false if it is none.
+    /// Reads one of git's own header lines; false if it is none.
     fn read_git_header(&self, line: &str, header: &mut FileHeader) -> Result<bool, BadPatch> {
         let own = |text| match file_name::parse_file_name(text) {
             Ok(name) => Ok(name.map(std::borrow::Cow::into_owned)),
@@ -165,7 +165,7 @@ impl<'a> PatchReader<'a> {
         Ok(hunks)
     }
 
-    /// The lines as the header counts them, if that fits what is there.
+    /// The lines as the header counts them, if that fits.
     fn read_counted_lines(&mut self, mut old: usize, mut new: usize) -> Option<Vec<HunkLine<'a>>> {
         let mut lines: Vec<HunkLine<'a>> = Vec::new();
         while old > 0 || new > 0 {
@@ -179,14 +179,14 @@ impl<'a> PatchReader<'a> {
             self.at += 1;
             self.read_newline_marker(&mut lines);
         }
-        // Any line that could still belong to the hunk means that it was miscounted.
+        // Another line that could belong to the hunk means that it was miscounted.
         let over = self.at_end_of_hunk()
             || self.peek().is_some_and(|line| !line.starts_with([' ', '+', '-', '\\']));
         // git's mail format ends with `-- ` and a version.
         (over || self.peek().is_some_and(|line| line.trim_end() == "--")).then_some(lines)
     }
 
-    /// The lines up to where something else begins.
+    /// The lines up to the next part.
     fn read_uncounted_lines(&mut self) -> Result<Vec<HunkLine<'a>>, BadPatch> {
         let mut lines = Vec::new();
         let mut n_lines = 0;
@@ -200,12 +200,12 @@ impl<'a> PatchReader<'a> {
                 n_lines = lines.len();
             }
         }
-        // Wholly empty lines at its end stand between two parts of the patch.
+        // Empty lines at the end separate two parts of the patch.
         lines.truncate(n_lines);
         Ok(lines)
     }
 
-    /// `\ No newline at end of file` is about the line before it.
+    /// `\ No newline at end of file` refers to the previous line.
     fn read_newline_marker(&mut self, lines: &mut [HunkLine<'a>]) {
         if self.peek().is_some_and(|line| line.starts_with('\\')) {
             self.at += 1;
@@ -218,7 +218,7 @@ impl<'a> PatchReader<'a> {
 
 fn read_line(line: &str) -> Option<HunkLine<'_>> {
     let (op, text) = match line.as_bytes().first() {
-        // Editors take the space of an empty line away.
+        // Editors strip the space of an empty context line.
         None => (LineOp::Keep, line),
         Some(b'\r') if line.len() == 1 => (LineOp::Keep, line),
         Some(b' ') => (LineOp::Keep, &line[1..]),

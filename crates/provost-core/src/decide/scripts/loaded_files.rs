@@ -1,24 +1,24 @@
-//! The files that variables and options have programs load: `BASH_ENV=x.sh`,
+//! The files that variables and options make programs load: `BASH_ENV=x.sh`,
 //! `NODE_OPTIONS='--require ./x.js'`, `PATH=bin:…`.
 
 use crate::command::{
     CodeInjection, CommandAnalysis, CommandEffect, CommandInvocation, OpaqueReason,
 };
 
-/// Names that are looked at; what has more is answered once in any case.
+/// The most names that are examined; a line with more is approved only once in any case.
 const MAX_LOADED_NAMES: usize = 64;
 
-/// What may be left out of a name.
+/// Extensions that a name may omit.
 const ENDINGS: [&str; 6] = ["", ".js", ".mjs", ".cjs", ".rb", ".py"];
 
-/// The folders and names of what may be such files.
+/// The folders and names that may be such files.
 pub(super) fn loaded_file_names(analysis: &CommandAnalysis) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for part in &analysis.opaque {
         let OpaqueReason::CodeInjection(how) = part.why else { continue };
         for name in split_file_names(&part.text) {
             match how {
-                // There, programs of these names are looked for.
+                // Programs of these names are searched in it.
                 CodeInjection::Path => {
                     found.extend(searched_programs(analysis).map(|it| format!("{name}/{it}")))
                 }
@@ -38,7 +38,7 @@ pub(super) fn loaded_file_names(analysis: &CommandAnalysis) -> Vec<(String, Stri
     found.into_iter().flat_map(each).collect()
 }
 
-/// The parts of a text that may be the name of a file.
+/// The parts of a text that may be a file name.
 fn split_file_names(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split([' ', '\t', '\n', ':', ';', ',', '=', '@', '\'', '"']);
     words
@@ -48,7 +48,7 @@ fn split_file_names(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn runs(analysis: &CommandAnalysis) -> impl Iterator<Item = &CommandInvocation> {
-    analysis.demands.iter().filter_map(|demand| match demand {
+    analysis.effects.iter().filter_map(|effect| match effect {
         CommandEffect::Run(run) => Some(run),
         CommandEffect::Write { .. }
         | CommandEffect::Read { .. }
@@ -56,12 +56,12 @@ fn runs(analysis: &CommandAnalysis) -> impl Iterator<Item = &CommandInvocation> 
     })
 }
 
-/// The programs that are looked for.
+/// The names of the programs that are searched.
 fn searched_programs(analysis: &CommandAnalysis) -> impl Iterator<Item = &String> {
     runs(analysis).filter_map(|run| run.argv.first()).filter(|name| !name.contains('/'))
 }
 
-/// Where the line may be when it runs something; it starts in the first.
+/// The folders in which the line may run something; it starts in the first.
 fn folders(analysis: &CommandAnalysis) -> Vec<String> {
     let mut folders = vec![String::new()];
     for folder in runs(analysis).flat_map(|run| &run.folders) {

@@ -1,7 +1,6 @@
-//! The programs that do what a file says.
+//! Programs that run what a file says.
 
-/// Programs that take what to do from a file that is named, without the version
-/// that may be part of the name (`python3.12`).
+/// Programs that run a file that is named, without the version in their name (`python3.12`).
 pub(super) const INTERPRETERS: &[&str] = &[
     "sh",
     "bash",
@@ -56,8 +55,7 @@ pub(super) const INTERPRETERS: &[&str] = &[
     "entr",
 ];
 
-/// Programs that take what to do from a file of a fixed name, here or in a
-/// folder that is named.
+/// Programs that run a file of a fixed name, in the current folder or in one that is named.
 pub(super) const BUILD_TOOLS: &[(&str, &[&str])] = &[
     ("make", &["Makefile", "makefile", "GNUmakefile"]),
     ("gmake", &["Makefile", "makefile", "GNUmakefile"]),
@@ -85,8 +83,7 @@ pub(super) const BUILD_TOOLS: &[(&str, &[&str])] = &[
     ("pip", &["setup.py", "pyproject.toml"]),
 ];
 
-/// Programs that run the tests in the files that are named, or all there are, and what
-/// they are told by.
+/// Programs that run the tests in the named files, or all tests, with their configuration files.
 pub(super) const TEST_RUNNERS: &[(&str, &[&str])] = &[
     ("pytest", &["conftest.py", "pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini"]),
     ("py.test", &["conftest.py", "pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini"]),

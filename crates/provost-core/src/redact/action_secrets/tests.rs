@@ -1,4 +1,4 @@
-//! What an action brings along is a secret, or is not.
+//! Which values in an action are secrets.
 
 use serde_json::{Value, json};
 

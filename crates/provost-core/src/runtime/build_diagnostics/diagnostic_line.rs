@@ -1,20 +1,20 @@
-//! What one line says, without its neighbors.
+//! Parses single lines of build output.
 
 use provost_proto::runtime::DiagnosticSeverity;
 
 use super::source_location::{SourceLocation, as_file_name};
 
-/// What a line says.
+/// What a line contains.
 pub(super) enum DiagnosticLine<'a> {
-    /// All of it: tsc, gcc, clang, go, vite.
+    /// A complete diagnostic: tsc, gcc, clang, go, vite.
     Complete(DiagnosticSeverity, SourceLocation, &'a str),
-    /// A message; its place stands below: rustc, esbuild.
+    /// A message whose location follows: rustc, esbuild.
     Message(DiagnosticSeverity, &'a str),
-    /// The place of the message above.
+    /// The location of the message above.
     Location(SourceLocation),
-    /// What the lines below are about: webpack, eslint.
+    /// The subject of the lines below: webpack, eslint.
     Heading(DiagnosticHeading<'a>),
-    /// A line under the name of a file: eslint.
+    /// A diagnostic under the name of a file: eslint.
     Listed {
         severity: DiagnosticSeverity,
         line: u32,
@@ -23,7 +23,7 @@ pub(super) enum DiagnosticLine<'a> {
     },
     /// A frame of a traceback: Python.
     TracebackFrame(SourceLocation),
-    /// What ended a traceback.
+    /// The error that ended a traceback.
     TracebackError(&'a str),
     Other,
 }
@@ -33,7 +33,7 @@ pub(super) enum DiagnosticHeading<'a> {
     File(&'a str),
 }
 
-/// Lines that only count what was said before.
+/// Lines that only summarize.
 const SUMMARIES: &[&str] = &[
     "could not compile",
     "aborting due to",
@@ -57,25 +57,25 @@ pub(super) fn classify_line(line: &str) -> DiagnosticLine<'_> {
 
 /// `--> src/main.rs:3:5` of rustc, `src/app.ts:3:5:` of esbuild, `file: /a.js:3:5` of rollup.
 fn parse_location_line(text: &str) -> Option<DiagnosticLine<'_>> {
-    if let Some(place) = text.strip_prefix("--> ") {
-        return SourceLocation::parse_colons(place)
-            .map(|(place, _)| DiagnosticLine::Location(place));
+    if let Some(location) = text.strip_prefix("--> ") {
+        return SourceLocation::parse_colons(location)
+            .map(|(location, _)| DiagnosticLine::Location(location));
     }
-    if let Some(place) = text.strip_prefix("file: ") {
-        return SourceLocation::parse_colons(place)
-            .map(|(place, _)| DiagnosticLine::Location(place));
+    if let Some(location) = text.strip_prefix("file: ") {
+        return SourceLocation::parse_colons(location)
+            .map(|(location, _)| DiagnosticLine::Location(location));
     }
-    let (place, rest) = SourceLocation::parse_colons(text)?;
-    (rest == ":" && place.column.is_some()).then_some(DiagnosticLine::Location(place))
+    let (location, rest) = SourceLocation::parse_colons(text)?;
+    (rest == ":" && location.column.is_some()).then_some(DiagnosticLine::Location(location))
 }
 
 /// `ERROR in ./src/a.js 3:5-10` of webpack; the name of a file alone, of eslint.
 fn parse_heading(line: &str) -> Option<DiagnosticLine<'_>> {
     if let Some(rest) = line.strip_prefix("ERROR in ") {
-        if let Some((place, _)) = SourceLocation::parse_colons(rest)
+        if let Some((location, _)) = SourceLocation::parse_colons(rest)
             && !rest.contains(' ')
         {
-            return Some(DiagnosticLine::Heading(DiagnosticHeading::Location(place)));
+            return Some(DiagnosticLine::Heading(DiagnosticHeading::Location(location)));
         }
         let (file, at) = rest.split_once(' ').unwrap_or((rest, ""));
         let mut numbers = at.split([':', '-']).map(|number| number.parse().ok());
@@ -93,7 +93,7 @@ fn parse_heading(line: &str) -> Option<DiagnosticLine<'_>> {
         .then_some(DiagnosticLine::Heading(DiagnosticHeading::File(line)))
 }
 
-/// `  3:5  error  MissingFilePolicy semicolon  semi`.
+/// `  3:5  error  Missing semicolon  semi`.
 fn parse_listed(line: &str) -> Option<DiagnosticLine<'_>> {
     let text = line.strip_prefix("  ")?.trim_start();
     let (at, rest) = text.split_once(' ')?;
@@ -107,7 +107,7 @@ fn parse_listed(line: &str) -> Option<DiagnosticLine<'_>> {
     Some(DiagnosticLine::Listed { severity, line: row, column, message: message.trim() })
 }
 
-/// `  ConfigFile "a.py", line 3, in f` and `ValueError: no`.
+/// `  File "a.py", line 3, in f` and `ValueError: no`.
 fn parse_python_traceback(line: &str) -> Option<DiagnosticLine<'_>> {
     if let Some(rest) = line.trim_start().strip_prefix("File \"") {
         let (file, rest) = rest.split_once("\", line ")?;
@@ -130,7 +130,7 @@ fn parse_python_traceback(line: &str) -> Option<DiagnosticLine<'_>> {
 
 /// `src/a.ts(3,5): error TS2322: no`, `a.c:3:5: error: no`, `./a.go:3:5: no`.
 fn parse_complete(text: &str) -> Option<DiagnosticLine<'_>> {
-    let (place, rest) =
+    let (location, rest) =
         SourceLocation::parse_colons(text).or_else(|| SourceLocation::parse_parentheses(text))?;
     let rest = rest.trim_start_matches([':', ' ', '-']);
     for (word, severity) in [
@@ -145,15 +145,15 @@ fn parse_complete(text: &str) -> Option<DiagnosticLine<'_>> {
         {
             let message = message.trim_start_matches([':', ' ']);
             return (!message.is_empty())
-                .then_some(DiagnosticLine::Complete(severity, place, message));
+                .then_some(DiagnosticLine::Complete(severity, location, message));
         }
     }
-    // Go and rollup say no word for it.
-    let go = place.file.rsplit('.').next() == Some("go");
-    let rollup = text.contains(" (") && place.column.is_some() && text.contains("): ");
+    // Go and rollup print no severity.
+    let go = location.file.rsplit('.').next() == Some("go");
+    let rollup = text.contains(" (") && location.column.is_some() && text.contains("): ");
     ((go || rollup) && !rest.is_empty()).then_some(DiagnosticLine::Complete(
         DiagnosticSeverity::Error,
-        place,
+        location,
         rest,
     ))
 }

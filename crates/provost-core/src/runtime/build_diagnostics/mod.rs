@@ -1,8 +1,8 @@
-//! What went wrong in a build, from what its tools printed.
+//! Extracts errors and warnings from the output of build tools.
 //!
-//! Tools say it in few ways: the place before the message on one line, the
-//! message on one line and the place on one of the next, or the place first.
-//! Whatever is not understood is no error here; it stays in the log.
+//! Tools use few formats: the location before the message on one line, the message first and the
+//! location within the next lines, or the location first. Other lines are ignored; they remain in
+//! the log.
 
 mod diagnostic_line;
 mod source_location;
@@ -16,19 +16,19 @@ use super::ansi;
 use diagnostic_line::{DiagnosticHeading, DiagnosticLine};
 use source_location::SourceLocation;
 
-/// How many lines after a message its place may stand.
+/// The most lines between a message and its location.
 const MAX_LOCATION_DISTANCE: usize = 6;
 
-/// What was found.
+/// The extracted diagnostics.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BuildDiagnostics {
-    /// The errors first, then the warnings, each once: at most [`BUILD_ERRORS`].
+    /// The errors first, then the warnings, without duplicates: at most [`BUILD_ERRORS`].
     pub errors: Vec<BuildDiagnostic>,
     /// How many more there were.
     pub omitted: u32,
 }
 
-/// Reads what a build printed.
+/// Parses the output of a build.
 pub fn parse_build_output(text: &str) -> BuildDiagnostics {
     let text = ansi::strip_ansi(text);
     let mut reader = DiagnosticReader::default();
@@ -41,11 +41,11 @@ pub fn parse_build_output(text: &str) -> BuildDiagnostics {
 #[derive(Default)]
 struct DiagnosticReader {
     found: Vec<BuildDiagnostic>,
-    /// A message whose place is to come, and how many lines ago it stood.
+    /// A message whose location follows, and how many lines ago it was.
     message: Option<(DiagnosticSeverity, String, usize)>,
-    /// A place whose message is to come.
-    place: Option<SourceLocation>,
-    /// A file under which its errors are listed.
+    /// A location whose message follows.
+    location: Option<SourceLocation>,
+    /// The file of the diagnostics that are listed below it.
     file: Option<String>,
     /// The last frame of a traceback.
     frame: Option<SourceLocation>,
@@ -60,49 +60,49 @@ impl DiagnosticReader {
             }
         }
         match diagnostic_line::classify_line(line) {
-            DiagnosticLine::Complete(severity, place, message) => {
+            DiagnosticLine::Complete(severity, location, message) => {
                 self.flush_message();
-                self.add_diagnostic(severity, Some(place), message);
+                self.add_diagnostic(severity, Some(location), message);
             }
             DiagnosticLine::Message(severity, message) => {
                 self.flush_message();
                 self.message = Some((severity, message.to_owned(), 0));
             }
-            DiagnosticLine::Location(place) => {
+            DiagnosticLine::Location(location) => {
                 if let Some((severity, message, _)) = self.message.take() {
-                    self.add_diagnostic(severity, Some(place), &message);
+                    self.add_diagnostic(severity, Some(location), &message);
                 }
             }
-            DiagnosticLine::Heading(DiagnosticHeading::Location(place)) => {
+            DiagnosticLine::Heading(DiagnosticHeading::Location(location)) => {
                 self.flush_message();
-                self.place = Some(place);
+                self.location = Some(location);
             }
             DiagnosticLine::Heading(DiagnosticHeading::File(file)) => {
                 self.file = Some(file.to_owned())
             }
             DiagnosticLine::Listed { severity, line, column, message } => {
                 if let Some(file) = self.file.clone() {
-                    let place = SourceLocation { file, line: Some(line), column: Some(column) };
-                    self.add_diagnostic(severity, Some(place), message);
+                    let location = SourceLocation { file, line: Some(line), column: Some(column) };
+                    self.add_diagnostic(severity, Some(location), message);
                 }
             }
-            DiagnosticLine::TracebackFrame(place) => self.frame = Some(place),
+            DiagnosticLine::TracebackFrame(location) => self.frame = Some(location),
             DiagnosticLine::TracebackError(message) => {
-                if let Some(place) = self.frame.take() {
-                    self.add_diagnostic(DiagnosticSeverity::Error, Some(place), message);
+                if let Some(location) = self.frame.take() {
+                    self.add_diagnostic(DiagnosticSeverity::Error, Some(location), message);
                 }
             }
             DiagnosticLine::Other => {
-                if let Some(place) = self.place.take()
+                if let Some(location) = self.location.take()
                     && !line.trim().is_empty()
                 {
-                    self.add_diagnostic(DiagnosticSeverity::Error, Some(place), line.trim());
+                    self.add_diagnostic(DiagnosticSeverity::Error, Some(location), line.trim());
                 }
             }
         }
     }
 
-    /// A message without a place is one all the same; a warning is not.
+    /// An error without a location is kept; a warning is not.
     fn flush_message(&mut self) {
         if let Some((severity, message, _)) = self.message.take()
             && severity == DiagnosticSeverity::Error
@@ -114,15 +114,16 @@ impl DiagnosticReader {
     fn add_diagnostic(
         &mut self,
         severity: DiagnosticSeverity,
-        place: Option<SourceLocation>,
+        location: Option<SourceLocation>,
         message: &str,
     ) {
         let mut end = message.len().min(MAX_BUILD_MESSAGE_BYTES);
         while !message.is_char_boundary(end) {
             end -= 1;
         }
-        let (file, line, column) =
-            place.map_or((None, None, None), |place| (Some(place.file), place.line, place.column));
+        let (file, line, column) = location.map_or((None, None, None), |location| {
+            (Some(location.file), location.line, location.column)
+        });
         let message = message[..end].trim().to_owned();
         let error = BuildDiagnostic { file, line, column, message, severity };
         if !self.found.contains(&error) {

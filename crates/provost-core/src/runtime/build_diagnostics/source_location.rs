@@ -1,6 +1,6 @@
-//! Places in files, as tools write them.
+//! Locations in files, as tools print them.
 
-/// A place in a file.
+/// A location in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SourceLocation {
     pub(super) file: String,
@@ -9,9 +9,9 @@ pub(super) struct SourceLocation {
 }
 
 impl SourceLocation {
-    /// `src/a.rs:3:5`, `src/a.c:3`, perhaps with more behind it, which is given back.
+    /// `src/a.rs:3:5`, `src/a.c:3`, with the rest of the text.
     pub(super) fn parse_colons(text: &str) -> Option<(Self, &str)> {
-        // The first colon with a number behind it ends the name, so `C:\a.ts:1` is well.
+        // The first colon before a number ends the name, so `C:\a.ts:1` works.
         let mut from = 0;
         loop {
             let at = from + text.get(from..)?.find(':')?;
@@ -29,7 +29,7 @@ impl SourceLocation {
         }
     }
 
-    /// `src/a.ts(3,5)` or `src/a.js (3:5)`, and what stands behind it.
+    /// `src/a.ts(3,5)` or `src/a.js (3:5)`, with the rest of the text.
     pub(super) fn parse_parentheses(text: &str) -> Option<(Self, &str)> {
         let (name, rest) = text.split_once('(')?;
         let (inside, rest) = rest.split_once(')')?;
@@ -52,7 +52,7 @@ pub(super) fn as_file_name(text: &str) -> Option<String> {
     let file = !last.is_empty()
         && !text.contains(['\'', '"', '`', '<', '>', '|'])
         && !text.contains("://")
-        // A folder may be named `(group)`, but no name is cut within brackets.
+        // A folder may be named `(group)`, but brackets in a name are balanced.
         && text.matches('(').count() == text.matches(')').count()
         && !text.ends_with(' ')
         && (last.contains('.') || matches!(last, "Makefile" | "makefile" | "Dockerfile"));

@@ -1,4 +1,4 @@
-//! What tools print, as they print it, and what is understood of it.
+//! Output of real tools, and what is extracted from it.
 
 use proptest::prelude::*;
 use provost_proto::limits::{MAX_BUILD_DIAGNOSTICS, MAX_BUILD_MESSAGE_BYTES};
@@ -7,7 +7,7 @@ use provost_proto::runtime::DiagnosticSeverity;
 use super::parse_build_output;
 
 /// `error src/a.rs:3:5 message`, a line each.
-fn told(text: &str) -> Vec<String> {
+fn summary(text: &str) -> Vec<String> {
     let one = |error: &provost_proto::runtime::BuildDiagnostic| {
         let number = |n: Option<u32>| n.map_or_else(String::new, |n| format!(":{n}"));
         let word = if error.severity == DiagnosticSeverity::Error { "error" } else { "warning" };
@@ -186,7 +186,7 @@ fn what_tools_complain_about_is_understood() {
         ("all is well\nhttp://localhost:3000/\n12:30:05 ready\n", &[]),
         ("", &[]),
     ] {
-        assert_eq!(told(text), expected, "{text}");
+        assert_eq!(summary(text), expected, "{text}");
     }
 }
 

@@ -1,11 +1,11 @@
-//! What to run, from what lies in the project's folder.
+//! Detects what to run from the files of the project.
 
 use super::{DevServerProgram, ProjectFiles, RuntimePlan, RuntimePlanError, node, python, rust};
 
 /// Folders with pages, the most likely first.
 const PAGES: &[&str] = &[".", "public", "dist", "build", "static", "www", "site", "docs"];
 
-/// Targets of a Makefile that serve, the most likely first.
+/// Makefile targets that serve, the most likely first.
 const SERVING: &[&str] = &["dev", "serve", "run", "start"];
 
 pub(super) fn detect_plan(
@@ -46,7 +46,7 @@ fn detect_procfile(files: &impl ProjectFiles) -> Option<RuntimePlan> {
     };
     let entries: Vec<_> = text.lines().filter_map(entry).collect();
     let web = entries.iter().find(|(name, _)| name == "web");
-    // `release` is done once for each release, such as a migration: nobody asked for one.
+    // `release` runs once per release, such as a migration, so it must not be chosen.
     let other = || entries.iter().find(|(name, _)| name != "release");
     let (name, command) = web.or_else(other)?;
     Some(
@@ -67,7 +67,7 @@ fn detect_go(files: &impl ProjectFiles) -> Option<RuntimePlan> {
     let is_program =
         |name: &String| is_shell_safe_name(name) && files.exists(&format!("cmd/{name}/main.go"));
     let mut programs = files.list_names("cmd").into_iter().filter(is_program);
-    // Of several, which one serves only a person can say.
+    // With several, only a person can say which one serves.
     let (Some(name), None) = (programs.next(), programs.next()) else { return Some(plan) };
     let why = format!("there are a go.mod and a cmd/{name}/main.go");
     Some(RuntimePlan {
@@ -77,7 +77,7 @@ fn detect_go(files: &impl ProjectFiles) -> Option<RuntimePlan> {
     })
 }
 
-/// Whether a name means the same to a shell.
+/// Whether a name needs no quoting in a shell.
 pub(super) fn is_shell_safe_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     !name.is_empty() && !name.starts_with(['-', '.']) && name.chars().all(plain)

@@ -1,6 +1,7 @@
-//! What to run: `provost.toml` says it, or it is detected.
+//! What to run: as `provost.toml` says, or else detected.
 //!
-//! Pure: the files come through [`ProjectFiles`]. Everything chosen says why.
+//! It does no I/O: the files come through [`ProjectFiles`]. Every plan contains the reason for
+//! its choice.
 
 mod detect;
 mod node;
@@ -14,10 +15,10 @@ use std::collections::BTreeMap;
 
 pub use plan_file::RuntimePlanError;
 
-/// The file that says what to run.
+/// The file that configures what to run.
 pub const PLAN_FILE: &str = "provost.toml";
 
-/// The files that decide what is run. What they hold is pinned with an answer.
+/// The files that determine what runs. Their hashes are pinned with an approval.
 pub const PLAN_SOURCE_FILES: &[&str] = &[
     PLAN_FILE,
     "package.json",
@@ -34,42 +35,41 @@ pub const PLAN_SOURCE_FILES: &[&str] = &[
     "GNUmakefile",
 ];
 
-/// The few things that a detection asks of a project's folder.
+/// Access to the project's files.
 pub trait ProjectFiles {
-    /// Whether a file or folder is there; the path is relative.
+    /// Whether a file or folder exists; the path is relative.
     fn exists(&self, path: &str) -> bool;
-    /// What a small text file holds; none if it is not there, too large or no text.
+    /// The content of a small text file; `None` if it is missing, too large or not text.
     fn read_text(&self, path: &str) -> Option<String>;
-    /// The names in a folder, in the order of the alphabet; none if it is not there.
-    /// Of a folder with very many, some.
+    /// The sorted names in a folder; empty if it is missing. Of a very large folder, some.
     fn list_names(&self, folder: &str) -> Vec<String>;
 }
 
 /// What to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuntimePlan {
-    /// How it is built.
+    /// The build command.
     pub build: Option<String>,
-    /// Whether a run begins with the build.
+    /// Whether a run begins with a build.
     pub build_first: bool,
-    /// What serves it.
+    /// The dev server.
     pub dev: Option<DevServerProgram>,
-    /// The port it will listen on, if that is known.
+    /// The port that it will listen on, if it is known.
     pub port: Option<u16>,
     /// Variables for both.
     pub env: BTreeMap<String, String>,
-    /// Whether it is restarted.
+    /// Whether the dev server is restarted after a crash.
     pub restart: RestartPolicy,
-    /// Why just this, in plain words.
+    /// The reason for this plan, as text for people.
     pub why: String,
 }
 
-/// What serves a project.
+/// The program that serves a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DevServerProgram {
-    /// A line for the shell.
+    /// A line for a shell.
     Shell(String),
-    /// Our own server for files.
+    /// Provost's own server for static files.
     Static {
         /// The folder, relative to the project.
         root: String,
@@ -77,7 +77,7 @@ pub enum DevServerProgram {
 }
 
 impl DevServerProgram {
-    /// As people read it.
+    /// The program as text for people.
     pub fn describe(&self) -> String {
         match self {
             Self::Shell(line) => line.clone(),
@@ -86,14 +86,14 @@ impl DevServerProgram {
     }
 }
 
-/// Whether a dev server comes back after a crash.
+/// Whether a dev server is restarted after a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RestartPolicy {
-    /// A person looks first.
+    /// A person has to restart it.
     #[default]
     Never,
-    /// After a wait that grows.
+    /// After a growing delay.
     OnCrash,
 }
 
@@ -118,7 +118,7 @@ impl RuntimePlan {
         Self { build: Some(line.into()), ..self }
     }
 
-    /// What the project's files say: `provost.toml`, else what is detected.
+    /// The plan of `provost.toml`, or else the detected one.
     pub fn from_project(files: &impl ProjectFiles) -> Result<Option<Self>, RuntimePlanError> {
         match files.read_text(PLAN_FILE) {
             Some(text) => Self::parse(&text).map(Some),
@@ -127,22 +127,22 @@ impl RuntimePlan {
         }
     }
 
-    /// What is detected, whatever `provost.toml` says.
+    /// The detected plan, ignoring `provost.toml`.
     pub fn detect(files: &impl ProjectFiles) -> Result<Option<Self>, RuntimePlanError> {
         detect::detect_plan(files)
     }
 
-    /// Reads `provost.toml`.
+    /// Parses `provost.toml`.
     pub fn parse(text: &str) -> Result<Self, RuntimePlanError> {
         plan_file::parse_plan(text)
     }
 
-    /// The text of a `provost.toml` that says the same.
+    /// The text of an equivalent `provost.toml`.
     pub fn to_toml(&self) -> String {
         plan_file::format_plan(self)
     }
 
-    /// What the state machine needs to know.
+    /// The options for the state machine.
     pub fn dev_server_options(&self) -> super::state_machine::DevServerOptions {
         super::state_machine::DevServerOptions {
             build: self.build_first && self.build.is_some(),

@@ -1,4 +1,4 @@
-//! `package.json`: its scripts, and which program runs them.
+//! `package.json`: its scripts, and the package manager that runs them.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ struct PackageJson {
     package_manager: Option<String>,
 }
 
-/// Lock files, with whose they are.
+/// Lock files and their package managers.
 const LOCKS: &[(&str, &str)] = &[
     ("pnpm-lock.yaml", "pnpm"),
     ("yarn.lock", "yarn"),
@@ -56,7 +56,7 @@ pub(super) fn detect_node(
         (None, Some(_)) => format!("{NAME} has the script `build`, and {because}"),
         (None, None) => return Ok(None),
     };
-    // `start` serves what was built; `dev` builds as it goes.
+    // `start` serves the result of a build; `dev` builds as it runs.
     let build_first = script == Some("start") && build.is_some();
     let plan = RuntimePlan { build, build_first, ..RuntimePlan::new(why) };
     Ok(Some(match script {

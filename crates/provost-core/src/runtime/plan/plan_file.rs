@@ -1,4 +1,4 @@
-//! `provost.toml`, read and written.
+//! Reads and writes `provost.toml`.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU16;
@@ -9,19 +9,19 @@ use toml::Spanned;
 use super::{DevServerProgram, PLAN_FILE, RestartPolicy, RuntimePlan};
 use crate::action::RelPath;
 
-/// The longest file that is read.
+/// The largest file, in bytes.
 const SIZE: usize = 64 * 1024;
 
-/// The longest command.
+/// The longest command, in bytes.
 const LINE: usize = 8 * 1024;
 
-/// A file that does not say what to run, though it should.
+/// An error in the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}{}: {why}", place(*.line, *.column))]
+#[error("{file}{}: {why}", format_position(*.line, *.column))]
 pub struct RuntimePlanError {
     /// The file.
     pub file: &'static str,
-    /// The line, from 1; none if it is the whole file.
+    /// The line, from 1; absent if it concerns the whole file.
     pub line: Option<usize>,
     /// The column, from 1.
     pub column: Option<usize>,
@@ -29,7 +29,7 @@ pub struct RuntimePlanError {
     pub why: String,
 }
 
-fn place(line: Option<usize>, column: Option<usize>) -> String {
+fn format_position(line: Option<usize>, column: Option<usize>) -> String {
     let number = |n: Option<usize>| n.map_or_else(String::new, |n| format!(":{n}"));
     number(line) + &number(column)
 }
@@ -186,7 +186,7 @@ pub(super) fn format_plan(plan: &RuntimePlan) -> String {
     lines.join("\n") + "\n"
 }
 
-/// A basic string of TOML.
+/// A basic TOML string.
 fn quote_toml(text: &str) -> String {
     let escaped = text.chars().map(|c| match c {
         '"' | '\\' => format!("\\{c}"),

@@ -2,7 +2,7 @@
 
 use super::{ProjectFiles, RuntimePlan};
 
-/// Where an application is looked for.
+/// Modules in which an application is searched.
 const MODULES: &[&str] = &[
     "main.py",
     "app.py",
@@ -19,10 +19,10 @@ const MODULES: &[&str] = &[
     "src/app/main.py",
 ];
 
-/// Where tools put the programs of a project.
+/// Folders of virtual environments.
 const ENVIRONMENTS: &[&str] = &[".venv", "venv"];
 
-/// The usual name of a function that makes an application.
+/// The usual name of a function that creates an application.
 const FACTORY: &str = "create_app";
 
 pub(super) fn detect_python(files: &impl ProjectFiles) -> Option<RuntimePlan> {
@@ -49,12 +49,12 @@ fn detect_django(files: &impl ProjectFiles) -> Option<RuntimePlan> {
         .then(|| RuntimePlan::new(why).with_dev_command("python3 manage.py runserver"))
 }
 
-/// What `.flaskenv` names; it is said once more, since Flask reads the file only
-/// where a further package is installed.
+/// The application that `.flaskenv` names. The command repeats it, since Flask reads the file
+/// only if another package is installed.
 fn detect_flaskenv(files: &impl ProjectFiles) -> Option<RuntimePlan> {
     let text = files.read_text(".flaskenv")?;
     let value = |name: &str| {
-        // What is said last counts.
+        // The last assignment counts.
         text.lines().rev().find_map(|line| {
             let line = line.trim();
             let (key, value) = line.strip_prefix("export ").unwrap_or(line).split_once('=')?;
@@ -76,7 +76,7 @@ fn detect_app_module(files: &impl ProjectFiles) -> Option<RuntimePlan> {
     MODULES.iter().find_map(|path| {
         let text = files.read_text(path)?;
         let whole = path.trim_end_matches(".py").trim_end_matches("/__init__");
-        // What lies in `src` is imported without it, unless that is a package itself.
+        // A module in `src` is imported without that prefix, unless `src` is a package itself.
         let inside = whole.strip_prefix("src/").filter(|_| !files.exists("src/__init__.py"));
         let module = inside.unwrap_or(whole).replace('/', ".");
         let uvicorn = if inside.is_some() { "uvicorn --app-dir src" } else { "uvicorn" };
@@ -107,7 +107,7 @@ fn detect_app_module(files: &impl ProjectFiles) -> Option<RuntimePlan> {
     })
 }
 
-/// The variable to which the result of a call is bound, at the top of a module.
+/// The module-level variable that the result of a call is assigned to.
 fn find_app_variable<'a>(text: &'a str, call: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (name, value) = line.split_once('=')?;

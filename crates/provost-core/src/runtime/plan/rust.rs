@@ -1,4 +1,4 @@
-//! Rust: a package with a program, or a workspace with exactly one.
+//! Rust: a package with a binary, or a workspace with exactly one.
 
 use serde::Deserialize;
 
@@ -20,9 +20,9 @@ struct CargoWorkspace {
 pub(super) fn detect_rust(files: &impl ProjectFiles) -> Option<RuntimePlan> {
     let text = files.read_text("Cargo.toml")?;
     let plan = RuntimePlan::new("there is a Cargo.toml").with_build_command("cargo build");
-    // One that cargo cannot read either: it says so when it is asked to build.
+    // Cargo cannot read it either, and reports that at the build.
     let manifest: CargoManifest = toml::from_str(&text).unwrap_or_default();
-    // The build tells its errors apart from what the program says.
+    // A separate build keeps its errors apart from the program's output.
     let runs = |why: String| RuntimePlan {
         build_first: true,
         why,
@@ -34,7 +34,7 @@ pub(super) fn detect_rust(files: &impl ProjectFiles) -> Option<RuntimePlan> {
     let members = manifest.workspace.unwrap_or_default().members;
     let folders = members.iter().flat_map(|member| expand_member(files, member));
     let mut programs = folders.filter(|folder| has_program(files, folder));
-    // Of several, which one serves only a person can say.
+    // With several, only a person can say which one serves.
     Some(match (programs.next(), programs.next()) {
         (Some(folder), None) => {
             runs(format!("the workspace in Cargo.toml has one program, in {folder}"))
@@ -43,7 +43,7 @@ pub(super) fn detect_rust(files: &impl ProjectFiles) -> Option<RuntimePlan> {
     })
 }
 
-/// The folders that a member means: `crates/*` is all of them there.
+/// The folders of a workspace member: `crates/*` is all folders there.
 fn expand_member(files: &impl ProjectFiles, member: &str) -> Vec<String> {
     match member.strip_suffix("/*") {
         Some(above) if !above.contains('*') => {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{DevServerProgram, ProjectFiles, RestartPolicy, RuntimePlan};
 
-/// Files with what they hold.
+/// Files with their content.
 struct Folder<'a>(&'a [(&'a str, &'a str)]);
 
 impl ProjectFiles for Folder<'_> {
@@ -28,7 +28,7 @@ impl ProjectFiles for Folder<'_> {
     }
 }
 
-fn told(plan: &RuntimePlan) -> String {
+fn summary(plan: &RuntimePlan) -> String {
     let dev = plan.dev.as_ref().map_or("-".to_owned(), DevServerProgram::describe);
     let build = plan.build.as_deref().unwrap_or("-");
     let first = if plan.build_first { " first" } else { "" };
@@ -108,7 +108,7 @@ fn what_lies_in_a_folder_says_what_to_run() {
         ),
     ] {
         let plan = RuntimePlan::from_project(&Folder(files)).unwrap().unwrap();
-        assert_eq!(told(&plan), expected);
+        assert_eq!(summary(&plan), expected);
     }
     assert_eq!(RuntimePlan::from_project(&Folder(&[("README.md", "")])).unwrap(), None);
     assert_eq!(
@@ -193,7 +193,7 @@ fn programs_are_found_where_larger_projects_have_them() {
         ),
     ] {
         let plan = RuntimePlan::from_project(&Folder(files)).unwrap().unwrap();
-        assert_eq!(told(&plan), expected);
+        assert_eq!(summary(&plan), expected);
     }
 }
 
@@ -202,11 +202,11 @@ fn what_is_written_wins_over_what_is_detected() {
     let files =
         [("package.json", r#"{"scripts":{"dev":"x"}}"#), ("provost.toml", "[runtime]\ndev = 'y'")];
     assert_eq!(
-        told(&RuntimePlan::from_project(&Folder(&files)).unwrap().unwrap()),
+        summary(&RuntimePlan::from_project(&Folder(&files)).unwrap().unwrap()),
         "y | - | provost.toml says so"
     );
     assert!(
-        told(&RuntimePlan::detect(&Folder(&files)).unwrap().unwrap()).starts_with("npm run dev")
+        summary(&RuntimePlan::detect(&Folder(&files)).unwrap().unwrap()).starts_with("npm run dev")
     );
 }
 

@@ -1,4 +1,4 @@
-//! What each input does.
+//! The transition for each input.
 
 use provost_proto::ActionId;
 use provost_proto::runtime::{BuildFailureCause, CrashPhase, RunCause, StopCause};
@@ -45,7 +45,7 @@ impl RuntimeStateMachine {
                 let spawning =
                     |process: &mut ProcessTreeState| process.child == ProcessPhase::Spawning;
                 match (self.process_mut(which).map(spawning), which) {
-                    // What has not come cannot have gone.
+                    // A process that never started cannot have ended.
                     (Some(true) | None, _) => {}
                     (Some(false), RuntimeProcessKind::Build) => self.handle_build_ended(None, out),
                     (Some(false), RuntimeProcessKind::Dev) => self.handle_dev_gone(now, out),
@@ -97,7 +97,7 @@ impl RuntimeStateMachine {
         }
     }
 
-    /// Someone asks to run, or to run anew.
+    /// A request to run, or to restart.
     fn request_run(&mut self, run: DevServerRun, out: &mut RuntimeEffects) {
         let anew = run.cause == RunCause::Restart;
         match &mut self.dev {
@@ -106,7 +106,7 @@ impl RuntimeStateMachine {
                 out.push(RuntimeEffect::StopTimer(RuntimeTimer::Backoff));
                 self.begin_run(run, out);
             }
-            // It is on its way, and will be as new as can be.
+            // It is being built, so it will be up to date.
             DevServerState::Building(_) => {}
             DevServerState::Live { process, .. } => match (&process.child, anew) {
                 (ProcessPhase::Spawning, _) | (ProcessPhase::Sweeping { .. }, false) => {}
@@ -159,7 +159,7 @@ impl RuntimeStateMachine {
                 out.push(RuntimeEffect::StopTimer(RuntimeTimer::Backoff));
                 return self.clear_crash(action, cause, out);
             }
-            // The last word counts: what was to be run next is not.
+            // The last request counts: it replaces what was to run next.
             DevServerState::Stopping(stopping) => {
                 stopping.next = None;
                 if cause == StopCause::Shutdown || stopping.cause == StopCause::Restart {
@@ -178,7 +178,7 @@ impl RuntimeStateMachine {
         out.push(RuntimeEffect::Wait(AwaitedState::Stopped));
     }
 
-    /// Nothing is there any more: only the crash is remembered, and not longer.
+    /// Nothing runs any more: forget the crash.
     fn clear_crash(&mut self, action: ActionId, cause: StopCause, out: &mut RuntimeEffects) {
         self.dev = DevServerState::Stopped;
         out.push(RuntimeEffect::Report(RuntimeTransition::Stopped {
@@ -189,7 +189,7 @@ impl RuntimeStateMachine {
         out.push(RuntimeEffect::Answer(RuntimeReply::Stopped));
     }
 
-    /// From any state but stopping: the dev server, if it is there, is told to end.
+    /// From any state but stopping: terminates the dev server, if it runs.
     fn begin_stopping(
         &mut self,
         cause: StopCause,
@@ -228,7 +228,7 @@ impl RuntimeStateMachine {
             Some(process) if process.child == ProcessPhase::Spawning => {
                 process.mark_spawned(which, pid, now, out);
             }
-            // A process that nobody waits for must not stay.
+            // A process that is not expected must not stay.
             Some(_) | None => return out.push(RuntimeEffect::Kill(which)),
         }
         if which == RuntimeProcessKind::Build {
@@ -254,7 +254,7 @@ impl RuntimeStateMachine {
                 run,
                 process: ProcessTreeState { child: ProcessPhase::Spawning, .. },
             } => {
-                // What is not there now is not there in a second either.
+                // A missing program will still be missing after a delay, so there is no restart.
                 self.enter_crashed(&run, CrashPhase::Starting, RuntimeExit::default(), out);
             }
             DevServerState::Stopping(stopping) => {
@@ -336,12 +336,12 @@ impl RuntimeStateMachine {
         }
     }
 
-    /// Stopped is what has nothing left; a build that nobody told to end goes on.
+    /// The state is stopped when nothing is left; a build that was not stopped continues.
     pub(super) fn finish_stopping_if_done(&mut self, out: &mut RuntimeEffects) {
         let ending = self
             .build
             .as_ref()
-            .is_some_and(|job| job.process.told != TerminationStage::NotRequested);
+            .is_some_and(|job| job.process.termination != TerminationStage::NotRequested);
         let DevServerState::Stopping(stopping) = &mut self.dev else { return };
         if ending || stopping.process.is_some() {
             return;

@@ -19,7 +19,7 @@ impl RuntimeStateMachine {
     pub(super) fn request_build(&mut self, action: ActionId, out: &mut RuntimeEffects) {
         let stopping = matches!(self.dev, DevServerState::Stopping(_));
         match &self.build {
-            Some(job) if job.process.told == TerminationStage::NotRequested => {
+            Some(job) if job.process.termination == TerminationStage::NotRequested => {
                 out.push(RuntimeEffect::Wait(AwaitedState::Built))
             }
             None if !stopping => {
@@ -30,7 +30,7 @@ impl RuntimeStateMachine {
         }
     }
 
-    /// Nothing of the build is left, or it never was.
+    /// The build has ended completely, or could not be started.
     pub(super) fn handle_build_ended(
         &mut self,
         end: Option<BuildFailureCause>,
@@ -41,21 +41,21 @@ impl RuntimeStateMachine {
             return;
         }
         let Some(BuildJob { action, process }) = self.build.take() else { return };
-        let told = process.told != TerminationStage::NotRequested;
+        let termination = process.termination != TerminationStage::NotRequested;
         let (exit, _) = process.into_exit(RuntimeProcessKind::Build, out);
         let end = match end {
-            _ if told => Some(BuildFailureCause::Stopped),
+            _ if termination => Some(BuildFailureCause::Stopped),
             Some(end) => Some(end),
             None => (exit.code != Some(0)).then_some(BuildFailureCause::Failed),
         };
-        let (said, reply) = match end {
+        let (transition, reply) = match end {
             None => (RuntimeTransition::BuildSucceeded { action }, RuntimeReply::Built),
             Some(end) => (
                 RuntimeTransition::BuildFailed { action, end, exit },
                 RuntimeReply::BuildFailed(end),
             ),
         };
-        out.push(RuntimeEffect::Report(said));
+        out.push(RuntimeEffect::Report(transition));
         out.push(RuntimeEffect::AnswerAll(AwaitedState::Built, reply));
         match std::mem::take(&mut self.dev) {
             DevServerState::Building(run) if end.is_none() => self.spawn_dev(run, out),

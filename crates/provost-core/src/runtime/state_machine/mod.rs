@@ -9,9 +9,9 @@
 //!    └─ nothing left ─ Stopping ◄─ Stop, Restart ─ from any of them
 //! ```
 //!
-//! There is at most one dev server and at most one build. A build on its own
-//! may run beside the dev server; a run that needs one joins it. Time comes in
-//! as an argument; what is to be done goes out as [`PromptQueueEffect`]s, in their order.
+//! There is at most one dev server and at most one build. A build on its own may run beside the
+//! dev server; a run that needs one joins it. Time is an argument; what is to be done is returned
+//! as ordered [`RuntimeEffect`]s.
 
 mod apply_input;
 mod build_job;
@@ -30,58 +30,58 @@ pub use transition::RuntimeTransition;
 
 use process_tree::{ProcessPhase, ProcessTreeState};
 
-/// How long a process may take to end by itself.
+/// The grace period before a process is killed.
 pub const GRACE: Millis = 2000;
 
-/// How long what was killed may take to be gone, before that is told as a failure.
+/// How long a killed process tree may take to disappear before that is reported as an error.
 pub const KILL_TIMEOUT: Millis = 1000;
 
-/// The wait before the first restart after a crash; it doubles with each.
+/// The delay before the first restart after a crash; it doubles with each one.
 pub const BACKOFF: Millis = 500;
 
-/// The longest wait before a restart.
+/// The longest delay before a restart.
 pub const BACKOFF_MAX: Millis = 30_000;
 
-/// Whoever ran this long was well: the next crash counts as the first.
+/// After this uptime, the next crash counts as the first.
 pub const HEALTHY_UPTIME: Millis = 60_000;
 
-/// This many crashes within [`HEALTHY`] are enough.
+/// After this many crashes within [`HEALTHY_UPTIME`], it is not restarted.
 pub const MAX_CRASHES: usize = 5;
 
-/// The runtime of a project. [`ProjectRuntime::default`] is one in which nothing runs.
+/// The runtime of a project. By default, nothing runs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct RuntimeStateMachine {
     dev: DevServerState,
     build: Option<BuildJob>,
 }
 
-/// The dev server.
+/// The state of the dev server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 enum DevServerState {
     #[default]
     Stopped,
-    /// It crashed and does not come back by itself. This began it.
+    /// It crashed and is not restarted. Holds the action that started it.
     Crashed(ActionId),
-    /// It crashed and comes back.
+    /// It crashed and will be restarted.
     Backoff(DevServerRun),
-    /// It waits for the build, which is there.
+    /// It waits for the running build.
     Building(DevServerRun),
-    /// Its process is there.
+    /// Its process exists.
     Live { run: DevServerRun, process: ProcessTreeState },
-    /// It is being ended, and so is a build that was told to.
+    /// It is being stopped, and so is a build that was stopped too.
     Stopping(StoppingState),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct StoppingState {
-    /// The action that began what is being ended.
+    /// The action that started what is being stopped.
     action: ActionId,
     cause: StopCause,
-    /// What is left of the dev server.
+    /// The rest of the dev server's process tree.
     process: Option<ProcessTreeState>,
     /// How the dev server ended.
     exit: RuntimeExit,
-    /// What is run when nothing is left.
+    /// What to run when nothing is left.
     next: Option<DevServerRun>,
 }
 
@@ -92,7 +92,7 @@ struct BuildJob {
     process: ProcessTreeState,
 }
 
-/// Which of the two processes.
+/// One of the two processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RuntimeProcessKind {
     /// The build.
@@ -101,135 +101,135 @@ pub enum RuntimeProcessKind {
     Dev,
 }
 
-/// What happens to the runtime.
+/// An input of the state machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RuntimeInput {
-    /// Someone asks to run.
+    /// A request to run.
     Run {
-        /// The action that asks.
+        /// The requesting action.
         action: ActionId,
-        /// What is to be run.
+        /// How to run it.
         shape: DevServerOptions,
     },
-    /// Someone asks to run anew.
+    /// A request to restart.
     Restart {
-        /// The action that asks.
+        /// The requesting action.
         action: ActionId,
-        /// What is to be run.
+        /// How to run it.
         shape: DevServerOptions,
     },
-    /// Someone asks to build.
+    /// A request to build.
     Build {
-        /// The action that asks.
+        /// The requesting action.
         action: ActionId,
     },
-    /// Someone asks to stop.
+    /// A request to stop.
     Stop,
-    /// The kernel ends, so everything does.
+    /// The kernel shuts down.
     Shutdown,
-    /// A process runs.
+    /// A process was started.
     Spawned {
-        /// Which.
+        /// The process.
         which: RuntimeProcessKind,
-        /// Its id.
+        /// Its process id.
         pid: u32,
     },
     /// A process could not be started.
     SpawnFailed {
-        /// Which.
+        /// The process.
         which: RuntimeProcessKind,
     },
     /// The first process of a tree has ended; others may be left.
     Exited {
-        /// Which.
+        /// The process.
         which: RuntimeProcessKind,
-        /// How.
+        /// How it ended.
         exit: RuntimeExit,
     },
-    /// Nothing of a tree is left.
+    /// No process of a tree is left.
     TreeGone {
-        /// Which.
+        /// The process.
         which: RuntimeProcessKind,
     },
-    /// A timer is over.
+    /// A timer has expired.
     TimerExpired(RuntimeTimer),
 }
 
-/// What someone who asked may wait for.
+/// What a requester may wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AwaitedState {
-    /// That it runs.
+    /// The dev server runs.
     Running,
-    /// That the build has ended.
+    /// The build has ended.
     Built,
-    /// That nothing is left.
+    /// Nothing is left.
     Stopped,
 }
 
-/// What someone who asked is told.
+/// The answer to a requester.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RuntimeReply {
-    /// It runs now.
+    /// It was started.
     Started,
     /// It ran already.
     AlreadyRunning,
-    /// It ended at once, and well.
+    /// It ended immediately with success.
     Exited,
-    /// It did not come to run.
+    /// It crashed before it ran.
     Crashed(CrashPhase),
     /// The build succeeded.
     Built,
-    /// The build did not succeed.
+    /// The build failed or was stopped.
     BuildFailed(BuildFailureCause),
     /// Nothing is left.
     Stopped,
-    /// Something is left though it was killed.
+    /// A process is left although it was killed.
     StillAlive,
-    /// It is being stopped, so this cannot be done now.
+    /// It is being stopped, so the request is refused.
     Stopping,
 }
 
-/// A timer. Starting one that runs begins it anew.
+/// A timer. Starting a running one restarts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RuntimeTimer {
-    /// A process was told to end.
+    /// A process was told to terminate.
     Grace(RuntimeProcessKind),
     /// A process was killed.
     Kill(RuntimeProcessKind),
-    /// A dev server that crashed comes back.
+    /// A crashed dev server will be restarted.
     Backoff,
 }
 
-/// What is to be done.
+/// An effect that the caller has to carry out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RuntimeEffect {
     /// Start a process; answer with [`RuntimeInput::Spawned`] or [`RuntimeInput::SpawnFailed`].
     Spawn {
-        /// Which.
+        /// The process.
         which: RuntimeProcessKind,
-        /// The action that began it.
+        /// The action that started it.
         action: ActionId,
     },
-    /// Tell the whole tree to end.
+    /// Terminate the whole tree.
     Terminate(RuntimeProcessKind),
-    /// Kill the whole tree, and say [`RuntimeInput::TreeGone`] when nothing is left.
+    /// Kill the whole tree, and send [`RuntimeInput::TreeGone`] when nothing is left.
     Kill(RuntimeProcessKind),
     /// Report a change.
     Report(RuntimeTransition),
-    /// Say [`RuntimeInput::TimerExpired`] after so long.
+    /// Send [`RuntimeInput::TimerExpired`] after this time.
     StartTimer(RuntimeTimer, Millis),
-    /// Do not, after all.
+    /// Cancel the timer.
     StopTimer(RuntimeTimer),
-    /// Whoever asks with this input waits.
+    /// The requester of this input waits.
     Wait(AwaitedState),
-    /// Whoever asks with this input is answered.
+    /// The requester of this input is answered.
     Answer(RuntimeReply),
-    /// All who wait are answered.
+    /// All who wait for this are answered.
     AnswerAll(AwaitedState, RuntimeReply),
 }
 
 impl RuntimeStateMachine {
-    /// What happens next.
+    /// Applies an input.
     #[must_use = "the effects are to be done"]
     pub fn step(mut self, now: Millis, input: RuntimeInput) -> (Self, Vec<RuntimeEffect>) {
         let mut effects = Vec::new();
@@ -237,7 +237,7 @@ impl RuntimeStateMachine {
         (self, effects)
     }
 
-    /// As it is shown.
+    /// The status for display.
     pub fn status(&self) -> RuntimeStatus {
         let build = match &self.build {
             Some(job) if job.process.child != ProcessPhase::Spawning => BuildStatus::Running,
@@ -258,7 +258,7 @@ impl RuntimeStateMachine {
         RuntimeView::combined_status(dev, build)
     }
 
-    /// Whether nothing of the project is alive or on its way.
+    /// Whether no process of the project runs or is about to.
     pub fn is_idle(&self) -> bool {
         self.build.is_none()
             && matches!(self.dev, DevServerState::Stopped | DevServerState::Crashed(_))

@@ -1,4 +1,4 @@
-//! One process tree and one run, as the state machine sees them.
+//! State of one process tree and of one run.
 
 use provost_proto::ActionId;
 use provost_proto::runtime::RunCause;
@@ -8,37 +8,37 @@ use super::{
     RuntimeProcessKind, RuntimeTimer,
 };
 
-/// Milliseconds of a clock that never goes back.
+/// Milliseconds of a monotonic clock.
 pub type Millis = u64;
 
-/// How a process ended; neither if nobody knows.
+/// How a process ended; both fields are `None` if that is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct RuntimeExit {
-    /// The exit code, if it ended by itself.
+    /// The exit code, if it exited.
     pub code: Option<i32>,
-    /// The signal, if that ended it.
+    /// The signal that ended it.
     pub signal: Option<i32>,
 }
 
-/// What is to be run, as far as the state machine needs to know.
+/// How to run the dev server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DevServerOptions {
-    /// Whether it is built first.
+    /// Whether a build comes first.
     pub build: bool,
     /// Whether it is restarted after a crash.
     pub restart: bool,
 }
 
-/// One run of the dev server, with the restarts after its crashes.
+/// One run of the dev server, including restarts after crashes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DevServerRun {
     pub(super) action: ActionId,
     pub(super) shape: DevServerOptions,
     pub(super) cause: RunCause,
     pub(super) restarts: u32,
-    /// When it crashed lately.
+    /// The times of recent crashes.
     pub(super) crashes: Vec<Millis>,
-    /// How many crashes since it was well.
+    /// Crashes since it last was healthy.
     pub(super) streak: u32,
 }
 
@@ -47,8 +47,8 @@ impl DevServerRun {
         Self { action, shape, cause, restarts: 0, crashes: Vec::new(), streak: 0 }
     }
 
-    /// It crashed, having run since then; how long to wait before it is run
-    /// again, if it is.
+    /// Records a crash after a start at `since`; returns the delay before the restart, if there
+    /// is one.
     pub(super) fn record_crash(&mut self, since: Millis, now: Millis) -> Option<Millis> {
         if now.saturating_sub(since) >= HEALTHY_UPTIME {
             self.streak = 0;
@@ -63,7 +63,7 @@ impl DevServerRun {
         Some(doubled.min(BACKOFF_MAX))
     }
 
-    /// The same run once more. What was built is built.
+    /// The same run, restarted without a build.
     pub(super) fn restarted(self) -> Self {
         Self {
             cause: RunCause::Crash,
@@ -78,33 +78,33 @@ impl DevServerRun {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct ProcessTreeState {
     pub(super) child: ProcessPhase,
-    pub(super) told: TerminationStage,
+    pub(super) termination: TerminationStage,
 }
 
-/// How far a process has come.
+/// The phase of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum ProcessPhase {
-    /// It was asked for.
+    /// It was requested.
     Spawning,
     /// It runs.
     Alive { pid: u32, since: Millis },
-    /// It has ended; what it started is being killed.
+    /// It has ended; the rest of its tree is being killed.
     Sweeping { exit: RuntimeExit, since: Millis },
 }
 
-/// What a process was told.
+/// How far the termination has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum TerminationStage {
     NotRequested,
-    /// To end, as soon as it is there.
+    /// It is terminated as soon as it runs.
     Terminating,
-    /// It is killed.
+    /// It was killed.
     Killed,
 }
 
 impl ProcessTreeState {
     pub(super) const SPAWNING: Self =
-        Self { child: ProcessPhase::Spawning, told: TerminationStage::NotRequested };
+        Self { child: ProcessPhase::Spawning, termination: TerminationStage::NotRequested };
 
     pub(super) fn mark_spawned(
         &mut self,
@@ -114,26 +114,26 @@ impl ProcessTreeState {
         out: &mut Vec<RuntimeEffect>,
     ) {
         self.child = ProcessPhase::Alive { pid, since: now };
-        if self.told != TerminationStage::NotRequested {
-            self.told = TerminationStage::Terminating;
+        if self.termination != TerminationStage::NotRequested {
+            self.termination = TerminationStage::Terminating;
             out.push(RuntimeEffect::Terminate(which));
             out.push(RuntimeEffect::StartTimer(RuntimeTimer::Grace(which), GRACE));
         }
     }
 
-    /// Tells it to end, once.
+    /// Terminates it, once.
     pub(super) fn terminate(&mut self, which: RuntimeProcessKind, out: &mut Vec<RuntimeEffect>) {
-        if self.told != TerminationStage::NotRequested {
+        if self.termination != TerminationStage::NotRequested {
             return;
         }
-        self.told = TerminationStage::Terminating;
+        self.termination = TerminationStage::Terminating;
         if let ProcessPhase::Alive { .. } = self.child {
             out.push(RuntimeEffect::Terminate(which));
             out.push(RuntimeEffect::StartTimer(RuntimeTimer::Grace(which), GRACE));
         }
     }
 
-    /// It has ended; nothing that it started may outlive it.
+    /// It has ended; the rest of its tree must not outlive it.
     pub(super) fn mark_exited(
         &mut self,
         which: RuntimeProcessKind,
@@ -141,7 +141,7 @@ impl ProcessTreeState {
         out: &mut Vec<RuntimeEffect>,
     ) {
         let ProcessPhase::Alive { since, .. } = self.child else { return };
-        if self.told == TerminationStage::Terminating {
+        if self.termination == TerminationStage::Terminating {
             out.push(RuntimeEffect::StopTimer(RuntimeTimer::Grace(which)));
         }
         self.child = ProcessPhase::Sweeping { exit, since };
@@ -155,21 +155,21 @@ impl ProcessTreeState {
         out: &mut Vec<RuntimeEffect>,
     ) {
         if let (ProcessPhase::Alive { .. }, TerminationStage::Terminating) =
-            (&self.child, self.told)
+            (&self.child, self.termination)
         {
-            self.told = TerminationStage::Killed;
+            self.termination = TerminationStage::Killed;
             out.push(RuntimeEffect::Kill(which));
             out.push(RuntimeEffect::StartTimer(RuntimeTimer::Kill(which), KILL_TIMEOUT));
         }
     }
 
-    /// Whether it should be gone by now, and is not: it is killed once more.
+    /// If it is still there after the timeout, it is killed again.
     pub(super) fn handle_kill_expired(
         &mut self,
         which: RuntimeProcessKind,
         out: &mut Vec<RuntimeEffect>,
     ) -> bool {
-        let killed = self.told == TerminationStage::Killed
+        let killed = self.termination == TerminationStage::Killed
             || matches!(self.child, ProcessPhase::Sweeping { .. });
         if killed {
             out.push(RuntimeEffect::Kill(which));
@@ -178,16 +178,16 @@ impl ProcessTreeState {
         killed
     }
 
-    /// How it ended, now that nothing is left, and since when it had run.
+    /// How it ended, now that nothing is left, and when it was started.
     pub(super) fn into_exit(
         self,
         which: RuntimeProcessKind,
         out: &mut Vec<RuntimeEffect>,
     ) -> (RuntimeExit, Millis) {
-        match (self.child, self.told) {
+        match (self.child, self.termination) {
             (ProcessPhase::Spawning, _) => (RuntimeExit::default(), 0),
-            (ProcessPhase::Alive { since, .. }, told) => {
-                match told {
+            (ProcessPhase::Alive { since, .. }, termination) => {
+                match termination {
                     TerminationStage::NotRequested => {}
                     TerminationStage::Terminating => {
                         out.push(RuntimeEffect::StopTimer(RuntimeTimer::Grace(which)))

@@ -1,4 +1,4 @@
-//! The space is small, so all of it is walked instead of sampled.
+//! The state space is small, so the tests walk all of it.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
@@ -24,14 +24,14 @@ fn exit(code: i32) -> RuntimeExit {
 
 const BOTH: [RuntimeProcessKind; 2] = [RuntimeProcessKind::Build, RuntimeProcessKind::Dev];
 
-/// What the world looks like to someone who only obeys and listens.
+/// The world as a correct executor of the effects sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 struct World {
     machine: RuntimeStateMachine,
     build: Tree,
     dev: Tree,
     /// Folded from the reports.
-    told: (RuntimeStatus, BuildStatus),
+    reported: (RuntimeStatus, BuildStatus),
     /// A run was reported to begin and not to end.
     open: bool,
     waiting: BTreeSet<u8>,
@@ -83,7 +83,7 @@ impl World {
         self.build != Tree::None || self.dev != Tree::None
     }
 
-    /// Whether this can happen now. What people ask always can.
+    /// Whether this input is possible now. Requests always are.
     fn can(&mut self, input: RuntimeInput) -> bool {
         match input {
             RuntimeInput::Run { .. }
@@ -157,14 +157,14 @@ impl World {
                 }
             }
             RuntimeEffect::Answer(_) => {}
-            RuntimeEffect::Report(said) => self.hear(said),
+            RuntimeEffect::Report(transition) => self.apply_report(transition),
         }
     }
 
-    /// As the log's fold does.
-    fn hear(&mut self, said: RuntimeTransition) {
-        let (dev, build) = &mut self.told;
-        match said {
+    /// Applies a report, as the fold of the log does.
+    fn apply_report(&mut self, transition: RuntimeTransition) {
+        let (dev, build) = &mut self.reported;
+        match transition {
             RuntimeTransition::BuildStarted { .. } => *build = BuildStatus::Running,
             RuntimeTransition::BuildSucceeded { .. } | RuntimeTransition::BuildFailed { .. } => {
                 *build = BuildStatus::None
@@ -180,8 +180,8 @@ impl World {
             }
             RuntimeTransition::Stopping { .. } => *dev = RuntimeStatus::Stopping,
             RuntimeTransition::Stopped { cause, .. } => {
-                let told = cause != StopCause::Exit;
-                assert!(self.open || told, "a run ends that was not");
+                let reported = cause != StopCause::Exit;
+                assert!(self.open || reported, "a run ends that was not");
                 assert_eq!(self.dev, Tree::None, "stopped, and something is left");
                 (self.open, *dev) = (false, RuntimeStatus::Stopped);
             }
@@ -194,11 +194,11 @@ impl World {
     }
 
     fn check(&self) {
-        let (dev, build) = self.told;
-        let told = RuntimeView::combined_status(dev, build);
-        assert_eq!(told, self.machine.status(), "the log says something else: {self:#?}");
+        let (dev, build) = self.reported;
+        let reported = RuntimeView::combined_status(dev, build);
+        assert_eq!(reported, self.machine.status(), "the log says something else: {self:#?}");
         assert_eq!(self.machine.is_idle(), !self.alive() && !self.timers.contains(&(2, 0)));
-        if told == RuntimeStatus::Stopped {
+        if reported == RuntimeStatus::Stopped {
             assert!(self.dev == Tree::None && !matches!(self.build, Tree::Alive | Tree::Left));
         }
         if self.machine.is_idle() {
@@ -227,7 +227,7 @@ fn inputs() -> Vec<RuntimeInput> {
     inputs
 }
 
-/// Every world that can come to be, with where each input leads.
+/// All reachable worlds, with their successors.
 fn all() -> HashMap<World, Vec<World>> {
     let mut seen: HashMap<World, Vec<World>> = HashMap::new();
     let mut queue = VecDeque::from([World::default()]);
@@ -257,7 +257,7 @@ fn what_cannot_happen_changes_nothing() {
                 continue;
             }
             let (machine, effects) = world.machine.clone().step(0, input);
-            // A timer may be over in the moment it is stopped.
+            // A timer may expire in the moment in which it is stopped.
             let stray = matches!(input, RuntimeInput::Spawned { .. });
             let harmless =
                 effects.iter().all(|effect| stray && matches!(effect, RuntimeEffect::Kill(_)));
@@ -267,7 +267,7 @@ fn what_cannot_happen_changes_nothing() {
     }
 }
 
-/// After Stop, and if processes obey, nothing is left and whoever asked knows.
+/// After Stop, if processes obey, nothing is left and the requester is answered.
 #[test]
 fn every_state_comes_to_stopped_by_stop() {
     for world in all().into_keys() {
@@ -302,7 +302,7 @@ fn two_who_press_run_start_one() {
     }
 }
 
-/// Runs a dev server that crashes after `ran` each time; the waits in between.
+/// Runs a dev server that crashes after `ran` each time; returns the delays.
 fn waits(ran: u64, times: usize) -> Vec<Option<u64>> {
     let shape = DevServerOptions { build: false, restart: true };
     let (mut now, which) = (0, RuntimeProcessKind::Dev);

@@ -1,80 +1,80 @@
-//! What the state machine has to report.
+//! The changes that the state machine reports.
 
 use provost_proto::ActionId;
 use provost_proto::runtime::{BuildFailureCause, CrashPhase, RunCause, StopCause};
 
 use super::{Millis, RuntimeExit};
 
-/// A change to report; the actor adds what only it knows: the command, how long
-/// it took, what was printed. Each names the action that began what it is about.
+/// A change to report. The caller adds what only it knows: the command, the duration, the output.
+/// Each names the action that started what it is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RuntimeTransition {
-    /// A build runs.
+    /// A build was started.
     BuildStarted {
-        /// The action that began it.
+        /// The action that started it.
         action: ActionId,
         /// Its process id.
         pid: u32,
     },
     /// A build succeeded.
     BuildSucceeded {
-        /// The action that began it.
+        /// The action that started it.
         action: ActionId,
     },
-    /// A build did not succeed.
+    /// A build failed or was stopped.
     BuildFailed {
-        /// The action that began it.
+        /// The action that started it.
         action: ActionId,
-        /// How.
+        /// Why it did not succeed.
         end: BuildFailureCause,
         /// How its process ended.
         exit: RuntimeExit,
     },
-    /// A run began.
+    /// A run begins.
     Starting {
-        /// The action that began it.
+        /// The action that started it.
         action: ActionId,
-        /// Why.
+        /// The cause.
         cause: RunCause,
-        /// How many times it has been restarted after a crash.
+        /// How many times it was restarted after a crash.
         restarts: u32,
     },
-    /// The dev server runs: for the first time, or again if the cause says so.
+    /// The dev server was started, for the first time or again, as the cause says.
     Started {
-        /// The action that began the run.
+        /// The action that started the run.
         action: ActionId,
         /// Its process id.
         pid: u32,
-        /// Why.
+        /// The cause.
         cause: RunCause,
-        /// How many times it has been restarted after a crash.
+        /// How many times it was restarted after a crash.
         restarts: u32,
     },
-    /// It was told to end.
+    /// It is being stopped.
     Stopping {
-        /// The action that began what is being ended.
+        /// The action that started what is being stopped.
         action: ActionId,
-        /// Why.
+        /// The cause.
         cause: StopCause,
     },
-    /// Nothing is left.
+    /// It was stopped.
     Stopped {
-        /// The action that began what has ended.
+        /// The action that started what was stopped.
         action: ActionId,
-        /// Why.
+        /// The cause.
         cause: StopCause,
-        /// How the dev server ended, if it was there.
+        /// How the dev server ended, if it ran.
         exit: RuntimeExit,
     },
-    /// The run ended though nobody asked, and nothing of it is left.
+    /// The run ended without a request, and no process of it is left.
     Crashed {
-        /// The action that began the run.
+        /// The action that started the run.
         action: ActionId,
-        /// How far it had come.
+        /// The phase in which it crashed.
         phase: CrashPhase,
         /// How its process ended.
         exit: RuntimeExit,
-        /// After how long it is run again, if it is.
+        /// The delay before the restart, if there is one.
         restart_in: Option<Millis>,
     },
 }

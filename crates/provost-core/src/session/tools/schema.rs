@@ -1,8 +1,8 @@
-//! What a model is told of each action: what it does, and what it takes.
+//! Descriptions and parameter schemas of the actions, for models.
 
 use serde_json::{Value, json};
 
-/// Whether a parameter may be left out.
+/// Whether a parameter may be omitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ParameterNeed {
     Required,
@@ -33,7 +33,7 @@ fn path() -> Value {
     text("Relative to the project.")
 }
 
-/// What an action does and what it takes; `None` if there is no such action.
+/// Description and parameters of an action; `None` if it does not exist.
 pub(super) fn schema_for_action(name: &str) -> Option<(&'static str, Vec<ToolParameter>)> {
     file_action_schema(name)
         .or_else(|| process_action_schema(name))

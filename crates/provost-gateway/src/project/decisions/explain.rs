@@ -96,7 +96,7 @@ fn list_uncovered_parts(
     let action = &bound_action.request().action;
     let evaluation = rules.evaluate(requester, action, bound_action.analysis());
     let uncovered =
-        evaluation.demands.iter().filter(|effect| effect.matched.combined_effect().is_none());
+        evaluation.permissions.iter().filter(|effect| effect.matched.combined_effect().is_none());
     uncovered.map(|effect| effect.demanded.to_string()).collect()
 }
 

@@ -1,0 +1,162 @@
+//! Which paths of a folder are hidden from whom.
+
+use provost_core::action::Action;
+use provost_core::policy::{
+    PathVisibility, Policy, PolicyRequester, PolicyRules, PolicyTrust, RuleEffect, RuleLayer,
+};
+use provost_proto::ProjectMode;
+use serde_json::json;
+
+const USER: &str = r#"
+[[rule]]
+id = "no"
+effect = "deny"
+on = ["fs.*"]
+path = ["private/**", "**/*.pem"]
+except = ["private/readme.md"]
+
+[[rule]]
+id = "ask"
+effect = "ask"
+on = ["fs.readFile"]
+roles = ["dev"]
+modes = ["sandbox"]
+path = ["drafts/**"]
+
+[[rule]]
+id = "mine"
+effect = "allow"
+on = ["fs.readFile"]
+path = ["test/.env"]
+
+[[rule]]
+id = "unsearched"
+effect = "deny"
+on = ["fs.searchFiles"]
+path = ["vendor/**"]
+"#;
+
+const PROJECT: &str = "[[rule]]\nid = 'p'\neffect = 'allow'\non = ['fs.*']\npath = ['web/.env']\n";
+
+fn rules(trust: PolicyTrust) -> PolicyRules {
+    let user = Policy::parse(RuleLayer::User, "u", USER).unwrap();
+    let project = Policy::parse(RuleLayer::Project, "p", PROJECT).unwrap();
+    PolicyRules::new(Policy::builtin().unwrap(), user, Some((project, trust)))
+}
+
+type Break = fn(&mut provost_proto::kernel::VisibilityRule);
+
+fn look(skill: &str, path: &str) -> Action {
+    let mut params = json!({ "path": path });
+    if skill == "fs.searchFiles" {
+        params["pattern"] = json!("x");
+    }
+    Action::parse(skill, params).unwrap()
+}
+
+#[test]
+fn what_could_not_be_read_by_its_name_is_left_out() {
+    let deny = Some(RuleEffect::Deny);
+    let ask = Some(RuleEffect::Ask);
+    for (role, mode, skill, path, said) in [
+        ("dev", ProjectMode::Sandbox, "fs.searchFiles", "private/a.txt", deny),
+        ("dev", ProjectMode::Full, "fs.searchFiles", "private/a.txt", deny),
+        ("dev", ProjectMode::Sandbox, "fs.searchFiles", "private", deny),
+        ("dev", ProjectMode::Sandbox, "fs.searchFiles", "private/readme.md", None),
+        ("dev", ProjectMode::Sandbox, "fs.searchFiles", "drafts/x/y", ask),
+        ("dev", ProjectMode::Auto, "fs.searchFiles", "drafts/x/y", None),
+        ("ops", ProjectMode::Sandbox, "fs.searchFiles", "drafts/x/y", None),
+        // A built-in rule asks, unless a person or a trusted project allows.
+        ("dev", ProjectMode::Auto, "fs.searchFiles", ".env", ask),
+        ("dev", ProjectMode::Full, "fs.searchFiles", ".env", None),
+        ("dev", ProjectMode::Auto, "fs.searchFiles", "test/.env", Some(RuleEffect::Allow)),
+        ("dev", ProjectMode::Auto, "fs.searchFiles", "web/.env", Some(RuleEffect::Allow)),
+        ("dev", ProjectMode::Auto, "fs.searchFiles", "vendor/a.js", deny),
+        ("dev", ProjectMode::Auto, "fs.listFiles", "vendor/a.js", None),
+        ("dev", ProjectMode::Auto, "fs.listFiles", "x/b.pem", deny),
+    ] {
+        let asker = PolicyRequester { role: Some(role), mode, project: None };
+        let sight = PathVisibility::new(
+            &rules(PolicyTrust::Trusted).visibility_rules(asker, &look(skill, ".")),
+        )
+        .unwrap();
+        assert_eq!(
+            sight.match_path(path).combined_effect(),
+            said,
+            "{role} {mode:?} {skill} {path}"
+        );
+    }
+    let asker = PolicyRequester { role: Some("dev"), mode: ProjectMode::Auto, project: None };
+    let sight = PathVisibility::new(
+        &rules(PolicyTrust::Untrusted).visibility_rules(asker, &look("fs.searchFiles", ".")),
+    )
+    .unwrap();
+    assert_eq!(
+        sight.match_path("web/.env").combined_effect(),
+        ask,
+        "an untrusted project opens nothing"
+    );
+}
+
+#[test]
+fn a_rule_that_cannot_be_read_is_not_passed_over() {
+    let asker = PolicyRequester { role: Some("dev"), mode: ProjectMode::Sandbox, project: None };
+    let good = rules(PolicyTrust::Trusted).visibility_rules(asker, &look("fs.searchFiles", "."));
+    let breaks: [Break; 3] =
+        [|it| it.effect = "x".into(), |it| it.layer = "x".into(), |it| it.path = vec!["[".into()]];
+    for spoil in breaks {
+        let mut limits = good.clone();
+        spoil(&mut limits[0]);
+        assert!(PathVisibility::new(&limits).is_err(), "{:?}", limits[0]);
+    }
+}
+
+#[test]
+fn who_was_asked_about_a_folder_may_look_into_it() {
+    let asker = PolicyRequester { role: Some("dev"), mode: ProjectMode::Sandbox, project: None };
+    for (path, said) in [("drafts", None), (".", Some(RuleEffect::Ask))] {
+        let limits =
+            rules(PolicyTrust::Trusted).visibility_rules(asker, &look("fs.searchFiles", path));
+        let sight = PathVisibility::new(&limits).unwrap();
+        assert_eq!(sight.match_path("drafts/x").combined_effect(), said, "{path}");
+        assert_eq!(
+            sight.match_path("private/x").combined_effect(),
+            Some(RuleEffect::Deny),
+            "{path}"
+        );
+    }
+    let stat = Action::parse("fs.stat", json!({ "path": "." })).unwrap();
+    assert!(rules(PolicyTrust::Trusted).visibility_rules(asker, &stat).is_empty());
+}
+
+#[test]
+fn a_rule_of_another_project_neither_limits_nor_allows() {
+    let text = "
+[[rule]]
+id = 'theirs'
+effect = 'deny'
+on = ['fs.*']
+path = ['src/**']
+project = ['/home/ann/other']
+
+[[rule]]
+id = 'loose'
+effect = 'allow'
+on = ['fs.*']
+path = ['**/.env']
+project = ['/home/ann/other']
+";
+    let user = Policy::parse(RuleLayer::User, "u", text).unwrap();
+    let rules = PolicyRules::new(Policy::builtin().unwrap(), user, None);
+    for (project, src, env) in [
+        ("/home/ann/app", None, Some(RuleEffect::Ask)),
+        ("/home/ann/other", Some(RuleEffect::Deny), Some(RuleEffect::Allow)),
+    ] {
+        let asker =
+            PolicyRequester { role: Some("dev"), mode: ProjectMode::Auto, project: Some(project) };
+        let limits = rules.visibility_rules(asker, &look("fs.searchFiles", "."));
+        let sight = PathVisibility::new(&limits).unwrap();
+        assert_eq!(sight.match_path("src/x").combined_effect(), src, "{project}");
+        assert_eq!(sight.match_path(".env").combined_effect(), env, "{project}");
+    }
+}
