@@ -95,9 +95,11 @@ fn list_uncovered_parts(
 ) -> Vec<String> {
     let action = &bound_action.request().action;
     let evaluation = rules.evaluate(requester, action, bound_action.analysis());
-    let uncovered =
-        evaluation.permissions.iter().filter(|effect| effect.matched.combined_effect().is_none());
-    uncovered.map(|effect| effect.demanded.to_string()).collect()
+    let uncovered = evaluation
+        .permissions
+        .iter()
+        .filter(|permission| permission.matched.combined_effect().is_none());
+    uncovered.map(|permission| permission.permission.to_string()).collect()
 }
 
 /// A decision as a word, its reason, and the rules that it rests on.
