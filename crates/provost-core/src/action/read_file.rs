@@ -76,7 +76,7 @@ impl ActionParams for ReadFile {
             return Err(InvalidParam::new("offset", why));
         }
         if lines && self.encoding == BytesEncoding::Base64 {
-            return Err(InvalidParam::new("encoding", "is `utf-8` where lines are asked for"));
+            return Err(InvalidParam::new("encoding", "must be `utf-8` if lines are requested"));
         }
         check_range("offset", self.offset.unwrap_or(0), 0..=MAX_SAFE_INTEGER)?;
         check_range("length", self.length.unwrap_or(1), 1..=MAX_FILE_READ_BYTES)?;

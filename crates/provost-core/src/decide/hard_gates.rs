@@ -156,7 +156,7 @@ fn check_embedded_commands(
     let program = run.argv.first().map_or("", String::as_str);
     Some(match gate {
         HardGate::RequireApproval(why) => HardGate::RequireApproval(format!(
-            "nobody knows what `{program}` runs; if its words: {why}"
+            "it is unknown what `{program}` runs; if its words: {why}"
         )),
         closed @ HardGate::Deny { .. } => closed,
     })

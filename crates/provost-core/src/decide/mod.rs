@@ -322,20 +322,26 @@ impl UnapprovedAction {
     ) -> Result<AllowedAction, Denial> {
         approver.check_may_answer(approval)?;
         if approval.status != ApprovalStatus::Pending {
-            return Err(Denial::new(Code::ApprovalResolved, "the question was resolved before"));
+            return Err(Denial::new(Code::ApprovalResolved, "the approval was resolved already"));
         }
         if approval.expires_at <= now {
-            return Err(Denial::new(Code::ApprovalExpired, "the question expired unanswered"));
+            return Err(Denial::new(
+                Code::ApprovalExpired,
+                "the approval expired before it was answered",
+            ));
         }
         let BoundAction { request, hash, .. } = &self.bound_action;
         if approval.action != request.id || approval.action_hash != *hash {
-            return Err(Denial::new(Code::HashMismatch, "the question is about another action"));
+            return Err(Denial::new(Code::HashMismatch, "the approval is for another action"));
         }
         if approval.question.trust.is_some() {
-            return Err(Denial::new(Code::HashMismatch, "the question is about trust, not this"));
+            return Err(Denial::new(
+                Code::HashMismatch,
+                "the approval is for trusting a file, not for this action",
+            ));
         }
         if approval.question.pins != pins {
-            let why = "a script it runs has changed since the question was asked";
+            let why = "a script that it runs has changed since the approval was requested";
             return Err(Denial::new(Code::HashMismatch, why));
         }
         let by = AllowedBy::Approval { approval: approval.id };

@@ -130,7 +130,10 @@ impl Approver<'_> {
             return Err(Denial::new(Code::Forbidden, "only an operator may answer"));
         }
         if approval.class != TokenClass::Operator && approval.principal == self.principal {
-            return Err(Denial::new(Code::OwnRequest, "nobody may answer their own request"));
+            return Err(Denial::new(
+                Code::OwnRequest,
+                "requesters cannot answer their own approvals",
+            ));
         }
         Ok(())
     }

@@ -173,14 +173,14 @@ impl PolicyRules {
         match &permission {
             RequiredPermission::Path { skill, path } => add_matches(skill, RuleTarget::Path(path)),
             RequiredPermission::OutsidePath { skill, path } => {
-                add_matches(skill, RuleTarget::OutsidePath(path))
+                add_matches(skill, RuleTarget::OutsidePath(path));
             }
             RequiredPermission::UnresolvedPath { skill, path } => {
-                add_matches(skill, RuleTarget::UnresolvedPath(path))
+                add_matches(skill, RuleTarget::UnresolvedPath(path));
             }
             RequiredPermission::Run(run) => add_matches(RUN_SKILL, RuleTarget::Run(run)),
             RequiredPermission::Variables | RequiredPermission::Opaque(_) => {
-                add_matches(RUN_SKILL, RuleTarget::Opaque)
+                add_matches(RUN_SKILL, RuleTarget::Opaque);
             }
             RequiredPermission::Skill(skill) => add_matches(skill, RuleTarget::Nothing),
         }

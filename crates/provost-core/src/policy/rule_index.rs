@@ -76,12 +76,12 @@ impl RuleIndex {
         visit(&self.all);
         match target {
             RuleTarget::Path(path) if reach == PathReach::Itself => {
-                self.visit_path_candidates(path, visit)
+                self.visit_path_candidates(path, visit);
             }
             // A folder that is moved or deleted with everything below it can contain what any
             // pattern names.
             RuleTarget::Path(_) | RuleTarget::OutsidePath(_) | RuleTarget::UnresolvedPath(_) => {
-                visit(&self.paths)
+                visit(&self.paths);
             }
             RuleTarget::Run(run) => {
                 visit(&self.commands);

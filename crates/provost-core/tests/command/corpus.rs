@@ -31,10 +31,10 @@ fn render(analysis: &CommandAnalysis) -> String {
                 out.push('\n');
             }
             CommandEffect::Write { path } => {
-                writeln!(out, "  write {}", words(from_ref(path))).unwrap()
+                writeln!(out, "  write {}", words(from_ref(path))).unwrap();
             }
             CommandEffect::Read { path } => {
-                writeln!(out, "  read {}", words(from_ref(path))).unwrap()
+                writeln!(out, "  read {}", words(from_ref(path))).unwrap();
             }
             CommandEffect::ReadOperand { path } => {
                 writeln!(out, "  given {}", words(from_ref(path))).unwrap();

@@ -12,9 +12,9 @@ fn said(effect: &str, path: &str, params: Value) -> &'static str {
     let user = Policy::parse(RuleLayer::User, "policy.toml", &rule(effect, path)).unwrap();
     let rules = PolicyRules::new(Policy::builtin().unwrap(), user, None);
     word(&decide(
-        asked(run(params)),
+        requested(run(params)),
         ActingRole::Trusted(&able()),
-        &standing(&rules, ProjectMode::Auto),
+        &policy_context(&rules, ProjectMode::Auto),
     ))
 }
 
@@ -111,8 +111,8 @@ fn where_no_rule_of_ones_own_is_about_paths_find_and_xargs_are_not_asked_about()
     let builtin =
         PolicyRules::new(Policy::builtin().unwrap(), Policy::empty(RuleLayer::User), None);
     let said = |params: Value| {
-        let standing = standing(&builtin, ProjectMode::Auto);
-        word(&decide(asked(run(params)), ActingRole::Trusted(&able()), &standing))
+        let policy_context = policy_context(&builtin, ProjectMode::Auto);
+        word(&decide(requested(run(params)), ActingRole::Trusted(&able()), &policy_context))
     };
     for command in [
         "find . -type f -exec wc -l {} +",
@@ -138,9 +138,9 @@ fn a_patch_in_the_request_that_names_what_a_rule_denies_is_asked_about() {
     let decided = |params: Value| {
         let rules = rules(&on_write, None);
         word(&decide(
-            asked(run(params)),
+            requested(run(params)),
             ActingRole::Trusted(&able()),
-            &standing(&rules, ProjectMode::Full),
+            &policy_context(&rules, ProjectMode::Full),
         ))
     };
     let moved = "diff --git a/x b/conf/x\nrename from x\nrename to conf/x\n";

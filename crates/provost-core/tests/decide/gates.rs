@@ -104,8 +104,9 @@ fn deleting_the_project_or_a_home_by_its_absolute_name_is_asked_for_each_time() 
     let homes = ["/data/people/ann".to_owned(), "/srv/bob".to_owned()];
     let (folder, homes) = (Some("/data/people/ann/code/app"), &homes[..]);
     let said = |command: &str| {
-        let standing = PolicyContext { folder, homes, ..standing(&none, ProjectMode::Full) };
-        word(&decide(asked(line(command)), ActingRole::Trusted(&able()), &standing))
+        let policy_context =
+            PolicyContext { folder, homes, ..policy_context(&none, ProjectMode::Full) };
+        word(&decide(requested(line(command)), ActingRole::Trusted(&able()), &policy_context))
     };
     for command in [
         "rm -rf /data/people/ann/code/app",
@@ -169,8 +170,8 @@ fn leaving_the_sandbox_is_asked_for_each_time() {
 fn what_a_program_is_given_to_read_is_not_allowed_by_a_rule_for_the_program() {
     let rules = rules("[[rule]]\nid = 'a'\neffect = 'allow'\non = ['*']\n", None);
     let said = |params: Value| {
-        let standing = standing(&rules, ProjectMode::Sandbox);
-        word(&decide(asked(run(params)), ActingRole::Trusted(&able()), &standing))
+        let policy_context = policy_context(&rules, ProjectMode::Sandbox);
+        word(&decide(requested(run(params)), ActingRole::Trusted(&able()), &policy_context))
     };
     assert_eq!(said(json!({ "argv": ["repl", "x.db"] })), "allow rules");
     assert_eq!(said(json!({ "argv": ["repl", "x.db"], "stdin": ".shell evil" })), "ask");

@@ -3,17 +3,19 @@
 use super::*;
 
 /// Whether a grant for one action allows the other in mode `sandbox`.
-fn lets(granted: &Action, asked: &Action) -> bool {
+fn lets(granted: &Action, requested: &Action) -> bool {
     let rules = rules("", None);
-    let grants = [grant(super::asked(granted.clone()).grant_scope().unwrap(), &[])];
-    let standing = PolicyContext { grants: &grants, ..standing(&rules, ProjectMode::Sandbox) };
-    let verdict = decide(super::asked(asked.clone()), ActingRole::Trusted(&able()), &standing);
-    word(&verdict) == "allow grant"
+    let grants = [grant(super::requested(granted.clone()).grant_scope().unwrap(), &[])];
+    let policy_context =
+        PolicyContext { grants: &grants, ..policy_context(&rules, ProjectMode::Sandbox) };
+    let decision =
+        decide(super::requested(requested.clone()), ActingRole::Trusted(&able()), &policy_context);
+    word(&decision) == "allow grant"
 }
 
 #[test]
 fn a_grant_for_a_line_is_for_that_line_and_no_other() {
-    for (granted, asked) in [
+    for (granted, requested) in [
         ("cat a; nc h 1", "cat a | nc h 1"),
         ("make && ls", "make || ls"),
         ("make && ls", "make; ls"),
@@ -40,14 +42,14 @@ fn a_grant_for_a_line_is_for_that_line_and_no_other() {
         ("make", "make $X"),
     ] {
         assert!(lets(&line(granted), &line(granted)), "{granted}");
-        assert!(!lets(&line(granted), &line(asked)), "{granted} is not {asked}");
+        assert!(!lets(&line(granted), &line(requested)), "{granted} is not {requested}");
     }
 }
 
 #[test]
 fn a_grant_for_a_command_ends_where_its_surroundings_change() {
     let granted = run(json!({ "command": "make" }));
-    for asked in [
+    for requested in [
         json!({ "command": "make", "cwd": "web" }),
         json!({ "command": "make", "env": { "A": "1" } }),
         json!({ "command": "make", "stdin": "x" }),
@@ -56,7 +58,7 @@ fn a_grant_for_a_command_ends_where_its_surroundings_change() {
         json!({ "argv": ["make"] }),
         json!({ "argv": ["make", "x"] }),
     ] {
-        assert!(!lets(&granted, &run(asked.clone())), "{asked}");
+        assert!(!lets(&granted, &run(requested.clone())), "{requested}");
     }
     // Timeout and output limit are harmless.
     assert!(lets(&granted, &run(json!({ "command": "make", "timeoutMs": 5, "maxOutput": 2048 }))));
@@ -87,7 +89,7 @@ fn a_grant_for_a_file_is_for_that_file_and_what_is_done_to_it() {
 
 #[test]
 fn the_third_time_in_a_row_is_not_hidden_by_another_time_limit() {
-    let sameness = |params| asked(run(params)).repeat_key();
+    let sameness = |params| requested(run(params)).repeat_key();
     let first = sameness(json!({ "command": "make" }));
     assert_eq!(first, sameness(json!({ "command": "make", "timeoutMs": 5, "maxOutput": 1024 })));
     assert_ne!(first, sameness(json!({ "command": "make x" })));

@@ -8,11 +8,11 @@ use provost_core::command::{StdinInterpretation, analyze_line, classify_stdin};
 
 fn running(line: &str) -> BoundAction {
     let source = "provost.toml says so".to_owned();
-    asked(action("runtime.run", json!({}))).with_implied_command(line, BTreeMap::new(), source)
+    requested(action("runtime.run", json!({}))).with_implied_command(line, BTreeMap::new(), source)
 }
 
-fn said(matter: BoundAction, rules: &PolicyRules, mode: ProjectMode) -> &'static str {
-    word(&decide(matter, ActingRole::Trusted(&able()), &standing(rules, mode)))
+fn said(bound: BoundAction, rules: &PolicyRules, mode: ProjectMode) -> &'static str {
+    word(&decide(bound, ActingRole::Trusted(&able()), &policy_context(rules, mode)))
 }
 
 #[test]
@@ -44,8 +44,9 @@ fn what_no_person_has_seen_is_asked_about_whatever_was_granted() {
     let none = rules("", None);
     let grants = [grant(running("npm run dev").grant_scope().unwrap(), &[])];
     let decided = |mode, unseen| {
-        let standing = PolicyContext { grants: &grants, unseen, ..standing(&none, mode) };
-        word(&decide(running("npm run dev"), ActingRole::Trusted(&able()), &standing))
+        let policy_context =
+            PolicyContext { grants: &grants, unseen, ..policy_context(&none, mode) };
+        word(&decide(running("npm run dev"), ActingRole::Trusted(&able()), &policy_context))
     };
     assert_eq!(decided(ProjectMode::Sandbox, None), "allow grant");
     assert_eq!(decided(ProjectMode::Sandbox, Some("provost.toml changed")), "ask");
@@ -91,7 +92,7 @@ fn what_is_typed_is_data_lines_or_code() {
 
 #[test]
 fn what_is_typed_into_an_interpreter_is_asked_about_and_into_a_shell_is_a_command() {
-    let write = || asked(action("terminal.write", json!({ "id": "x", "text": "git push\n" })));
+    let write = || requested(action("terminal.write", json!({ "id": "x", "text": "git push\n" })));
     let none = rules("", None);
     let deny = rules(
         "[[rule]]\nid = 'r'\neffect = 'deny'\non = ['terminal.runCommand']\nargv = ['git', 'push', '**']\n",

@@ -51,7 +51,7 @@ fn any_grant() -> impl Strategy<Value = Grant> {
             session: session.map(id),
             until,
             revoked_at: revoked.then_some(1),
-            ..grant(asked(line(granted)).grant_scope().unwrap(), &[])
+            ..grant(requested(line(granted)).grant_scope().unwrap(), &[])
         },
     )
 }
@@ -86,12 +86,12 @@ proptest! {
         let known = rules(&all(&written), Some(&all(&planted)));
         let session = session.map(id);
         let action = run(json!({ "command": wanted, "network": network }));
-        let matter = BoundAction::new(request(TokenClass::Agent, session, action.clone())).unwrap();
-        let standing = PolicyContext { grants: &grants, ..standing(&known, mode) };
+        let bound = BoundAction::new(request(TokenClass::Agent, session, action.clone())).unwrap();
+        let policy_context = PolicyContext { grants: &grants, ..policy_context(&known, mode) };
         let role = able();
         let nobody = ActingRole::Unusable { role: "dev", why: "is not trusted" };
         let acting = if trusted { ActingRole::Trusted(&role) } else { nobody };
-        let Decision::Allow(allowed) = decide(matter, acting, &standing) else { return Ok(()) };
+        let Decision::Allow(allowed) = decide(bound, acting, &policy_context) else { return Ok(()) };
 
         prop_assert!(trusted, "a role that nobody trusted");
         prop_assert_eq!(&allowed.bound_action().request().action, &action);

@@ -7,8 +7,8 @@ use provost_core::decide::ResolvedLink;
 fn decided(action: Action, leads_to: &str, user: &str, mode: ProjectMode) -> &'static str {
     let rules = rules(user, None);
     let leads_to = [RelPath::new(leads_to).unwrap()];
-    let standing = PolicyContext { leads_to: &leads_to, ..standing(&rules, mode) };
-    word(&decide(asked(action), ActingRole::Trusted(&able()), &standing))
+    let policy_context = PolicyContext { leads_to: &leads_to, ..policy_context(&rules, mode) };
+    word(&decide(requested(action), ActingRole::Trusted(&able()), &policy_context))
 }
 
 #[test]
@@ -35,10 +35,10 @@ fn a_link_to_a_protected_place_is_closed_and_one_to_a_denied_file_denied() {
 fn of_command(params: Value, (path, place): (&str, &str), user: &str) -> &'static str {
     let rules = rules(user, None);
     let lead = ResolvedLink { path: path.to_owned(), place: place.to_owned() };
-    let matter = asked(run(params)).with_resolved_links(&[lead]);
-    let standing =
-        PolicyContext { folder: Some("/data/app"), ..standing(&rules, ProjectMode::Full) };
-    word(&decide(matter, ActingRole::Trusted(&able()), &standing))
+    let bound = requested(run(params)).with_resolved_links(&[lead]);
+    let policy_context =
+        PolicyContext { folder: Some("/data/app"), ..policy_context(&rules, ProjectMode::Full) };
+    word(&decide(bound, ActingRole::Trusted(&able()), &policy_context))
 }
 
 #[test]

@@ -103,15 +103,19 @@ const LOADING: &[(&str, Option<&str>)] = &[
 fn what_has_other_code_run_is_asked_about_in_words_once_and_pinned() {
     let builtin = builtin();
     for (command, file) in LOADING {
-        let matter = asked(line(command));
-        let scripts = matter.script_paths(ROOT);
+        let bound = requested(line(command));
+        let scripts = bound.script_paths(ROOT);
         if let Some(file) = file {
             assert!(scripts.iter().any(|it| it.as_str() == *file), "{command}: {scripts:?}");
         }
         let pins: Vec<PinnedFile> = scripts.iter().map(|path| pin(path.as_str(), "x")).collect();
-        assert!(matter.unpinned_reason(ROOT, &pins).is_some(), "an answer holds once: {command}");
+        assert!(bound.unpinned_reason(ROOT, &pins).is_some(), "an answer holds once: {command}");
         for mode in [ProjectMode::Sandbox, ProjectMode::Auto] {
-            match decide(matter.clone(), ActingRole::Trusted(&able()), &standing(&builtin, mode)) {
+            match decide(
+                bound.clone(),
+                ActingRole::Trusted(&able()),
+                &policy_context(&builtin, mode),
+            ) {
                 Decision::RequireApproval(asking) => {
                     assert!(asking.gate.is_none(), "no hard gate: {command}");
                 }
@@ -144,8 +148,8 @@ fn the_question_says_what_a_variable_does() {
             panic!("{command}")
         };
         assert_eq!(asking.why, format!("which programs it runs cannot be read: {words}"));
-        let matter = asking.bound_action();
-        assert_eq!(matter.unpinned_reason(ROOT, &[]).as_deref(), Some(words), "{command}");
+        let bound = asking.bound_action();
+        assert_eq!(bound.unpinned_reason(ROOT, &[]).as_deref(), Some(words), "{command}");
     }
 }
 
@@ -159,9 +163,9 @@ fn variables_of_a_request_are_judged_like_those_of_a_line() {
         ("HOME", ".", None),
     ] {
         let action = || run(json!({ "command": "make", "env": { name: value } }));
-        let matter = asked(action());
-        assert!(matter.unpinned_reason(ROOT, &[]).is_some(), "{name}");
-        let scripts = matter.script_paths(ROOT);
+        let bound = requested(action());
+        assert!(bound.unpinned_reason(ROOT, &[]).is_some(), "{name}");
+        let scripts = bound.script_paths(ROOT);
         if let Some(file) = file {
             assert!(scripts.iter().any(|it| it.as_str() == file), "{name}: {scripts:?}");
         }
@@ -175,7 +179,7 @@ fn variables_of_a_request_are_judged_like_those_of_a_line() {
 fn many_other_reasons_do_not_crowd_out_what_is_loaded() {
     let many: Vec<String> = (0..40).map(|n| format!("echo $a{n}")).collect();
     let command = format!("{}; BASH_ENV=x.sh bash build.sh", many.join("; "));
-    assert!(asked(line(&command)).unpinned_reason(ROOT, &[pin("build.sh", "x")]).is_some());
+    assert!(requested(line(&command)).unpinned_reason(ROOT, &[pin("build.sh", "x")]).is_some());
 }
 
 #[test]
@@ -216,12 +220,12 @@ fn in_mode_auto_values_that_name_no_code_are_not_asked_about() {
         "java -jar a.jar",
         "java -Xmx2g -cp build Main",
     ] {
-        let verdict = decide(
-            asked(line(command)),
+        let decision = decide(
+            requested(line(command)),
             ActingRole::Trusted(&able()),
-            &standing(&builtin, ProjectMode::Auto),
+            &policy_context(&builtin, ProjectMode::Auto),
         );
-        assert_eq!(word(&verdict), "allow mode", "{command}");
-        assert_eq!(asked(line(command)).unpinned_reason(ROOT, &[]), None, "{command}");
+        assert_eq!(word(&decision), "allow mode", "{command}");
+        assert_eq!(requested(line(command)).unpinned_reason(ROOT, &[]), None, "{command}");
     }
 }

@@ -77,7 +77,7 @@ fn request(class: TokenClass, session: Option<SessionId>, action: Action) -> Act
 }
 
 /// A request of an agent, without a session.
-fn asked(action: Action) -> BoundAction {
+fn requested(action: Action) -> BoundAction {
     BoundAction::new(request(TokenClass::Agent, None, action)).unwrap()
 }
 
@@ -88,7 +88,7 @@ fn rules(user: &str, project: Option<&str>) -> PolicyRules {
     PolicyRules::new(Policy::empty(RuleLayer::Builtin), read(RuleLayer::User, user), project)
 }
 
-fn standing(rules: &PolicyRules, mode: ProjectMode) -> PolicyContext<'_> {
+fn policy_context(rules: &PolicyRules, mode: ProjectMode) -> PolicyContext<'_> {
     PolicyContext {
         rules,
         broken: None,
@@ -129,8 +129,8 @@ fn pin(path: &str, content: &str) -> PinnedFile {
 }
 
 /// The decision in a word: `allow operator`, `ask`, `deny`.
-fn word(verdict: &Decision) -> &'static str {
-    match verdict {
+fn word(decision: &Decision) -> &'static str {
+    match decision {
         Decision::Deny(_) => "deny",
         Decision::RequireApproval(_) => "ask",
         Decision::Allow(allowed) => match allowed.allowed_by() {
@@ -146,7 +146,7 @@ fn word(verdict: &Decision) -> &'static str {
 /// The decision about an agent's action without rules and grants.
 fn in_mode(mode: ProjectMode, action: Action) -> Decision {
     let none = rules("", None);
-    decide(asked(action), ActingRole::Trusted(&able()), &standing(&none, mode))
+    decide(requested(action), ActingRole::Trusted(&able()), &policy_context(&none, mode))
 }
 
 const ZERO: Hash = Hash::ZERO;

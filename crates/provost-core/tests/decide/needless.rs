@@ -6,13 +6,17 @@ use provost_core::command::CommandEffect;
 fn said(mode: ProjectMode, command: &str) -> &'static str {
     let builtin =
         PolicyRules::new(Policy::builtin().unwrap(), Policy::empty(RuleLayer::User), None);
-    word(&decide(asked(line(command)), ActingRole::Trusted(&able()), &standing(&builtin, mode)))
+    word(&decide(
+        requested(line(command)),
+        ActingRole::Trusted(&able()),
+        &policy_context(&builtin, mode),
+    ))
 }
 
 /// The files that a line writes.
 fn written(command: &str) -> Vec<String> {
-    let matter = asked(line(command));
-    let writes = matter.command_effects().iter().filter_map(|demand| match demand {
+    let bound = requested(line(command));
+    let writes = bound.command_effects().iter().filter_map(|demand| match demand {
         CommandEffect::Write { path } => Some(path.clone()),
         CommandEffect::Run(_) | CommandEffect::Read { .. } | CommandEffect::ReadOperand { .. } => {
             None
@@ -166,12 +170,12 @@ fn of_an_interpreter_with_options_the_script_is_what_runs() {
         ("bash -o pipefail x.sh", "x.sh"),
         ("python3 x.py ignore", "x.py"),
     ] {
-        assert_eq!(asked(line(command)).pinned_programs("/p", &pins), [script], "{command}");
+        assert_eq!(requested(line(command)).pinned_programs("/p", &pins), [script], "{command}");
     }
     for command in ["python3 -W ignore $F", "bash -o pipefail $F", "node --test"] {
-        assert!(asked(line(command)).unpinned_reason("/p", &pins).is_some(), "{command}");
+        assert!(requested(line(command)).unpinned_reason("/p", &pins).is_some(), "{command}");
     }
-    assert_eq!(asked(line("node --test x.py")).unpinned_reason("/p", &pins), None);
+    assert_eq!(requested(line("node --test x.py")).unpinned_reason("/p", &pins), None);
 }
 
 #[test]
@@ -257,8 +261,8 @@ fn in_mode_auto_what_is_not_known_is_no_way_to_an_option_that_runs_something() {
         ("go vet -vettool=./x", "x"),
         ("javac -J-javaagent:x.jar A.java", "x.jar"),
     ] {
-        let matter = asked(line(command));
-        assert!(matter.unpinned_reason("/p", &[]).is_some(), "{command}");
-        assert!(matter.script_paths("/p").iter().any(|it| it.as_str() == file), "{command}");
+        let bound = requested(line(command));
+        assert!(bound.unpinned_reason("/p", &[]).is_some(), "{command}");
+        assert!(bound.script_paths("/p").iter().any(|it| it.as_str() == file), "{command}");
     }
 }

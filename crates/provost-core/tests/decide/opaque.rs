@@ -3,7 +3,11 @@
 use super::*;
 
 fn said(rules: &PolicyRules, mode: ProjectMode, command: &str) -> &'static str {
-    word(&decide(asked(line(command)), ActingRole::Trusted(&able()), &standing(rules, mode)))
+    word(&decide(
+        requested(line(command)),
+        ActingRole::Trusted(&able()),
+        &policy_context(rules, mode),
+    ))
 }
 
 fn builtin() -> PolicyRules {
@@ -568,9 +572,12 @@ fn rules_about_hosts_hold_for_hosts_that_are_not_known() {
 fn a_command_in_a_variable_of_the_request_is_a_command() {
     let deny = rules(&rule("deny", "argv = ['git', 'push', '**']"), None);
     let action = run(json!({ "command": "git log", "env": { "PAGER": "git push" } }));
-    let verdict =
-        decide(asked(action), ActingRole::Trusted(&able()), &standing(&deny, ProjectMode::Full));
-    assert_eq!(word(&verdict), "deny");
+    let decision = decide(
+        requested(action),
+        ActingRole::Trusted(&able()),
+        &policy_context(&deny, ProjectMode::Full),
+    );
+    assert_eq!(word(&decision), "deny");
 }
 
 #[test]
@@ -578,13 +585,14 @@ fn a_grant_answers_the_rules_its_question_named_and_no_other() {
     let asks = rules(&rule("ask", "argv = ['make', '**']"), None);
     let decided = |grant: Grant, rules: &PolicyRules| {
         let grants = [grant];
-        let standing = PolicyContext { grants: &grants, ..standing(rules, ProjectMode::Sandbox) };
-        match decide(asked(line("make")), ActingRole::Trusted(&able()), &standing) {
+        let policy_context =
+            PolicyContext { grants: &grants, ..policy_context(rules, ProjectMode::Sandbox) };
+        match decide(requested(line("make")), ActingRole::Trusted(&able()), &policy_context) {
             Decision::RequireApproval(asking) => Err(asking.rules),
             other @ (Decision::Allow(_) | Decision::Deny(_)) => Ok(word(&other)),
         }
     };
-    let before = grant(asked(line("make")).grant_scope().unwrap(), &[]);
+    let before = grant(requested(line("make")).grant_scope().unwrap(), &[]);
     assert_eq!(decided(before.clone(), &rules("", None)), Ok("allow grant"));
     let named = decided(before.clone(), &asks).unwrap_err();
     assert_eq!(named.len(), 1, "a rule that was written later asks");
@@ -596,9 +604,9 @@ fn a_rule_is_for_its_project_folder_and_line_only() {
     let folder = "/home/ann/app";
     let said = |text: &str, folder: &str, params: Value| {
         let known = rules(&rule("allow", text), None);
-        let standing =
-            PolicyContext { folder: Some(folder), ..standing(&known, ProjectMode::Sandbox) };
-        word(&decide(asked(run(params)), ActingRole::Trusted(&able()), &standing))
+        let policy_context =
+            PolicyContext { folder: Some(folder), ..policy_context(&known, ProjectMode::Sandbox) };
+        word(&decide(requested(run(params)), ActingRole::Trusted(&able()), &policy_context))
     };
     let project = format!("argv = ['make']\nproject = ['{folder}']");
     let make = json!({ "command": "make" });

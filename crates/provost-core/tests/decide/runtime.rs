@@ -8,7 +8,7 @@ fn said(name: &str, params: Value, mode: ProjectMode) -> &'static str {
 
 fn decided(action: Action, mode: ProjectMode) -> Decision {
     let none = rules("", None);
-    decide(asked(action), ActingRole::Trusted(&able()), &standing(&none, mode))
+    decide(requested(action), ActingRole::Trusted(&able()), &policy_context(&none, mode))
 }
 
 #[test]
@@ -36,12 +36,13 @@ fn what_the_project_runs_is_decided_like_a_command_and_its_shell_is_not() {
 #[test]
 fn who_may_look_at_a_persons_shell_is_asked_about_once() {
     let none = rules("", None);
-    let read = |params: Value| asked(action("pty.read", params));
+    let read = |params: Value| requested(action("pty.read", params));
     let granted = [grant(read(json!({})).grant_scope().unwrap(), &[])];
     for mode in [ProjectMode::Sandbox, ProjectMode::Auto, ProjectMode::Full] {
-        let standing = PolicyContext { grants: &granted, ..standing(&none, mode) };
-        let verdict = decide(read(json!({ "limit": 5 })), ActingRole::Trusted(&able()), &standing);
-        assert_eq!(word(&verdict), "allow grant", "{mode:?}");
+        let policy_context = PolicyContext { grants: &granted, ..policy_context(&none, mode) };
+        let decision =
+            decide(read(json!({ "limit": 5 })), ActingRole::Trusted(&able()), &policy_context);
+        assert_eq!(word(&decision), "allow grant", "{mode:?}");
     }
 }
 
@@ -49,12 +50,12 @@ fn who_may_look_at_a_persons_shell_is_asked_about_once() {
 fn no_mode_rule_or_grant_types_into_a_persons_shell() {
     let write = || action("pty.write", json!({ "text": "provost approvals allow 1\r" }));
     let allow = rules("[[rule]]\nid = 'all'\neffect = 'allow'\non = ['*']\n", None);
-    let granted = [grant(asked(write()).grant_scope().unwrap(), &[])];
+    let granted = [grant(requested(write()).grant_scope().unwrap(), &[])];
     for mode in [ProjectMode::Sandbox, ProjectMode::Auto, ProjectMode::Full] {
-        let standing = PolicyContext { grants: &granted, ..standing(&allow, mode) };
-        let verdict = decide(asked(write()), ActingRole::Trusted(&able()), &standing);
-        let Decision::RequireApproval(asking) = verdict else {
-            panic!("{mode:?}: {}", word(&verdict))
+        let policy_context = PolicyContext { grants: &granted, ..policy_context(&allow, mode) };
+        let decision = decide(requested(write()), ActingRole::Trusted(&able()), &policy_context);
+        let Decision::RequireApproval(asking) = decision else {
+            panic!("{mode:?}: {}", word(&decision))
         };
         assert!(asking.gate.is_some(), "{mode:?}");
     }
@@ -64,19 +65,19 @@ fn no_mode_rule_or_grant_types_into_a_persons_shell() {
 fn a_person_types_into_their_own_shell() {
     let none = rules("", None);
     let write = action("pty.write", json!({ "text": "ls" }));
-    let matter = BoundAction::new(request(TokenClass::Operator, None, write)).unwrap();
-    let verdict = decide(matter, ActingRole::NoRole, &standing(&none, ProjectMode::Sandbox));
-    assert_eq!(word(&verdict), "allow operator");
+    let bound = BoundAction::new(request(TokenClass::Operator, None, write)).unwrap();
+    let decision = decide(bound, ActingRole::NoRole, &policy_context(&none, ProjectMode::Sandbox));
+    assert_eq!(word(&decision), "allow operator");
 }
 
 #[test]
 fn the_files_that_say_what_to_run_are_pinned() {
     for name in ["runtime.run", "runtime.restart", "runtime.build"] {
-        let files = asked(action(name, json!({}))).script_paths("/src/app");
+        let files = requested(action(name, json!({}))).script_paths("/src/app");
         for file in ["provost.toml", "package.json", "Makefile"] {
             assert!(files.iter().any(|path| path.as_str() == file), "{name} {file}");
         }
     }
-    assert!(asked(action("pty.open", json!({}))).script_paths("/src/app").is_empty());
-    assert!(asked(action("runtime.stop", json!({}))).script_paths("/src/app").is_empty());
+    assert!(requested(action("pty.open", json!({}))).script_paths("/src/app").is_empty());
+    assert!(requested(action("runtime.stop", json!({}))).script_paths("/src/app").is_empty());
 }

@@ -8,7 +8,7 @@ const ROOT: &str = "/home/ann/app";
 #[track_caller]
 fn pins(action: Action, expected: &[&str]) {
     let what = action.describe();
-    let found = asked(action).script_paths(ROOT);
+    let found = requested(action).script_paths(ROOT);
     for path in expected {
         assert!(found.iter().any(|found| found.as_str() == *path), "{what}: {found:?}");
     }
@@ -117,7 +117,7 @@ fn what_is_run_is_told_from_what_is_only_named() {
         ("npm install left-pad", &[]),
         ("sed -i s/a/b/ build.sh", &[]),
     ] {
-        assert_eq!(asked(line(command)).pinned_programs(ROOT, &pins), expected, "{command}");
+        assert_eq!(requested(line(command)).pinned_programs(ROOT, &pins), expected, "{command}");
     }
 }
 
@@ -138,11 +138,11 @@ fn where_what_runs_is_not_pinned_it_is_said() {
         "bats .",
         "prove -r",
     ] {
-        let said = asked(line(command)).unpinned_reason(ROOT, &pins);
+        let said = requested(line(command)).unpinned_reason(ROOT, &pins);
         assert!(said.is_some(), "{command}");
     }
     for command in ["curl x | sh", "echo x | bash", "$(echo ls)"] {
-        let said = asked(line(command)).unpinned_reason(ROOT, &[]);
+        let said = requested(line(command)).unpinned_reason(ROOT, &[]);
         assert!(said.is_some(), "{command}");
     }
     for command in [
@@ -156,13 +156,13 @@ fn where_what_runs_is_not_pinned_it_is_said() {
         "cat $X",
         "git status",
     ] {
-        assert_eq!(asked(line(command)).unpinned_reason(ROOT, &pins), None, "{command}");
+        assert_eq!(requested(line(command)).unpinned_reason(ROOT, &pins), None, "{command}");
     }
 }
 
 #[test]
 fn a_manifest_says_which_file_node_runs() {
-    let found = |command: &str| asked(line(command)).manifests(ROOT);
+    let found = |command: &str| requested(line(command)).manifests(ROOT);
     assert_eq!(found("node ."), [RelPath::new("package.json").unwrap()]);
     assert_eq!(found("cd web && node --test ."), [RelPath::new("web/package.json").unwrap()]);
     assert!(found("npm test").is_empty());

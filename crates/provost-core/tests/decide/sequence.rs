@@ -98,8 +98,9 @@ impl World {
             ..request(TokenClass::Agent, None, line(LINES[line_number].0))
         };
         let known = rules(&self.text(), None);
-        let standing = PolicyContext { grants: &self.grants, ..standing(&known, self.mode) };
-        decide(BoundAction::new(request).unwrap(), ActingRole::Trusted(&able()), &standing)
+        let policy_context =
+            PolicyContext { grants: &self.grants, ..policy_context(&known, self.mode) };
+        decide(BoundAction::new(request).unwrap(), ActingRole::Trusted(&able()), &policy_context)
     }
 
     fn has(&self, effect: &str, program: &str) -> bool {
@@ -116,15 +117,17 @@ impl World {
     fn says_so(&self, agent: usize, number: usize, by: &AllowedBy) -> bool {
         let (text, program) = LINES[number];
         let denied = self.denies(number);
-        let asked = self.has("ask", program);
+        let requested = self.has("ask", program);
         let clear = !text.contains('$') && !text.contains("xargs");
         let free = !denied && program != "sudo" && !text.contains(".git/");
         free && match by {
-            AllowedBy::Mode { mode: ProjectMode::Full } => self.mode == ProjectMode::Full && !asked,
-            AllowedBy::Mode { mode: ProjectMode::Auto } => {
-                self.mode == ProjectMode::Auto && !asked && !text.contains("$g")
+            AllowedBy::Mode { mode: ProjectMode::Full } => {
+                self.mode == ProjectMode::Full && !requested
             }
-            AllowedBy::Rules { .. } => clear && !asked && self.has("allow", program),
+            AllowedBy::Mode { mode: ProjectMode::Auto } => {
+                self.mode == ProjectMode::Auto && !requested && !text.contains("$g")
+            }
+            AllowedBy::Rules { .. } => clear && !requested && self.has("allow", program),
             AllowedBy::Grant { .. } => self.granted.contains(&(agent, number)),
             AllowedBy::Mode { mode: ProjectMode::Sandbox }
             | AllowedBy::Operator
@@ -268,8 +271,8 @@ proptest! {
             Decision::RequireApproval(asking) => Some(asking),
             Decision::Allow(_) | Decision::Deny(_) => None,
         };
-        let (Some(asked), Some(wanted)) = (asking(&shown), asking(&swapped)) else { return Ok(()) };
-        let approval = super::approve::approval(&asked, &[]);
+        let (Some(requested), Some(wanted)) = (asking(&shown), asking(&swapped)) else { return Ok(()) };
+        let approval = super::approve::approval(&requested, &[]);
         let answerer = Approver { principal: "local:ann", class: TokenClass::Operator };
         let allowed = wanted.approve(&approval, answerer, &[], NOW).is_ok();
         prop_assert_eq!(allowed, shown == swapped, "{} is not {}", shown, swapped);

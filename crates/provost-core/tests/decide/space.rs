@@ -171,7 +171,7 @@ fn grants_named(name: &str, covers: GrantScope, pins: &[PinnedFile], rule: &str)
 struct Point<'a> {
     class: TokenClass,
     acting: &'a str,
-    asked: &'a Asked,
+    requested: &'a Asked,
     mode: ProjectMode,
     rule: &'a str,
     grant: &'a str,
@@ -184,7 +184,7 @@ fn says(at: &Point<'_>, effect: &str) -> (bool, bool) {
     match at.rule.split_once(' ') {
         None => (at.rule == effect || at.rule == "both" && effect == "ask", false),
         Some((said, what)) if said == effect => {
-            (at.asked.sure.contains(&what), at.asked.perhaps.contains(&what))
+            (at.requested.sure.contains(&what), at.requested.perhaps.contains(&what))
         }
         Some(_) => (false, false),
     }
@@ -192,7 +192,7 @@ fn says(at: &Point<'_>, effect: &str) -> (bool, bool) {
 
 /// The first condition that holds decides.
 fn expected(at: &Point<'_>) -> &'static str {
-    let Asked { opaque, network, looks, own_shell, gate, open, .. } = *at.asked;
+    let Asked { opaque, network, looks, own_shell, gate, open, .. } = *at.requested;
     let (denies, may_deny) = says(at, "deny");
     let (asks, may_ask) = says(at, "ask");
     let asks = asks || may_ask || may_deny;
@@ -224,15 +224,16 @@ fn expected(at: &Point<'_>) -> &'static str {
 fn walk(mut each: impl FnMut(&Point<'_>, Decision)) {
     let (able, unable) = (able(), role(&["terminal.signal"]));
     let pins = [pin("build.sh", "make")];
-    for asked in &actions() {
-        let covers = super::asked(asked.action.clone()).grant_scope().unwrap();
-        let read = |class| BoundAction::new(request(class, None, asked.action.clone())).unwrap();
+    for requested in &actions() {
+        let covers = super::requested(requested.action.clone()).grant_scope().unwrap();
+        let read =
+            |class| BoundAction::new(request(class, None, requested.action.clone())).unwrap();
         let matters = CLASSES.map(|class| (class, read(class)));
         for rule in RULES {
             let rules = rules_named(rule);
             for grant in GRANTS {
                 let grants = grants_named(grant, covers.clone(), &pins, rule);
-                for (class, matter) in &matters {
+                for (class, bound) in &matters {
                     let class = *class;
                     for acting in ACTING {
                         // Who may request does not depend on how a rule is limited.
@@ -246,19 +247,19 @@ fn walk(mut each: impl FnMut(&Point<'_>, Decision)) {
                                 let point = Point {
                                     class,
                                     acting,
-                                    asked,
+                                    requested,
                                     mode,
                                     rule,
                                     grant,
                                     broken,
                                     tired,
                                 };
-                                let standing = PolicyContext {
+                                let policy_context = PolicyContext {
                                     broken: broken.then_some("line 1"),
                                     grants: &grants,
                                     pins: &pins,
                                     again: if tired { 2 } else { 1 },
-                                    ..standing(&rules, mode)
+                                    ..policy_context(&rules, mode)
                                 };
                                 let acting = match acting {
                                     "oneself" => ActingRole::NoRole,
@@ -266,7 +267,7 @@ fn walk(mut each: impl FnMut(&Point<'_>, Decision)) {
                                     "unable" => ActingRole::Trusted(&unable),
                                     _ => ActingRole::Unusable { role: "dev", why: "is missing" },
                                 };
-                                each(&point, decide(matter.clone(), acting, &standing));
+                                each(&point, decide(bound.clone(), acting, &policy_context));
                             }
                         }
                     }
@@ -278,8 +279,8 @@ fn walk(mut each: impl FnMut(&Point<'_>, Decision)) {
 
 impl Point<'_> {
     fn said(&self) -> String {
-        let Self { class, acting, asked, mode, rule, grant, broken, tired } = self;
-        let what = asked.action.describe();
+        let Self { class, acting, requested, mode, rule, grant, broken, tired } = self;
+        let what = requested.action.describe();
         format!(
             "{class:?} as {acting}: {what}; mode {mode:?}, rule {rule:?}, grant {grant}, \
              broken {broken}, tired {tired}"
@@ -290,8 +291,8 @@ impl Point<'_> {
 #[test]
 fn what_comes_first_decides_at_every_point() {
     let mut n_points = 0;
-    walk(|point, verdict| {
-        assert_eq!(word(&verdict), expected(point), "{}", point.said());
+    walk(|point, decision| {
+        assert_eq!(word(&decision), expected(point), "{}", point.said());
         n_points += 1;
     });
     assert!(n_points > 30_000, "{n_points}");
@@ -299,8 +300,8 @@ fn what_comes_first_decides_at_every_point() {
 
 #[test]
 fn what_must_never_be_is_nowhere() {
-    walk(|point, verdict| {
-        let said = word(&verdict);
+    walk(|point, decision| {
+        let said = word(&decision);
         let allowed = said.starts_with("allow");
         let never = |what: &str, is: bool| assert!(!is, "{what}: {}", point.said());
         let agent = point.class != TokenClass::Operator;
@@ -312,19 +313,19 @@ fn what_must_never_be_is_nowhere() {
         if point.acting == "oneself" {
             return;
         }
-        let gate = point.asked.gate;
+        let gate = point.requested.gate;
         never("a closed gate opened", gate == Gate::Closed && said != "deny");
         never("a gate that asks passed", gate == Gate::Asks && allowed);
         never("a denied thing", says(point, "deny").0 && said != "deny");
         never("what may be denied, unasked", says(point, "deny").1 && said.starts_with("allow m"));
         never(
             "what nobody can read, unasked, where some is denied",
-            point.asked.open
+            point.requested.open
                 && point.rule.starts_with("deny ")
                 && (said == "allow mode" || said == "allow rules"),
         );
-        never("an opaque line by a rule", point.asked.opaque && said == "allow rules");
-        never("the network by a rule", point.asked.network && said == "allow rules");
+        never("an opaque line by a rule", point.requested.opaque && said == "allow rules");
+        never("the network by a rule", point.requested.network && said == "allow rules");
         never("a planted rule", point.rule == "planted" && said == "allow rules");
         never(
             "a grant that does not hold",
@@ -333,7 +334,7 @@ fn what_must_never_be_is_nowhere() {
         never("broken rules", point.broken && allowed);
         never(
             "more than looking by the mode sandbox",
-            point.mode == ProjectMode::Sandbox && said == "allow mode" && !point.asked.looks,
+            point.mode == ProjectMode::Sandbox && said == "allow mode" && !point.requested.looks,
         );
         let (asks, perhaps) = says(point, "ask");
         let asks = asks || perhaps;
@@ -349,9 +350,9 @@ fn what_must_never_be_is_nowhere() {
                     || gate == Gate::Asks
                     || point.broken
                     || point.tired
-                    || point.asked.own_shell
+                    || point.requested.own_shell
                     || says(point, "deny").1
-                    || point.asked.open && point.rule.starts_with("deny ")),
+                    || point.requested.open && point.rule.starts_with("deny ")),
         );
     });
 }

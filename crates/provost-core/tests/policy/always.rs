@@ -86,12 +86,12 @@ proptest! {
         let rule = PolicyRule::allow_exact_command(&argv).unwrap();
         let rules = user(&rule.to_toml());
         let (action, _) = run("true");
-        let verdict = |argv: &Vec<String>| {
+        let effect = |argv: &Vec<String>| {
             let run = CommandInvocation { argv: argv.clone(), ..CommandInvocation::default() };
             let analysis = CommandAnalysis { effects: vec![CommandEffect::Run(run)], opaque: Vec::new() };
             rules.evaluate(DEV, &action, Some(&analysis)).combined_effect()
         };
-        prop_assert_eq!(verdict(&argv), ALLOW);
-        prop_assert_eq!(verdict(&other) == ALLOW, argv == other);
+        prop_assert_eq!(effect(&argv), ALLOW);
+        prop_assert_eq!(effect(&other) == ALLOW, argv == other);
     }
 }

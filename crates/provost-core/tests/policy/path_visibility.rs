@@ -75,9 +75,9 @@ fn what_could_not_be_read_by_its_name_is_left_out() {
         ("dev", ProjectMode::Auto, "fs.listFiles", "vendor/a.js", None),
         ("dev", ProjectMode::Auto, "fs.listFiles", "x/b.pem", deny),
     ] {
-        let asker = PolicyRequester { role: Some(role), mode, project: None };
+        let requester = PolicyRequester { role: Some(role), mode, project: None };
         let sight = PathVisibility::new(
-            &rules(PolicyTrust::Trusted).visibility_rules(asker, &look(skill, ".")),
+            &rules(PolicyTrust::Trusted).visibility_rules(requester, &look(skill, ".")),
         )
         .unwrap();
         assert_eq!(
@@ -86,9 +86,9 @@ fn what_could_not_be_read_by_its_name_is_left_out() {
             "{role} {mode:?} {skill} {path}"
         );
     }
-    let asker = PolicyRequester { role: Some("dev"), mode: ProjectMode::Auto, project: None };
+    let requester = PolicyRequester { role: Some("dev"), mode: ProjectMode::Auto, project: None };
     let sight = PathVisibility::new(
-        &rules(PolicyTrust::Untrusted).visibility_rules(asker, &look("fs.searchFiles", ".")),
+        &rules(PolicyTrust::Untrusted).visibility_rules(requester, &look("fs.searchFiles", ".")),
     )
     .unwrap();
     assert_eq!(
@@ -100,8 +100,10 @@ fn what_could_not_be_read_by_its_name_is_left_out() {
 
 #[test]
 fn a_rule_that_cannot_be_read_is_not_passed_over() {
-    let asker = PolicyRequester { role: Some("dev"), mode: ProjectMode::Sandbox, project: None };
-    let good = rules(PolicyTrust::Trusted).visibility_rules(asker, &look("fs.searchFiles", "."));
+    let requester =
+        PolicyRequester { role: Some("dev"), mode: ProjectMode::Sandbox, project: None };
+    let good =
+        rules(PolicyTrust::Trusted).visibility_rules(requester, &look("fs.searchFiles", "."));
     let breaks: [Break; 3] =
         [|it| it.effect = "x".into(), |it| it.layer = "x".into(), |it| it.path = vec!["[".into()]];
     for spoil in breaks {
@@ -113,10 +115,11 @@ fn a_rule_that_cannot_be_read_is_not_passed_over() {
 
 #[test]
 fn who_was_asked_about_a_folder_may_look_into_it() {
-    let asker = PolicyRequester { role: Some("dev"), mode: ProjectMode::Sandbox, project: None };
+    let requester =
+        PolicyRequester { role: Some("dev"), mode: ProjectMode::Sandbox, project: None };
     for (path, said) in [("drafts", None), (".", Some(RuleEffect::Ask))] {
         let limits =
-            rules(PolicyTrust::Trusted).visibility_rules(asker, &look("fs.searchFiles", path));
+            rules(PolicyTrust::Trusted).visibility_rules(requester, &look("fs.searchFiles", path));
         let sight = PathVisibility::new(&limits).unwrap();
         assert_eq!(sight.match_path("drafts/x").combined_effect(), said, "{path}");
         assert_eq!(
@@ -126,7 +129,7 @@ fn who_was_asked_about_a_folder_may_look_into_it() {
         );
     }
     let stat = Action::parse("fs.stat", json!({ "path": "." })).unwrap();
-    assert!(rules(PolicyTrust::Trusted).visibility_rules(asker, &stat).is_empty());
+    assert!(rules(PolicyTrust::Trusted).visibility_rules(requester, &stat).is_empty());
 }
 
 #[test]
@@ -152,9 +155,9 @@ project = ['/home/ann/other']
         ("/home/ann/app", None, Some(RuleEffect::Ask)),
         ("/home/ann/other", Some(RuleEffect::Deny), Some(RuleEffect::Allow)),
     ] {
-        let asker =
+        let requester =
             PolicyRequester { role: Some("dev"), mode: ProjectMode::Auto, project: Some(project) };
-        let limits = rules.visibility_rules(asker, &look("fs.searchFiles", "."));
+        let limits = rules.visibility_rules(requester, &look("fs.searchFiles", "."));
         let sight = PathVisibility::new(&limits).unwrap();
         assert_eq!(sight.match_path("src/x").combined_effect(), src, "{project}");
         assert_eq!(sight.match_path(".env").combined_effect(), env, "{project}");

@@ -22,12 +22,12 @@ fn a_project_that_is_not_trusted_allows_nothing_and_it_is_said() {
     assert_eq!(line(&rules, "ls"), None);
     assert!(rules.iter().all(|hit| hit.force == RuleStatus::Untrusted));
     let (action, analysis) = run("ls");
-    let asker = PolicyRequester { role: None, mode: ProjectMode::Auto, project: None };
+    let requester = PolicyRequester { role: None, mode: ProjectMode::Auto, project: None };
     expect![[r"
         run `ls`
           allow by rule `a` (the project's policy, line 1), without effect until the project is trusted
         no rule decides, so the mode does
-    "]].assert_eq(&rules.evaluate(asker, &action, Some(&analysis)).explain());
+    "]].assert_eq(&rules.evaluate(requester, &action, Some(&analysis)).explain());
     assert_eq!(path(&both("", ALLOWS, PolicyTrust::Trusted), "fs.readFile", "x"), ALLOW);
 }
 
@@ -112,13 +112,13 @@ static WORLD: LazyLock<Vec<(Action, Option<CommandAnalysis>)>> = LazyLock::new(|
 });
 
 /// The effects for all requests.
-fn verdicts(rules: &PolicyRules) -> Vec<Option<RuleEffect>> {
+fn effects(rules: &PolicyRules) -> Vec<Option<RuleEffect>> {
     let mut all = Vec::new();
     for mode in [ProjectMode::Sandbox, ProjectMode::Auto, ProjectMode::Full] {
         for role in [None, Some("dev"), Some("other")] {
-            let asker = PolicyRequester { role, mode, project: None };
+            let requester = PolicyRequester { role, mode, project: None };
             let said = |(action, analysis): &(Action, Option<CommandAnalysis>)| {
-                rules.evaluate(asker, action, analysis.as_ref()).combined_effect()
+                rules.evaluate(requester, action, analysis.as_ref()).combined_effect()
             };
             all.extend(WORLD.iter().map(said));
         }
@@ -128,8 +128,8 @@ fn verdicts(rules: &PolicyRules) -> Vec<Option<RuleEffect>> {
 
 /// How strict an effect is. Without one the mode decides, which may allow, so it must not replace
 /// an ask or a deny, nor may an allow replace it.
-fn strictness(verdict: Option<RuleEffect>) -> u8 {
-    match verdict {
+fn strictness(effect: Option<RuleEffect>) -> u8 {
+    match effect {
         Some(RuleEffect::Allow) => 0,
         None => 1,
         Some(RuleEffect::Ask) => 2,
@@ -146,10 +146,10 @@ proptest! {
     ) {
         let layers = || (policy(RuleLayer::Builtin, &builtin), policy(RuleLayer::User, &user));
         let (first, second) = layers();
-        let without = verdicts(&PolicyRules::new(first, second, None));
+        let without = effects(&PolicyRules::new(first, second, None));
         let (first, second) = layers();
         let project = policy(RuleLayer::Project, &project);
-        let with = verdicts(&PolicyRules::new(first, second, Some((project, PolicyTrust::Untrusted))));
+        let with = effects(&PolicyRules::new(first, second, Some((project, PolicyTrust::Untrusted))));
         for (before, after) in without.into_iter().zip(with) {
             prop_assert!(strictness(after) >= strictness(before), "{before:?} became {after:?}");
         }
@@ -162,8 +162,8 @@ proptest! {
         let new = Policy::parse(RuleLayer::User, "x", &written).unwrap();
         let empty = || Policy::empty(RuleLayer::Builtin);
         prop_assert_eq!(
-            verdicts(&PolicyRules::new(empty(), old, None)),
-            verdicts(&PolicyRules::new(empty(), new, None))
+            effects(&PolicyRules::new(empty(), old, None)),
+            effects(&PolicyRules::new(empty(), new, None))
         );
     }
 }

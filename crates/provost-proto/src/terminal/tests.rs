@@ -122,7 +122,7 @@ fn what_is_too_large_is_refused_before_it_is_read_or_sent() {
 fn a_frame_that_goes_the_other_way_is_not_understood() {
     let mut bytes = BytesMut::from(&TerminalInputFrame::Ack { offset: 1 }.encode().unwrap()[..]);
     let error = TerminalOutputFrame::decode(&mut bytes).unwrap_err();
-    assert_eq!(error.to_string(), "a frame of the kind 34 with 8 bytes is not understood");
+    assert_eq!(error.to_string(), "a frame of kind 34 with 8 bytes is not valid");
 }
 
 #[test]

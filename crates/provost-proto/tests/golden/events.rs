@@ -11,8 +11,8 @@ use uuid::Uuid;
 use crate::kinds::assert_every_kind;
 use crate::lists::{actors, streams};
 use crate::samples::{
-    AT, allowed_by, covers, faults, hash, id, layers, outcomes, outputs, params, pins, questions,
-    rules, text, texts,
+    AT, allowed_by, approval_prompts, covers, faults, hash, id, layers, outcomes, outputs, params,
+    pins, rules, text, texts,
 };
 use crate::{Golden, decodes_to, runtime, session};
 
@@ -215,7 +215,7 @@ fn approvals() -> Vec<Fact> {
         scope,
         message,
     };
-    let [full, bare] = questions().try_into().unwrap();
+    let [full, bare] = approval_prompts().try_into().unwrap();
     vec![
         asked(Some(text("tester")), Some(id(2)), full),
         asked(None, None, bare),

@@ -11,13 +11,13 @@ use provost_proto::{
 use serde_json::Value;
 
 use crate::samples::{
-    AT, allowed_by, choices, covers, demands, hash, id, params, pins, questions, rules, text,
-    texts, trust_question,
+    AT, allowed_by, approval_prompts, choices, covers, demands, hash, id, params, pins, rules,
+    text, texts, trust_prompt,
 };
 use crate::{Golden, decodes_to};
 
 fn approvals() -> Vec<Approval> {
-    let [full, bare] = questions().try_into().unwrap();
+    let [full, bare] = approval_prompts().try_into().unwrap();
     let full = Approval {
         id: id(8),
         project: id(1),
@@ -102,8 +102,8 @@ fn answers() -> Vec<AnswerApprovalRequest> {
 fn approval_bodies(golden: &mut Golden) {
     golden.section("command effects", &demands());
     golden.section("answers offered", &choices());
-    golden.section("file to trust", &[trust_question(Some(hash(1))), trust_question(None)]);
-    golden.section("approval question", &questions());
+    golden.section("file to trust", &[trust_prompt(Some(hash(1))), trust_prompt(None)]);
+    golden.section("approval question", &approval_prompts());
     golden.section("approval", &approvals());
     golden.section("approvals", &[ApprovalList { approvals: approvals() }]);
     golden.section("answer an approval", &answers());

@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::samples::{faults, id, layers, outcomes, outputs, params, pins, text, texts};
 use crate::{Golden, decodes_to, runtime};
 
-fn questions() -> Vec<RpcRequest> {
+fn requests() -> Vec<RpcRequest> {
     let asks = [control(), executions(), streams()].concat();
     crate::assert_every_variant!(
         asks,
@@ -141,7 +141,7 @@ fn reports() -> Vec<KernelReport> {
 fn messages_to_and_from_a_kernel_keep_their_fields() {
     assert_eq!(PROTOCOL_VERSION, 4);
     let mut golden = Golden::default();
-    golden.section("requests", &questions());
+    golden.section("requests", &requests());
     golden.section("responses", &answers());
     golden.section("reports", &reports());
     golden.section("response to hello", &[welcome()]);

@@ -3,7 +3,7 @@
 //! Rust identifiers may be renamed at any time; what is on disk and on the wire may
 //! not change with them. Each file under `files/` holds sections of encoded values.
 //! A value must encode to its line, and decode from it. `UPDATE_EXPECT=1 cargo test`
-//! writes the files anew; a changed line is a change of the format and needs an issue.
+//! rewrites the files; a changed line is a change of the format and needs an issue.
 //!
 //! Struct literals without `..` and matches without `_` keep the samples complete: a
 //! new field or variant does not compile until it has a golden line.

@@ -124,7 +124,7 @@ pub(crate) fn choices() -> Vec<ApprovalChoice> {
     ]
 }
 
-pub(crate) fn trust_question(before: Option<Hash>) -> TrustPrompt {
+pub(crate) fn trust_prompt(before: Option<Hash>) -> TrustPrompt {
     TrustPrompt {
         what: GovernanceFileKind::Runtime,
         file: text("provost.toml"),
@@ -134,7 +134,7 @@ pub(crate) fn trust_question(before: Option<Hash>) -> TrustPrompt {
     }
 }
 
-pub(crate) fn questions() -> Vec<ApprovalPrompt> {
+pub(crate) fn approval_prompts() -> Vec<ApprovalPrompt> {
     let full = ApprovalPrompt {
         name: text("terminal.runCommand"),
         params: params(),
@@ -150,7 +150,7 @@ pub(crate) fn questions() -> Vec<ApprovalPrompt> {
         gate: Some(text("deletes outside of the project")),
         pins: pins(),
         choices: choices(),
-        trust: Some(trust_question(Some(hash(0x23)))),
+        trust: Some(trust_prompt(Some(hash(0x23)))),
     };
     let bare = ApprovalPrompt {
         diff: None,

@@ -1,4 +1,4 @@
-//! The events of a conversation.
+//! The events of a session.
 
 use provost_proto::Fact;
 use provost_proto::session::{

@@ -1,4 +1,4 @@
-//! Conversations as clients see them, and the bodies of their routes.
+//! Sessions as clients receive them, and the bodies of their routes.
 
 use expect_test::expect_file;
 use provost_proto::Actor;

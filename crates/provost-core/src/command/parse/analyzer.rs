@@ -118,7 +118,7 @@ impl CommandAnalyzer {
         };
         match known {
             Some(known) if part.uncertainty == Uncertainty::Programs => {
-                known.uncertainty = Uncertainty::Programs
+                known.uncertainty = Uncertainty::Programs;
             }
             Some(_) => {}
             None => self.found.opaque.push(part),

@@ -176,7 +176,7 @@ impl<'a> PlainLineParser<'a> {
                 b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' => break,
                 b'\'' => self.skip_quoted(|byte| byte == b'\'')?,
                 b'"' => {
-                    self.skip_quoted(|byte| matches!(byte, b'"' | b'$' | b'`' | b'\\' | b'!'))?
+                    self.skip_quoted(|byte| matches!(byte, b'"' | b'$' | b'`' | b'\\' | b'!'))?;
                 }
                 b'-' | b'_' | b'.' | b'/' | b',' | b'+' | b'@' | b'%' | b':' | b'=' | b'^' => {}
                 byte if byte.is_ascii_alphanumeric() || !byte.is_ascii() => {}

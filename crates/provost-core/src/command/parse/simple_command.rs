@@ -69,7 +69,7 @@ impl CommandAnalyzer {
         for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
             match item {
                 Item::Word(word) | Item::AssignmentWord(_, word) => {
-                    self.add_argument(&mut run, word)
+                    self.add_argument(&mut run, word);
                 }
                 Item::IoRedirect(redirect) => redirects.push(redirect),
                 Item::ProcessSubstitution(kind, inner) => {
@@ -236,7 +236,7 @@ impl CommandAnalyzer {
         };
         match kind {
             IoFileRedirectKind::Read | IoFileRedirectKind::DuplicateInput => {
-                self.add_read_path(&path)
+                self.add_read_path(&path);
             }
             IoFileRedirectKind::Write
             | IoFileRedirectKind::Append

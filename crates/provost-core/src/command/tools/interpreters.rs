@@ -44,7 +44,7 @@ pub(super) fn analyze_interpreter(
             add_unbounded_invocation(reader, run, OpaqueReason::CommandsFromInput);
         }
         InterpretedSource::Script(_) | InterpretedSource::NamedByOption => {
-            add_invocation(reader, run)
+            add_invocation(reader, run);
         }
         InterpretedSource::CodeInjection(how, text) => {
             reader.mark_programs_uncertain(OpaqueReason::CodeInjection(how), text);
@@ -53,7 +53,7 @@ pub(super) fn analyze_interpreter(
         InterpretedSource::InlineCode => add_unbounded_invocation(reader, run, OpaqueReason::Code),
         InterpretedSource::UnknownOption(option) => add_unknown_option(reader, run, option),
         InterpretedSource::Stdin => {
-            add_unbounded_invocation(reader, run, OpaqueReason::CommandsFromInput)
+            add_unbounded_invocation(reader, run, OpaqueReason::CommandsFromInput);
         }
     }
 }

@@ -52,23 +52,23 @@ pub(crate) fn analyze_program(reader: &mut CommandAnalyzer, run: CommandInvocati
     let Some(tool) = program_kind::find_program(name) else {
         let harmless = harmless_programs::is_harmless(name);
         return if harmless {
-            add_invocation(reader, run)
+            add_invocation(reader, run);
         } else {
-            analyze_unknown_program(reader, run)
+            analyze_unknown_program(reader, run);
         };
     };
     match &tool.how {
         ProgramKind::Wrapper(grammar) => analyze_wrapper(reader, run, grammar, None),
         ProgramKind::OpaqueWrapper(grammar, why) => {
-            analyze_wrapper(reader, run, grammar, Some(*why))
+            analyze_wrapper(reader, run, grammar, Some(*why));
         }
         ProgramKind::Unbounded(why) => add_unbounded_invocation(reader, run, *why),
         ProgramKind::Opaque(why) => add_opaque_invocation(reader, run, *why),
         ProgramKind::RiskyOptions(options, why) => {
-            analyze_risky_options(reader, run, options, *why)
+            analyze_risky_options(reader, run, options, *why);
         }
         ProgramKind::Interpreter(grammar) => {
-            interpreters::analyze_interpreter(reader, run, grammar)
+            interpreters::analyze_interpreter(reader, run, grammar);
         }
         ProgramKind::Special(own) => analyze_special_program(reader, run, *own),
     }
@@ -82,10 +82,10 @@ fn analyze_path_program(reader: &mut CommandAnalyzer, run: CommandInvocation) {
     let program = run.argv.first().map(String::as_str).unwrap_or_default();
     match program.rsplit('/').next().and_then(program_kind::find_program).map(|tool| &tool.how) {
         Some(ProgramKind::Interpreter(grammar)) => {
-            interpreters::analyze_interpreter(reader, run, grammar)
+            interpreters::analyze_interpreter(reader, run, grammar);
         }
         Some(ProgramKind::RiskyOptions(options, why)) => {
-            analyze_risky_options(reader, run, options, *why)
+            analyze_risky_options(reader, run, options, *why);
         }
         Some(
             ProgramKind::Wrapper(_)

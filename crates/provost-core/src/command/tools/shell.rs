@@ -39,7 +39,7 @@ pub(super) fn analyze_shell(reader: &mut CommandAnalyzer, run: CommandInvocation
             add_unbounded_invocation(reader, run, OpaqueReason::UnknownOption);
         }
         Some(text) if is_line && !text.starts_with('+') => {
-            analyze_shell_argument(reader, &run, end..end + 1)
+            analyze_shell_argument(reader, &run, end..end + 1);
         }
         // The script is unknown, so nobody can review it.
         Some(_) if run.unknown.iter().any(|index| *index <= end) => {
@@ -73,9 +73,9 @@ pub(super) fn analyze_source(reader: &mut CommandAnalyzer, run: CommandInvocatio
     let seen =
         !run.unknown.contains(&1) && !file.starts_with("/dev/") && !file.starts_with("/proc/");
     if seen {
-        add_opaque_invocation(reader, run, OpaqueReason::ShellStateChange)
+        add_opaque_invocation(reader, run, OpaqueReason::ShellStateChange);
     } else {
-        add_unbounded_invocation(reader, run, OpaqueReason::CommandsFromInput)
+        add_unbounded_invocation(reader, run, OpaqueReason::CommandsFromInput);
     }
 }
 
@@ -162,9 +162,9 @@ pub(super) fn analyze_set(reader: &mut CommandAnalyzer, run: CommandInvocation) 
         }
     }
     if harmless {
-        add_invocation(reader, run)
+        add_invocation(reader, run);
     } else {
-        add_unbounded_invocation(reader, run, OpaqueReason::ShellStateChange)
+        add_unbounded_invocation(reader, run, OpaqueReason::ShellStateChange);
     }
 }
 
@@ -218,10 +218,10 @@ pub(super) fn analyze_export(reader: &mut CommandAnalyzer, run: CommandInvocatio
             }
             // Its value was analyzed where it was set; `PATH` is always exported.
             (false, "PATH") => {
-                reader.mark_arguments_uncertain(OpaqueReason::Variable, word.clone())
+                reader.mark_arguments_uncertain(OpaqueReason::Variable, word.clone());
             }
             (false, name) if is_name(name) => {
-                reader.analyze_variable(name, VariableValue::Unknown(""))
+                reader.analyze_variable(name, VariableValue::Unknown(""));
             }
             // It is unknown which variable it is.
             (true | false, _) if !known => {
@@ -232,7 +232,7 @@ pub(super) fn analyze_export(reader: &mut CommandAnalyzer, run: CommandInvocatio
             }
             // An option, or an array, whose index is evaluated.
             (true | false, _) => {
-                reader.mark_arguments_uncertain(OpaqueReason::Variable, word.clone())
+                reader.mark_arguments_uncertain(OpaqueReason::Variable, word.clone());
             }
         }
     }

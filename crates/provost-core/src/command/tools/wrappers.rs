@@ -217,7 +217,7 @@ pub(super) fn analyze_watch(reader: &mut CommandAnalyzer, run: CommandInvocation
     };
     match WATCH.find_options_end(&run.argv) {
         OptionsEnd::At(at) if at < run.argv.len() => {
-            analyze_shell_argument(reader, &run, at..run.argv.len())
+            analyze_shell_argument(reader, &run, at..run.argv.len());
         }
         OptionsEnd::At(_) => add_invocation(reader, run),
         OptionsEnd::UnknownOption(option) => add_unknown_option(reader, run, option),

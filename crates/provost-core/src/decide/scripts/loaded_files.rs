@@ -20,7 +20,7 @@ pub(super) fn loaded_file_names(analysis: &CommandAnalysis) -> Vec<(String, Stri
             match how {
                 // Programs of these names are searched in it.
                 CodeInjection::Path => {
-                    found.extend(searched_programs(analysis).map(|it| format!("{name}/{it}")))
+                    found.extend(searched_programs(analysis).map(|it| format!("{name}/{it}")));
                 }
                 CodeInjection::Startup
                 | CodeInjection::Modules

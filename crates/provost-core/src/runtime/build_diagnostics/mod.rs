@@ -22,7 +22,7 @@ const MAX_LOCATION_DISTANCE: usize = 6;
 /// The extracted diagnostics.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BuildDiagnostics {
-    /// The errors first, then the warnings, without duplicates: at most [`BUILD_ERRORS`].
+    /// The errors first, then the warnings, without duplicates: at most [`MAX_BUILD_DIAGNOSTICS`].
     pub errors: Vec<BuildDiagnostic>,
     /// How many more there were.
     pub omitted: u32,
@@ -78,7 +78,7 @@ impl DiagnosticReader {
                 self.location = Some(location);
             }
             DiagnosticLine::Heading(DiagnosticHeading::File(file)) => {
-                self.file = Some(file.to_owned())
+                self.file = Some(file.to_owned());
             }
             DiagnosticLine::Listed { severity, line, column, message } => {
                 if let Some(file) = self.file.clone() {

@@ -34,7 +34,7 @@ impl RuntimeStateMachine {
                 self.handle_build_ended(Some(BuildFailureCause::NotStarted), out);
             }
             RuntimeInput::SpawnFailed { which: RuntimeProcessKind::Dev } => {
-                self.handle_spawn_failed(out)
+                self.handle_spawn_failed(out);
             }
             RuntimeInput::Exited { which, exit } => {
                 if let Some(process) = self.process_mut(which) {
@@ -354,7 +354,7 @@ impl RuntimeStateMachine {
         match next {
             Some(run) => self.begin_run(run, out),
             None => {
-                out.push(RuntimeEffect::AnswerAll(AwaitedState::Running, RuntimeReply::Stopped))
+                out.push(RuntimeEffect::AnswerAll(AwaitedState::Running, RuntimeReply::Stopped));
             }
         }
     }

@@ -20,7 +20,7 @@ impl RuntimeStateMachine {
         let stopping = matches!(self.dev, DevServerState::Stopping(_));
         match &self.build {
             Some(job) if job.process.termination == TerminationStage::NotRequested => {
-                out.push(RuntimeEffect::Wait(AwaitedState::Built))
+                out.push(RuntimeEffect::Wait(AwaitedState::Built));
             }
             None if !stopping => {
                 self.spawn_build(action, out);
@@ -60,7 +60,7 @@ impl RuntimeStateMachine {
         match std::mem::take(&mut self.dev) {
             DevServerState::Building(run) if end.is_none() => self.spawn_dev(run, out),
             DevServerState::Building(run) => {
-                self.enter_crashed(&run, CrashPhase::Building, exit, out)
+                self.enter_crashed(&run, CrashPhase::Building, exit, out);
             }
             other @ (DevServerState::Stopped
             | DevServerState::Crashed(_)

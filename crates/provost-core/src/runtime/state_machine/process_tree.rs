@@ -190,10 +190,10 @@ impl ProcessTreeState {
                 match termination {
                     TerminationStage::NotRequested => {}
                     TerminationStage::Terminating => {
-                        out.push(RuntimeEffect::StopTimer(RuntimeTimer::Grace(which)))
+                        out.push(RuntimeEffect::StopTimer(RuntimeTimer::Grace(which)));
                     }
                     TerminationStage::Killed => {
-                        out.push(RuntimeEffect::StopTimer(RuntimeTimer::Kill(which)))
+                        out.push(RuntimeEffect::StopTimer(RuntimeTimer::Kill(which)));
                     }
                 }
                 (RuntimeExit::default(), since)

@@ -108,7 +108,7 @@ impl World {
         match input {
             RuntimeInput::Spawned { which, .. } => *next.tree(which) = Tree::Alive,
             RuntimeInput::SpawnFailed { which } | RuntimeInput::TreeGone { which } => {
-                *next.tree(which) = Tree::None
+                *next.tree(which) = Tree::None;
             }
             RuntimeInput::Exited { which, .. } => *next.tree(which) = Tree::Left,
             RuntimeInput::TimerExpired(over) => assert!(next.timers.remove(&timer(over))),
@@ -167,7 +167,7 @@ impl World {
         match transition {
             RuntimeTransition::BuildStarted { .. } => *build = BuildStatus::Running,
             RuntimeTransition::BuildSucceeded { .. } | RuntimeTransition::BuildFailed { .. } => {
-                *build = BuildStatus::None
+                *build = BuildStatus::None;
             }
             RuntimeTransition::Starting { .. } => {
                 assert!(!self.open, "a run begins in a run");
