@@ -6,21 +6,19 @@
 //! Neither decides anything: an action arrives here after it was allowed, in
 //! its canonical form, and is done as it says or not at all.
 
+mod client;
 mod error;
 mod file_pinning;
 pub mod files;
 pub mod host;
-mod kernel_client;
 mod kernel_dir;
-mod report_spool;
 mod root_project_files;
 mod socket_writer;
-mod terminal_client;
 mod wire;
 
+pub use client::kernel_client::{KernelClient, KernelError, ReportReceiver};
+pub use client::terminal_client::{TerminalReader, TerminalWriter, attach_terminal};
 pub use error::ActionError;
 pub use file_pinning::{PinnedFileState, pin_file};
-pub use kernel_client::{KernelClient, KernelError, ReportReceiver};
 pub use kernel_dir::KernelDir;
 pub use root_project_files::RootProjectFiles;
-pub use terminal_client::{TerminalReader, TerminalWriter, attach_terminal};

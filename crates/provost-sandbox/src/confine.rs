@@ -24,35 +24,24 @@
 //! holds a socket to it and ends the run when the other end is closed.
 #![expect(unsafe_code, reason = "what happens between clone and exec has no safe interface")]
 
-mod cgroup_pool;
-mod child;
-mod child_handle;
-mod command;
 mod connect_broker;
 mod error;
-mod hold_paths;
-mod kill_tree;
-mod landlock_ruleset;
-mod layers;
-mod mounts;
-mod namespace_reaper;
-mod prepared_policy;
+mod plan;
 mod raw_syscall;
 mod sandbox;
-mod seccomp_filter;
+mod seccomp;
 mod spawn;
-mod spawn_plan;
-mod standby_supervisor;
 mod supervisor;
-mod supervisor_stack;
 
-pub use child_handle::{SandboxChild, SandboxExit};
-pub use command::{
+pub use error::SandboxError;
+pub use plan::layers::{
+    AppliedLayers, LayerSelection, OptionalLayers, PathProtection, ProcessCleanup,
+};
+pub use sandbox::Sandbox;
+pub use spawn::child_handle::{SandboxChild, SandboxExit};
+pub use spawn::command::{
     FileOverride, OrphanPolicy, ParentExitPolicy, ResourceLimits, SandboxCommand, SandboxStdio,
 };
-pub use error::SandboxError;
-pub use layers::{AppliedLayers, LayerSelection, OptionalLayers, PathProtection, ProcessCleanup};
-pub use sandbox::Sandbox;
 
 #[cfg(test)]
 mod tests;

@@ -4,19 +4,11 @@
 //! comes through its socket as the same user and knows its secret, which is its
 //! daemon. When its daemon is gone for good and nothing runs here, it ends.
 
-mod change_observer;
-mod command_runner;
-mod connection;
-mod disk_space;
-mod handshake;
-mod head_tail_buffer;
-mod output_reader;
-mod path_holds;
 mod preview;
 mod process;
 mod redaction;
+mod rpc;
 mod runtime;
-mod standby_sandbox;
 mod terminal;
 
 use std::ffi::OsString;
@@ -35,9 +27,10 @@ use uuid::Uuid;
 
 use crate::ActionError;
 use crate::kernel_dir::KernelDir;
-use crate::report_spool::ReportSpool;
-use command_runner::CommandRunner;
+use process::command_runner::CommandRunner;
 use redaction::SharedRedactor;
+use rpc::connection;
+use rpc::report_spool::ReportSpool;
 use runtime::ProjectRuntime;
 use runtime::runtime_reporter::RuntimeReporter;
 use terminal::{ProjectTerminal, UserShell};

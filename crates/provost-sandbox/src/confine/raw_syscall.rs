@@ -8,7 +8,7 @@
 use std::arch::asm;
 
 use super::error::SetupStep;
-use super::spawn_plan::SetupFailure;
+use super::plan::spawn_plan::SetupFailure;
 
 /// Makes a system call. Missing arguments are zero.
 ///

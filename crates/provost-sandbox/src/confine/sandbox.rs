@@ -10,15 +10,15 @@ use std::time::Duration;
 use libc::sock_filter;
 use rustix::process::{Resource, getrlimit};
 
-use super::cgroup_pool::CgroupPool;
-use super::layers::{
+use super::plan::layers::{
     AppliedLayers, LayerSelection, OptionalLayers, PathProtection, ProcessCleanup,
 };
-use super::prepared_policy::PreparedPolicy;
-use super::seccomp_filter::{self, SocketAccess};
-use super::spawn_plan::UserMaps;
-use super::standby_supervisor::StandbySupervisor;
-use super::{ResourceLimits, SandboxError, prepared_policy};
+use super::plan::prepared_policy::{self, PreparedPolicy};
+use super::plan::spawn_plan::UserMaps;
+use super::seccomp::{self, SocketAccess};
+use super::spawn::cgroup_pool::CgroupPool;
+use super::supervisor::standby_supervisor::StandbySupervisor;
+use super::{ResourceLimits, SandboxError};
 use crate::probe::MachineFeatures;
 use crate::root_dir::RootDir;
 use crate::sandbox_policy::{NetworkAccess, SandboxPolicy, SandboxProfile};
@@ -164,9 +164,9 @@ fn compile_filter(
     own_ports: bool,
 ) -> Vec<sock_filter> {
     if !policy.is_confined() {
-        return seccomp_filter::compile_terminal();
+        return seccomp::compile_terminal();
     }
-    seccomp_filter::compile_confined(match policy.network {
+    seccomp::compile_confined(match policy.network {
         NetworkAccess::None if extra.net => SocketAccess::Isolated,
         NetworkAccess::None => SocketAccess::None,
         NetworkAccess::Listen if own_ports => SocketAccess::ListenWithBroker,

@@ -1,5 +1,10 @@
 //! From a wall and a command to a running child.
 
+pub(super) mod cgroup_pool;
+pub(super) mod child;
+pub(super) mod child_handle;
+pub(super) mod command;
+
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
@@ -9,17 +14,18 @@ use std::path::Path;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::cgroup_pool::RunCgroup;
-use super::child_handle::{SandboxRun, SandboxRunState};
 use super::error::SetupStep;
-use super::namespace_reaper::MountNamespaceHandle;
-use super::spawn_plan::{CStringArray, SpawnPlan, StartDirectory, to_cstring};
-use super::standby_supervisor::StandbySupervisor;
-use super::supervisor_stack::SupervisorStack;
+use super::plan::spawn_plan::{CStringArray, SpawnPlan, StartDirectory, to_cstring};
+use super::supervisor::hold_paths;
+use super::supervisor::namespace_reaper::MountNamespaceHandle;
+use super::supervisor::standby_supervisor::StandbySupervisor;
+use super::supervisor::supervisor_stack::SupervisorStack;
 use super::{
     OrphanPolicy, ParentExitPolicy, Sandbox, SandboxChild, SandboxCommand, SandboxError,
-    SandboxStdio, connect_broker, hold_paths, supervisor,
+    SandboxStdio, connect_broker, supervisor,
 };
+use cgroup_pool::RunCgroup;
+use child_handle::{SandboxRun, SandboxRunState};
 
 impl Sandbox {
     /// Runs a command behind the wall. Returns when it runs, or why it does not.

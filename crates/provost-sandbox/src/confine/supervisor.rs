@@ -13,15 +13,22 @@
 //! and makes nothing but system calls. The plan is the parent's and is not
 //! touched after the report pipe is closed.
 
+pub(super) mod hold_paths;
+pub(super) mod kill_tree;
+pub(super) mod namespace_reaper;
+pub(super) mod standby_supervisor;
+pub(super) mod supervisor_stack;
+
 use std::ffi::{CStr, c_int, c_void};
 
 use rustix::fs::{Mode, OFlags};
 
 use super::error::SetupStep;
-use super::hold_paths::{self, CONTROL_HOLD_PATH};
+use super::plan::mounts;
+use super::plan::spawn_plan::{AtSetupStep as _, SetupFailure, SpawnPlan, UserMaps};
 use super::raw_syscall::{self, at_step, int_arg, ptr_arg, syscall};
-use super::spawn_plan::{AtSetupStep as _, SetupFailure, SpawnPlan, UserMaps};
-use super::{child, kill_tree, mounts};
+use super::spawn::child;
+use hold_paths::CONTROL_HOLD_PATH;
 
 /// Orders from the parent: a signal for the command's group, or for all, or the end.
 pub(super) const CONTROL_TO_ALL: u8 = 0x80;

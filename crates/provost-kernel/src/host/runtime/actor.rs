@@ -23,12 +23,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
-use super::super::command_runner::CommandRunner;
 use super::super::redaction::SharedRedactor;
 use super::process_tree::{ProcessTreeHandle, TreeControl, TreeExit};
 use super::runtime_change::{LastTreeRun, RuntimeChangeBuilder};
 use super::runtime_log::RuntimeLog;
 use super::runtime_reporter::RuntimeReporter;
+use crate::host::process::command_runner::CommandRunner;
 
 /// Someone asks.
 #[derive(Debug)]

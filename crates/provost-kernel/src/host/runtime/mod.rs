@@ -29,9 +29,9 @@ use provost_sandbox::root_dir::RootDir;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::command_runner::CommandRunner;
 use super::preview::http::{self, HttpError};
 use super::preview::port_selection::to_reachable_address;
+use super::process::command_runner::CommandRunner;
 use super::redaction::SharedRedactor;
 use crate::ActionError;
 use actor::{RuntimeActor, RuntimeActorContext, RuntimeOperation, RuntimeRequest};

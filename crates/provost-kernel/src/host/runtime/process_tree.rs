@@ -16,11 +16,11 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 
-use super::super::disk_space::DiskSpaceGuard;
-use super::super::output_reader::read_until_exit;
-use super::super::path_holds::PathHoldRequest;
 use super::runtime_log::RuntimeLog;
 use super::tree_output_tail::TreeOutputTail;
+use crate::host::process::disk_space::DiskSpaceGuard;
+use crate::host::process::output_reader::read_until_exit;
+use crate::host::process::path_holds::PathHoldRequest;
 
 /// Bytes asked for at once.
 const READ_BUFFER_BYTES: usize = 64 * 1024;

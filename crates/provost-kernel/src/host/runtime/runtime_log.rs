@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use provost_proto::limits::{LOG_RETAINED_BYTES, MAX_LOG_PAGE_BYTES};
 use provost_proto::runtime::RuntimeLogPage;
 
-use super::super::head_tail_buffer::incomplete_char_length;
+use crate::host::process::head_tail_buffer::incomplete_char_length;
 
 /// The log of a project.
 #[derive(Debug)]

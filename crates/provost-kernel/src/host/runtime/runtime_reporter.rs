@@ -15,7 +15,7 @@ use provost_proto::{ActionId, ProjectId, UnixMicros};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use crate::report_spool::ReportSpool;
+use crate::host::rpc::report_spool::ReportSpool;
 
 /// The present, and the one road by which it changes.
 #[derive(Debug)]

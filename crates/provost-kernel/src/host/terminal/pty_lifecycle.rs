@@ -29,8 +29,8 @@ use super::shared_pty_state::{PtyExit, SharedPtyState};
 use super::{PtySession, pty_reader, report_change, screen_renderer, terminal_closed_change};
 use crate::ActionError;
 use crate::host::HostOptions;
-use crate::host::command_runner::action_error_from_sandbox;
-use crate::host::process::GRACE;
+use crate::host::process::action_error_from_sandbox;
+use crate::host::process::process_handle::GRACE;
 use crate::host::runtime::runtime_reporter::RuntimeReporter;
 
 /// How long the terminal may go on to be read when nothing of its shell is left.

@@ -10,14 +10,14 @@ use provost_proto::ActionId;
 use provost_proto::kernel::ErrorInfo;
 use provost_sandbox::confine::SandboxStdio;
 
-use super::super::super::command_runner::action_error_from_sandbox;
-use super::super::super::disk_space::DiskSpaceGuard;
 use super::super::super::preview::{self, PreviewTarget};
 use super::super::plan;
 use super::super::process_tree::{ProcessTreeHandle, TreeSupervisionContext};
 use super::super::runtime_change::LastTreeRun;
 use super::super::tree_output_tail::{self, TreeOutputTail};
 use super::{RuntimeActor, kind_index};
+use crate::host::process::action_error_from_sandbox;
+use crate::host::process::disk_space::DiskSpaceGuard;
 
 impl RuntimeActor {
     pub(super) async fn spawn_tree(

@@ -11,10 +11,10 @@ use rustix::process::{Signal, WaitId, WaitIdOptions};
 use serde::Serialize;
 
 use super::cgroup_pool::{CgroupPool, RunCgroup};
-use super::namespace_reaper::MountNamespaceHandle;
-use super::supervisor::{CONTROL_END, CONTROL_TO_ALL};
-use super::supervisor_stack::SupervisorStack;
-use super::{AppliedLayers, SandboxError};
+use crate::confine::supervisor::namespace_reaper::MountNamespaceHandle;
+use crate::confine::supervisor::supervisor_stack::SupervisorStack;
+use crate::confine::supervisor::{CONTROL_END, CONTROL_TO_ALL};
+use crate::confine::{AppliedLayers, SandboxError};
 
 /// How long the kernel gets to make killed processes disappear.
 const KILL_WAIT: Duration = Duration::from_secs(5);
@@ -53,25 +53,25 @@ pub struct SandboxChild {
     pub stderr: Option<OwnedFd>,
     /// Which layers were applied.
     pub applied: AppliedLayers,
-    pub(super) run: SandboxRun,
+    pub(in crate::confine) run: SandboxRun,
 }
 
 #[derive(Debug)]
-pub(super) struct SandboxRun {
-    pub(super) pid: u32,
-    pub(super) pidfd: OwnedFd,
-    pub(super) control: OwnedFd,
-    pub(super) groups: Option<(Arc<CgroupPool>, RunCgroup)>,
+pub(in crate::confine) struct SandboxRun {
+    pub(in crate::confine) pid: u32,
+    pub(in crate::confine) pidfd: OwnedFd,
+    pub(in crate::confine) control: OwnedFd,
+    pub(in crate::confine) groups: Option<(Arc<CgroupPool>, RunCgroup)>,
     /// What the warden stands on; gone when it is.
-    pub(super) stack: Option<SupervisorStack>,
+    pub(in crate::confine) stack: Option<SupervisorStack>,
     /// Let go of when the run has ended.
-    pub(super) namespace: MountNamespaceHandle,
-    pub(super) state: SandboxRunState,
+    pub(in crate::confine) namespace: MountNamespaceHandle,
+    pub(in crate::confine) state: SandboxRunState,
 }
 
 /// What is known about a run by now.
 #[derive(Debug, Default)]
-pub(super) struct SandboxRunState {
+pub(in crate::confine) struct SandboxRunState {
     status: Option<SandboxExit>,
     ended: Option<SandboxExit>,
     was_stopped: bool,
@@ -251,7 +251,7 @@ impl SandboxRun {
     }
 
     /// The command has ended so.
-    pub(super) fn record_status(&mut self, status: [u8; 4]) {
+    pub(in crate::confine) fn record_status(&mut self, status: [u8; 4]) {
         self.state.status = Some(SandboxExit::from_status(i32::from_ne_bytes(status)));
     }
 }

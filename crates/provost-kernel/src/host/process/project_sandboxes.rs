@@ -8,9 +8,9 @@ use provost_sandbox::confine::{LayerSelection, ResourceLimits, Sandbox, SandboxE
 use provost_sandbox::probe;
 use provost_sandbox::sandbox_policy::{SandboxPaths, SandboxPolicy, SandboxProfile};
 
+use super::standby_sandbox::StandbySandbox;
 use crate::ActionError;
 use crate::host::HostOptions;
-use crate::host::standby_sandbox::StandbySandbox;
 use crate::kernel_dir::{KernelDir, ScratchDir};
 
 /// The walls of one project, each made when it is needed first.
@@ -19,14 +19,14 @@ pub(in crate::host) struct ProjectSandboxes {
     project: PathBuf,
     home: PathBuf,
     data: PathBuf,
-    pub(super) place: KernelDir,
+    pub(in crate::host) place: KernelDir,
     scratch: OnceLock<ScratchDir>,
     wall: OnceLock<Arc<StandbySandbox>>,
     open_wall: OnceLock<Arc<StandbySandbox>>,
 }
 
 impl ProjectSandboxes {
-    pub(super) fn new(options: &HostOptions) -> Self {
+    pub(in crate::host) fn new(options: &HostOptions) -> Self {
         Self {
             project: options.project.clone(),
             home: options.home.clone(),
@@ -39,7 +39,7 @@ impl ProjectSandboxes {
     }
 
     /// The wall of commands; another for those that were granted the network.
-    pub(super) fn command_sandbox(
+    pub(in crate::host) fn command_sandbox(
         &self,
         network: bool,
     ) -> Result<&Arc<StandbySandbox>, ActionError> {

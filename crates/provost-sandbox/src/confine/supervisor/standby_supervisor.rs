@@ -20,14 +20,14 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{RecvFlags, SendFlags};
 use rustix::process::{PidfdFlags, Signal, WaitId, WaitIdOptions};
 
-use super::SandboxError;
-use super::cgroup_pool::{CgroupPool, RunCgroup};
 use super::namespace_reaper::MountNamespaceHandle;
-use super::raw_syscall::{self, int_arg, ptr_arg, syscall};
-use super::spawn::{self, ControlSocketPair, Supervisor};
-use super::spawn_plan::{SetupFailure, SpawnPlan};
-use super::supervisor;
 use super::supervisor_stack::SupervisorStack;
+use crate::confine::SandboxError;
+use crate::confine::plan::spawn_plan::{SetupFailure, SpawnPlan};
+use crate::confine::raw_syscall::{self, int_arg, ptr_arg, syscall};
+use crate::confine::spawn::cgroup_pool::{CgroupPool, RunCgroup};
+use crate::confine::spawn::{self, ControlSocketPair, Supervisor};
+use crate::confine::supervisor;
 
 /// What is said to begin, and that the files are its own.
 const BEGIN_MESSAGE: [u8; 1] = [1];
@@ -51,8 +51,8 @@ struct StandbyContext {
 
 /// A warden that waits. Dropping it ends it.
 #[derive(Debug)]
-pub(super) struct StandbySupervisor {
-    pub(super) pid: u32,
+pub(in crate::confine) struct StandbySupervisor {
+    pub(in crate::confine) pid: u32,
     pidfd: OwnedFd,
     line: Option<ControlSocketPair>,
     stack: Option<SupervisorStack>,
@@ -64,7 +64,7 @@ pub(super) struct StandbySupervisor {
 
 impl StandbySupervisor {
     /// Makes one with these namespaces.
-    pub(super) fn new(
+    pub(in crate::confine) fn new(
         flags: i32,
         loopback: bool,
         mounts: Option<bool>,
@@ -89,23 +89,23 @@ impl StandbySupervisor {
     }
 
     /// How long it has been waiting.
-    pub(super) fn age(&self) -> Duration {
+    pub(in crate::confine) fn age(&self) -> Duration {
         self.made.elapsed()
     }
 
     /// The number of its end of the line, which the plan must name.
-    pub(super) fn control_fd(&self) -> RawFd {
+    pub(in crate::confine) fn control_fd(&self) -> RawFd {
         self.seat.control
     }
 
     /// Whether it waits in the groups of its command.
-    pub(super) fn is_in_cgroup(&self) -> bool {
+    pub(in crate::confine) fn is_in_cgroup(&self) -> bool {
         self.groups.is_some()
     }
 
     /// Lets it begin with this plan. Gives `None`, and nothing has begun, when it is
     /// no longer there.
-    pub(super) fn begin_plan(
+    pub(in crate::confine) fn begin_plan(
         mut self,
         plan: &SpawnPlan<'_>,
     ) -> Option<(Supervisor, Option<RunCgroup>)> {
@@ -159,7 +159,7 @@ extern "C" fn standby_main(seat: *mut c_void) -> c_int {
     // SAFETY: `StandbySupervisor::new` gives the seat, which lives until we have answered.
     let seat = unsafe { &*seat.cast_const().cast::<StandbyContext>() };
     let ready = supervisor::prepare_namespaces(seat.loopback, seat.mounts)
-        .and_then(|()| super::child::join_cgroups(&seat.doors));
+        .and_then(|()| crate::confine::spawn::child::join_cgroups(&seat.doors));
     // What failed will fail again, and be told, when it is done for the command itself.
     if ready.is_err() || !wait_for_begin(seat) {
         raw_syscall::exit(0);
@@ -202,7 +202,7 @@ fn wait_for_begin(seat: &StandbyContext) -> bool {
 
 /// Takes a table of files of its own, and says so.
 fn confirm_begin(control: RawFd) -> Result<(), SetupFailure> {
-    use super::error::SetupStep;
+    use crate::confine::error::SetupStep;
     // SAFETY: the first call takes a number and changes only this process; the
     // buffer of the second is as long as is said.
     unsafe {

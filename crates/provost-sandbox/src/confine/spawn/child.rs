@@ -7,10 +7,10 @@ use std::os::fd::{AsRawFd as _, RawFd};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
-use super::error::SetupStep;
-use super::mounts;
-use super::raw_syscall::{at_step, int_arg, ptr_arg, syscall};
-use super::spawn_plan::{AtSetupStep as _, SetupFailure, SpawnPlan, borrow_fd};
+use crate::confine::error::SetupStep;
+use crate::confine::plan::mounts;
+use crate::confine::plan::spawn_plan::{AtSetupStep as _, SetupFailure, SpawnPlan, borrow_fd};
+use crate::confine::raw_syscall::{at_step, int_arg, ptr_arg, syscall};
 
 /// The highest capability of any kernel we know, with room.
 const MAX_CAPABILITY: usize = 63;
@@ -27,7 +27,7 @@ const FILTER_NEW_LISTENER: usize = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER as usi
 const FILTER_WAIT_KILLABLE: usize = libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV as usize;
 
 /// Becomes the command, or says why not.
-pub(super) fn exec_command(plan: &SpawnPlan<'_>) -> SetupFailure {
+pub(in crate::confine) fn exec_command(plan: &SpawnPlan<'_>) -> SetupFailure {
     if let Err(failed) = apply_restrictions(plan) {
         return failed;
     }
@@ -66,7 +66,7 @@ fn apply_restrictions(plan: &SpawnPlan<'_>) -> Result<(), SetupFailure> {
 }
 
 /// Enters groups, with all that is started from here on.
-pub(super) fn join_cgroups(doors: &[RawFd]) -> Result<(), SetupFailure> {
+pub(in crate::confine) fn join_cgroups(doors: &[RawFd]) -> Result<(), SetupFailure> {
     for door in doors {
         // SAFETY: the group keeps its door open while the run lives.
         rustix::io::write(unsafe { borrow_fd(*door) }, b"0").at_step(SetupStep::Cgroup)?;

@@ -13,8 +13,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
-use super::ResourceLimits;
 use crate::cgroup::{CgroupParent, CgroupParents};
+use crate::confine::ResourceLimits;
 
 /// Emptied groups that are kept.
 const MAX_FREE_GROUPS: usize = 4;
@@ -29,7 +29,7 @@ const MIN_STANDBY_MEMORY: u64 = 256 * 1024 * 1024;
 
 /// One group in each hierarchy that limits something.
 #[derive(Debug)]
-pub(super) struct RunCgroup {
+pub(in crate::confine) struct RunCgroup {
     folders: Vec<PathBuf>,
     doors: Vec<File>,
     pids_max: Option<PathBuf>,
@@ -63,12 +63,12 @@ impl RunCgroup {
     }
 
     /// Where a process writes `0` to join.
-    pub(super) fn procs_fds(&self) -> impl Iterator<Item = RawFd> {
+    pub(in crate::confine) fn procs_fds(&self) -> impl Iterator<Item = RawFd> {
         self.doors.iter().map(AsRawFd::as_raw_fd)
     }
 
     /// No process of the group can start another from now on.
-    pub(super) fn forbid_new_processes(&self) {
+    pub(in crate::confine) fn forbid_new_processes(&self) {
         if let Some(file) = &self.pids_max {
             // If it fails, the sweep that follows has more to do, nothing else.
             drop(fs::write(file, "0"));
@@ -123,7 +123,7 @@ impl Drop for RunCgroup {
 
 /// The groups of one policy.
 #[derive(Debug)]
-pub(super) struct CgroupPool {
+pub(in crate::confine) struct CgroupPool {
     places: CgroupParents,
     limits: ResourceLimits,
     free: Mutex<Vec<RunCgroup>>,
@@ -166,7 +166,7 @@ fn move_process(homes: &[File], pid: u32) {
 }
 
 impl CgroupPool {
-    pub(super) fn new(places: CgroupParents, limits: ResourceLimits) -> Self {
+    pub(in crate::confine) fn new(places: CgroupParents, limits: ResourceLimits) -> Self {
         iter_parents(&places).for_each(remove_stale_groups);
         Self { places, limits, free: Mutex::default(), back: OnceLock::new() }
     }
@@ -178,7 +178,7 @@ impl CgroupPool {
     /// our memory, and what ends all in a group that uses too much would end us as
     /// well. So it is taken out again when the command runs ([`Self::come_back`]),
     /// long before there can be too much.
-    pub(super) fn acquire_for_standby(&self) -> Option<RunCgroup> {
+    pub(in crate::confine) fn acquire_for_standby(&self) -> Option<RunCgroup> {
         if self.limits.memory < MIN_STANDBY_MEMORY {
             return None;
         }
@@ -187,19 +187,19 @@ impl CgroupPool {
     }
 
     /// Has a warden taken out of its group, soon.
-    pub(super) fn evacuate_supervisor(&self, pid: u32) {
+    pub(in crate::confine) fn evacuate_supervisor(&self, pid: u32) {
         if let Some(Some(back)) = self.back.get() {
             back.evacuate(pid);
         }
     }
 
-    pub(super) fn acquire(&self) -> io::Result<RunCgroup> {
+    pub(in crate::confine) fn acquire(&self) -> io::Result<RunCgroup> {
         let kept = self.free.lock().pop();
         kept.map_or_else(|| RunCgroup::new(&self.places, &self.limits), Ok)
     }
 
     /// Takes back an emptied group whose limits are as they were.
-    pub(super) fn release(&self, group: RunCgroup) {
+    pub(in crate::confine) fn release(&self, group: RunCgroup) {
         let mut free = self.free.lock();
         if free.len() < MAX_FREE_GROUPS {
             free.push(group);

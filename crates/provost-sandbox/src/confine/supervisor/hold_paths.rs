@@ -17,19 +17,20 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
-use super::child_handle::SandboxRun;
-use super::command::FileOverride;
-use super::spawn_plan::{FileOverrideMount, to_cstring};
-use super::{SandboxChild, SandboxError, mounts};
+use crate::confine::plan::mounts;
+use crate::confine::plan::spawn_plan::{FileOverrideMount, to_cstring};
+use crate::confine::spawn::child_handle::SandboxRun;
+use crate::confine::spawn::command::FileOverride;
+use crate::confine::{SandboxChild, SandboxError};
 
 /// How long a warden gets to hold one path.
 const HOLD_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The longest order: the project and a path in it.
-pub(super) const MAX_CONTROL_MESSAGE: usize = 2 * 4096 + 8;
+pub(in crate::confine) const MAX_CONTROL_MESSAGE: usize = 2 * 4096 + 8;
 
 /// Begins an order to hold a path. No signal has this number.
-pub(super) const CONTROL_HOLD_PATH: u8 = 0xfe;
+pub(in crate::confine) const CONTROL_HOLD_PATH: u8 = 0xfe;
 
 /// What the warden answers.
 const CONTROL_PATH_HELD: u8 = 1;
@@ -86,7 +87,7 @@ impl SandboxRun {
 }
 
 /// In the warden: does what was ordered; the answer to send.
-pub(super) fn execute_hold_path(order: &[u8]) -> [u8; 2] {
+pub(in crate::confine) fn execute_hold_path(order: &[u8]) -> [u8; 2] {
     let mut parts = order.split_inclusive(|byte| *byte == 0);
     let mut next = || parts.next().and_then(|part| CStr::from_bytes_with_nul(part).ok());
     let (Some(project), Some(path)) = (next(), next()) else { return [CONTROL_HOLD_PATH, 0] };
@@ -96,7 +97,7 @@ pub(super) fn execute_hold_path(order: &[u8]) -> [u8; 2] {
     [CONTROL_HOLD_PATH, if done.is_ok() { CONTROL_PATH_HELD } else { 0 }]
 }
 
-pub(super) fn build_override_mounts(
+pub(in crate::confine) fn build_override_mounts(
     scripts: &[FileOverride],
 ) -> Result<Vec<FileOverrideMount>, SandboxError> {
     let one = |script: &FileOverride| {
@@ -108,6 +109,8 @@ pub(super) fn build_override_mounts(
     scripts.iter().map(one).collect()
 }
 
-pub(super) fn build_held_paths(paths: &[PathBuf]) -> Result<Vec<CString>, SandboxError> {
+pub(in crate::confine) fn build_held_paths(
+    paths: &[PathBuf],
+) -> Result<Vec<CString>, SandboxError> {
     paths.iter().map(|path| to_cstring(path.as_os_str(), "a path that is held")).collect()
 }

@@ -22,12 +22,12 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::KernelHost;
 use super::handshake::{
     AcceptedConnection, ConnectionPurpose, DaemonConnection, MAX_TERMINAL_CLIENTS,
     authenticate_connection, serve_terminal_client,
 };
-use super::redaction::{redact_partial_content, redact_result};
+use crate::host::KernelHost;
+use crate::host::redaction::{redact_partial_content, redact_result};
 use crate::wire::{self, FrameReader, KernelFrame};
 use crate::{ActionError, files};
 
@@ -48,7 +48,7 @@ const BATCH_BYTES: usize = 256 * 1024;
 
 /// Takes connections until the kernel is to end. What is left of them goes back: a
 /// daemon that sees its connection end takes the kernel for gone.
-pub(super) async fn accept_connections(
+pub(in crate::host) async fn accept_connections(
     host: &Arc<KernelHost>,
     listener: &UnixListener,
     idle: Duration,
@@ -500,7 +500,7 @@ impl DaemonWriter {
     }
 }
 
-pub(super) fn build_response(id: u64, result: Result<Value, ActionError>) -> RpcResponse {
+pub(in crate::host) fn build_response(id: u64, result: Result<Value, ActionError>) -> RpcResponse {
     let (result, error) = match result {
         Ok(value) => (RawJson::new(&value).ok(), None),
         Err(ActionError { code, message, details }) => {

@@ -13,18 +13,18 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags};
 
-use super::error::SetupStep;
-use super::raw_syscall::{self, int_arg, ptr_arg};
 use super::spawn_plan::{
     AtSetupStep as _, FileOverrideMount, MAX_TMP_PASSTHROUGHS, MountPlan, ROOT_PATH, SelfBindMount,
     SetupFailure, SpawnPlan, StartDirectory, TmpPassthrough,
 };
+use crate::confine::error::SetupStep;
+use crate::confine::raw_syscall::{self, int_arg, ptr_arg};
 
 /// Landlock's rights to execute, read files and read folders.
 const LANDLOCK_READ_RIGHTS: u64 = 1 | 4 | 8;
 
 /// Makes the namespace private, with a `/proc` that shows its own processes.
-pub(super) fn init_mount_namespace(proc: bool) -> Result<(), SetupFailure> {
+pub(in crate::confine) fn init_mount_namespace(proc: bool) -> Result<(), SetupFailure> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     rustix::mount::mount_change(ROOT_PATH, private).at_step(SetupStep::Mounts)?;
     if !proc {
@@ -35,7 +35,7 @@ pub(super) fn init_mount_namespace(proc: bool) -> Result<(), SetupFailure> {
 }
 
 /// Makes the mounts as planned in a namespace that has [begun](begin).
-pub(super) fn apply_mount_plan(
+pub(in crate::confine) fn apply_mount_plan(
     plan: &SpawnPlan<'_>,
     mounts: &MountPlan,
 ) -> Result<(), SetupFailure> {
@@ -107,7 +107,7 @@ fn clone_tree_recursive(path: &CStr) -> Result<OwnedFd, Errno> {
 
 /// The project in this mount namespace. A handle from before leads to the mounts
 /// from before, where nothing is read-only, and must not be used.
-pub(super) fn open_project(start: &StartDirectory) -> Result<OwnedFd, Errno> {
+pub(in crate::confine) fn open_project(start: &StartDirectory) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = rustix::fs::open(&*start.project, flags, Mode::empty())?;
     let found = rustix::fs::fstat(&folder)?;
@@ -121,7 +121,7 @@ fn apply_self_bind(project: BorrowedFd<'_>, pin: &SelfBindMount) -> Result<(), E
 /// Mounts a path onto itself: in this namespace nothing can take its place, and
 /// a file cannot be written. Fails if it is not there, or was moved while this was done:
 /// whoever is told that it is held relies on it.
-pub(super) fn hold_path(project: BorrowedFd<'_>, path: &CStr) -> Result<(), Errno> {
+pub(in crate::confine) fn hold_path(project: BorrowedFd<'_>, path: &CStr) -> Result<(), Errno> {
     bind_onto_itself(project, path, false)?;
     // A rename that began before ends before this: it waits for the folder, and then
     // refuses, because the name is taken.

@@ -19,12 +19,12 @@ use provost_sandbox::root_dir::RootDir;
 use tempfile::NamedTempFile;
 use tokio::sync::{mpsc, oneshot};
 
-use super::process::{ProcessControl, ProcessHandle};
+use super::process_handle::{ProcessControl, ProcessHandle};
 use crate::ActionError;
 
 /// An order to keep a run from replacing paths of the project.
 #[derive(Debug)]
-pub(super) struct PathHoldRequest {
+pub(in crate::host) struct PathHoldRequest {
     project: PathBuf,
     paths: Vec<PathBuf>,
     held: oneshot::Sender<bool>,
@@ -37,7 +37,7 @@ impl PathHoldRequest {
     }
 
     /// Carries it out, and tells whether they are held.
-    pub(super) fn apply_to(self, child: &mut SandboxChild) {
+    pub(in crate::host) fn apply_to(self, child: &mut SandboxChild) {
         let held = child.hold_paths(&self.project, &self.paths);
         if let Err(error) = &held {
             tracing::warn!(%error, "a path could not be held");
@@ -48,7 +48,7 @@ impl PathHoldRequest {
 
 /// What commands run that people allowed, and what else runs and could replace it.
 #[derive(Debug, Default)]
-pub(super) struct PathHoldRegistry {
+pub(in crate::host) struct PathHoldRegistry {
     /// The files of a command and the folders they lie in, held while it runs.
     own: Vec<(Arc<ProcessHandle>, Vec<PathBuf>)>,
     /// Where builds and servers of the project take orders.
@@ -57,13 +57,13 @@ pub(super) struct PathHoldRegistry {
 
 impl PathHoldRegistry {
     /// Forgets what has ended.
-    pub(super) fn remove_ended(&mut self) {
+    pub(in crate::host) fn remove_ended(&mut self) {
         self.own.retain(|(process, _)| process.outcome().is_none());
         self.trees.retain(|tree| !tree.is_closed());
     }
 
     /// What is held, for a run that begins.
-    pub(super) fn held_paths(&self) -> Vec<PathBuf> {
+    pub(in crate::host) fn held_paths(&self) -> Vec<PathBuf> {
         let mut paths: Vec<_> = self.iter_held().cloned().collect();
         paths.sort();
         paths.dedup();
@@ -71,14 +71,14 @@ impl PathHoldRegistry {
     }
 
     /// Remembers what a command holds.
-    pub(super) fn add_command(&mut self, process: &Arc<ProcessHandle>, own: Vec<PathBuf>) {
+    pub(in crate::host) fn add_command(&mut self, process: &Arc<ProcessHandle>, own: Vec<PathBuf>) {
         if !own.is_empty() {
             self.own.push((Arc::clone(process), own));
         }
     }
 
     /// Remembers a build or a server of the project.
-    pub(super) fn add_process_tree(&mut self, tree: mpsc::Sender<PathHoldRequest>) {
+    pub(in crate::host) fn add_process_tree(&mut self, tree: mpsc::Sender<PathHoldRequest>) {
         self.trees.push(tree);
     }
 
@@ -88,7 +88,7 @@ impl PathHoldRegistry {
     }
 
     /// Has all that runs hold these paths.
-    pub(super) async fn request_holds(
+    pub(in crate::host) async fn request_holds(
         &self,
         others: Vec<Arc<ProcessHandle>>,
         project: &Path,
@@ -114,7 +114,7 @@ impl PathHoldRegistry {
     }
 
     /// Refuses a change to what a command runs that a person allowed.
-    pub(super) fn reject_held_paths(
+    pub(in crate::host) fn reject_held_paths(
         &self,
         root: &RootDir,
         action: &FileAction,
@@ -139,7 +139,10 @@ fn hold_refused_error(whom: &str) -> ActionError {
 }
 
 /// Fails if a pinned file is not what it was when it was decided.
-pub(super) fn verify_pins(project: &Path, terms: &Preconditions) -> Result<(), ActionError> {
+pub(in crate::host) fn verify_pins(
+    project: &Path,
+    terms: &Preconditions,
+) -> Result<(), ActionError> {
     if terms.pins.is_empty() {
         return Ok(());
     }
@@ -160,11 +163,11 @@ fn pin_mismatch_error(path: &str) -> ActionError {
 
 /// Copies of the pinned files that a command runs; they can go once it runs.
 #[derive(Debug, Default)]
-pub(super) struct PinnedCopies(Vec<(PathBuf, NamedTempFile)>);
+pub(in crate::host) struct PinnedCopies(Vec<(PathBuf, NamedTempFile)>);
 
 impl PinnedCopies {
     /// Compares all that is pinned and copies what is run into `private`.
-    pub(super) fn create(
+    pub(in crate::host) fn create(
         project: &Path,
         private: &Path,
         terms: &Preconditions,
@@ -189,7 +192,7 @@ impl PinnedCopies {
         Ok(copies)
     }
 
-    pub(super) fn to_file_overrides(&self) -> Vec<FileOverride> {
+    pub(in crate::host) fn to_file_overrides(&self) -> Vec<FileOverride> {
         let one = |(path, copy): &(PathBuf, NamedTempFile)| FileOverride {
             path: path.clone(),
             copy: copy.path().to_owned(),
@@ -213,7 +216,7 @@ fn copy_pinned_file(
 
 /// Fails if one of the programs lies behind a link by now: another link can be put in the
 /// place of that, so those that did when it was decided are not among them.
-pub(super) fn reject_linked_programs(
+pub(in crate::host) fn reject_linked_programs(
     project: &Path,
     programs: &[String],
 ) -> Result<(), ActionError> {
@@ -228,7 +231,7 @@ pub(super) fn reject_linked_programs(
 }
 
 /// These files and the folders they lie in, folders first.
-pub(super) fn with_ancestor_dirs(programs: &[String]) -> Vec<PathBuf> {
+pub(in crate::host) fn with_ancestor_dirs(programs: &[String]) -> Vec<PathBuf> {
     let above = |program: &String| {
         let all = Path::new(program).ancestors().filter(|path| !path.as_os_str().is_empty());
         all.map(Path::to_owned).collect::<Vec<_>>()

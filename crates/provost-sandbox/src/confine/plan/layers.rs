@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::SandboxError;
+use crate::confine::SandboxError;
 use crate::probe::MachineFeatures;
 use crate::sandbox_policy::{NetworkAccess, SandboxPolicy, SandboxProfile};
 
@@ -103,7 +103,7 @@ pub enum ProcessCleanup {
 
 impl OptionalLayers {
     /// What of the wish the machine and the policy permit.
-    pub(super) fn choose(
+    pub(in crate::confine) fn choose(
         layers: LayerSelection,
         policy: &SandboxPolicy,
         machine: &MachineFeatures,
@@ -152,7 +152,7 @@ impl OptionalLayers {
     }
 
     /// The flags for the kernel.
-    pub(super) fn namespace_flags(self) -> i32 {
+    pub(in crate::confine) fn namespace_flags(self) -> i32 {
         let pairs = [
             (self.pid, libc::CLONE_NEWPID),
             (self.net, libc::CLONE_NEWNET),

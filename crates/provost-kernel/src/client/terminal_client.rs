@@ -12,7 +12,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::time::timeout;
 
-use crate::kernel_client::{perform_handshake, request_frame, response_result};
+use super::kernel_client::{perform_handshake, request_frame, response_result};
 use crate::socket_writer::{self, SocketWriter};
 use crate::wire::{self, KernelFrame};
 use crate::{KernelDir, KernelError};

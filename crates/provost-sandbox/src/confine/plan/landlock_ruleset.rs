@@ -26,7 +26,7 @@ const NEWEST_ABI: ABI = ABI::V9;
 
 /// Who guards the protected paths inside what is writable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PathEnforcement {
+pub(in crate::confine) enum PathEnforcement {
     /// Read-only mounts, made elsewhere.
     Mounts,
     /// These rules, by leaving them out.
@@ -35,8 +35,8 @@ pub(super) enum PathEnforcement {
 
 /// Rules that a child can put on itself.
 #[derive(Debug)]
-pub(super) struct LandlockRuleset {
-    pub(super) fd: OwnedFd,
+pub(in crate::confine) struct LandlockRuleset {
+    pub(in crate::confine) fd: OwnedFd,
     watched: Vec<ExpandedDirectory>,
 }
 
@@ -57,7 +57,7 @@ impl LandlockRuleset {
     ///
     /// `network` is what they let through: in a network that leads nowhere, all
     /// of it, so that a build can talk to itself.
-    pub(super) fn build(
+    pub(in crate::confine) fn build(
         policy: &SandboxPolicy,
         protection: PathEnforcement,
         network: NetworkAccess,
@@ -71,7 +71,7 @@ impl LandlockRuleset {
     }
 
     /// Whether a folder that was spelled out has other names now.
-    pub(super) fn is_stale(&self) -> bool {
+    pub(in crate::confine) fn is_stale(&self) -> bool {
         self.watched.iter().any(|watched| read_change_time(&watched.folder) != Ok(watched.changed))
     }
 }

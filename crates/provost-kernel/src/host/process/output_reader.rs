@@ -18,8 +18,8 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::head_tail_buffer::{HeadTailBuffer, incomplete_char_length};
-use super::process::ProcessHandle;
-use crate::report_spool::ReportSpool;
+use super::process_handle::ProcessHandle;
+use crate::host::rpc::report_spool::ReportSpool;
 
 /// A piece of output, at most.
 const MAX_PIECE_BYTES: usize = 32 * 1024;
@@ -33,7 +33,7 @@ const READ_BUFFER_BYTES: usize = 256 * 1024;
 
 /// Reads what is printed until nothing is left of whoever prints, and then for a
 /// while: a pipe that something else still holds must not keep us for ever.
-pub(super) async fn read_until_exit<E>(
+pub(in crate::host) async fn read_until_exit<E>(
     reading: impl Future<Output = io::Result<()>>,
     living: impl Future<Output = E>,
     drain: Duration,
@@ -57,7 +57,7 @@ pub(super) async fn read_until_exit<E>(
 }
 
 /// Reads both outputs to their ends and puts what is kept into the spool.
-pub(super) async fn spool_output(
+pub(in crate::host) async fn spool_output(
     process: &ProcessHandle,
     spool: &ReportSpool,
     redactor: &Arc<Redactor>,

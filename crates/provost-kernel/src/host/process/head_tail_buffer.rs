@@ -9,7 +9,7 @@ use provost_proto::kernel::{OutputChunk, OutputStream};
 /// Sorts what a command prints into what is sent now, what may be sent at the
 /// end, and what is dropped.
 #[derive(Debug)]
-pub(super) struct HeadTailBuffer {
+pub(in crate::host) struct HeadTailBuffer {
     head_left: usize,
     tail_limit: usize,
     tail: VecDeque<TailChunk>,
@@ -27,7 +27,7 @@ struct TailChunk {
 
 impl HeadTailBuffer {
     /// Keeps this many bytes, half of them from the head.
-    pub(super) fn new(limit: u64) -> Self {
+    pub(in crate::host) fn new(limit: u64) -> Self {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         Self {
             head_left: limit.div_ceil(2),
@@ -40,7 +40,11 @@ impl HeadTailBuffer {
     }
 
     /// Takes what was printed; returns what is to be sent now.
-    pub(super) fn push(&mut self, stream: OutputStream, mut data: Bytes) -> Option<OutputChunk> {
+    pub(in crate::host) fn push(
+        &mut self,
+        stream: OutputStream,
+        mut data: Bytes,
+    ) -> Option<OutputChunk> {
         let offset = self.seen[stream_index(stream)];
         self.seen[stream_index(stream)] += length(&data);
         // The head ends at a character, and once it has ended it stays so.
@@ -82,7 +86,7 @@ impl HeadTailBuffer {
 
     /// What is left to be sent when the command has ended; the first says how
     /// much was dropped before it.
-    pub(super) fn drain_tail(&mut self) -> Vec<OutputChunk> {
+    pub(in crate::host) fn drain_tail(&mut self) -> Vec<OutputChunk> {
         let mut dropped = self.dropped;
         let tail = std::mem::take(&mut self.tail).into_iter();
         tail.map(|TailChunk { stream, offset, data }| OutputChunk {
@@ -95,7 +99,7 @@ impl HeadTailBuffer {
     }
 
     /// How many bytes were printed, and how many of them dropped.
-    pub(super) fn totals(&self) -> (u64, u64, u64) {
+    pub(in crate::host) fn totals(&self) -> (u64, u64, u64) {
         (self.seen[0], self.seen[1], self.dropped)
     }
 }
@@ -127,7 +131,7 @@ fn is_char_boundary(data: &[u8], at: usize) -> bool {
 
 /// How many bytes at the end are the beginning of a character that is not all
 /// there yet.
-pub(super) fn incomplete_char_length(data: &[u8]) -> usize {
+pub(in crate::host) fn incomplete_char_length(data: &[u8]) -> usize {
     let Some(back) = data.iter().rev().take(3).position(|byte| byte & 0xc0 == 0xc0) else {
         return 0;
     };

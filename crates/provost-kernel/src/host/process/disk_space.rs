@@ -16,15 +16,15 @@ const MAX_RESERVED_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The disks that a command can write to.
 #[derive(Debug, Clone)]
-pub(super) struct DiskSpaceGuard(Vec<PathBuf>);
+pub(in crate::host) struct DiskSpaceGuard(Vec<PathBuf>);
 
 impl DiskSpaceGuard {
-    pub(super) fn new(folders: impl IntoIterator<Item = PathBuf>) -> Self {
+    pub(in crate::host) fn new(folders: impl IntoIterator<Item = PathBuf>) -> Self {
         Self(folders.into_iter().collect())
     }
 
     /// Why nothing may run now, if a disk is nearly full.
-    pub(super) fn check(&self) -> Result<(), ErrorInfo> {
+    pub(in crate::host) fn check(&self) -> Result<(), ErrorInfo> {
         match self.0.iter().find(|folder| is_low(folder)) {
             None => Ok(()),
             Some(folder) => Err(ErrorInfo {
@@ -36,7 +36,7 @@ impl DiskSpaceGuard {
     }
 
     /// Waits until a disk is nearly full.
-    pub(super) async fn wait_until_low(&self) -> ErrorInfo {
+    pub(in crate::host) async fn wait_until_low(&self) -> ErrorInfo {
         loop {
             tokio::time::sleep(CHECK_INTERVAL).await;
             if let Err(fault) = self.check() {

@@ -12,7 +12,7 @@ const GUARD_SIZE: usize = 64 * 1024;
 
 /// A stack. It must live as long as the process that stands on it.
 #[derive(Debug)]
-pub(super) struct SupervisorStack(NonNull<libc::c_void>);
+pub(in crate::confine) struct SupervisorStack(NonNull<libc::c_void>);
 
 // SAFETY: the memory belongs to the value alone and is not looked at through it.
 unsafe impl Send for SupervisorStack {}
@@ -40,7 +40,7 @@ impl SupervisorStack {
     }
 
     /// Where the stack begins; it grows down from here.
-    pub(super) fn top(&self) -> *mut libc::c_void {
+    pub(in crate::confine) fn top(&self) -> *mut libc::c_void {
         // SAFETY: the end of our own memory.
         unsafe { self.0.as_ptr().cast::<u8>().add(STACK_SIZE).cast() }
     }
@@ -53,13 +53,13 @@ const MAX_FREE_STACKS: usize = 8;
 
 impl SupervisorStack {
     /// One that is free, or a new one.
-    pub(super) fn acquire() -> io::Result<Self> {
+    pub(in crate::confine) fn acquire() -> io::Result<Self> {
         let free = FREE_STACKS.lock().pop();
         free.map_or_else(Self::new, Ok)
     }
 
     /// Keeps it for the next run. Whoever stood on it must be gone.
-    pub(super) fn release(self) {
+    pub(in crate::confine) fn release(self) {
         let mut free = FREE_STACKS.lock();
         if free.len() < MAX_FREE_STACKS {
             free.push(self);

@@ -21,12 +21,12 @@ static REAPER_QUEUE: OnceLock<Option<SyncSender<OwnedFd>>> = OnceLock::new();
 
 /// The mount namespace of a run, which lasts at least as long as this.
 #[derive(Debug, Default)]
-pub(super) struct MountNamespaceHandle(Option<OwnedFd>);
+pub(in crate::confine) struct MountNamespaceHandle(Option<OwnedFd>);
 
 impl MountNamespaceHandle {
     /// Of a process that was made with these flags. Where we may not hold it, it goes
     /// with the process, which is slower and else the same.
-    pub(super) fn open_for_process(pid: u32, flags: i32) -> Self {
+    pub(in crate::confine) fn open_for_process(pid: u32, flags: i32) -> Self {
         let own = flags & libc::CLONE_NEWNS != 0;
         let open = || File::open(format!("/proc/{pid}/ns/mnt")).ok().map(OwnedFd::from);
         Self(own.then(open).flatten())

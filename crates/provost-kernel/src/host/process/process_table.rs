@@ -10,9 +10,9 @@ use provost_proto::kernel::{ActionOutcome, ErrorInfo};
 use provost_proto::{ActionId, Code};
 use serde_json::{Value, json};
 
-use super::MAX_RUNNING_COMMANDS;
+use super::command_runner::MAX_RUNNING_COMMANDS;
+use super::process_handle::{GRACE, ProcessControl, ProcessHandle};
 use crate::ActionError;
-use crate::host::process::{GRACE, ProcessControl, ProcessHandle};
 
 /// Commands that have ended and can still be looked at.
 const MAX_ENDED_PROCESSES: usize = 64;
@@ -134,13 +134,13 @@ impl ProcessTable {
     }
 
     /// The commands that run.
-    pub(super) fn running_processes(&self) -> Vec<Arc<ProcessHandle>> {
+    pub(in crate::host) fn running_processes(&self) -> Vec<Arc<ProcessHandle>> {
         let entries = self.lock_state();
         entries.processes.values().filter(|process| process.outcome().is_none()).cloned().collect()
     }
 
     /// Keeps a command, so that it can be found again.
-    pub(super) fn insert_process(&self, process: &Arc<ProcessHandle>) {
+    pub(in crate::host) fn insert_process(&self, process: &Arc<ProcessHandle>) {
         let mut entries = self.lock_state();
         entries.processes.insert(process.id, Arc::clone(process));
         entries.ended.push_back(process.id);
@@ -159,14 +159,17 @@ impl ProcessTable {
     }
 
     /// All that are known, the oldest first.
-    pub(super) fn all_processes(&self) -> Vec<Arc<ProcessHandle>> {
+    pub(in crate::host) fn all_processes(&self) -> Vec<Arc<ProcessHandle>> {
         let mut processes: Vec<_> = self.lock_state().processes.values().cloned().collect();
         processes.sort_by_key(|process| process.id);
         processes
     }
 
     /// The command with this id.
-    pub(super) fn find_process(&self, id: &str) -> Result<Arc<ProcessHandle>, ActionError> {
+    pub(in crate::host) fn find_process(
+        &self,
+        id: &str,
+    ) -> Result<Arc<ProcessHandle>, ActionError> {
         let known =
             id.parse().ok().and_then(|id: ActionId| self.lock_state().processes.get(&id).cloned());
         known.ok_or_else(|| {

@@ -10,31 +10,31 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::timeout;
 
-use super::KernelHost;
 use super::connection::build_response;
 use crate::ActionError;
+use crate::host::KernelHost;
 use crate::wire::{self, FrameReader, KernelFrame};
 
 /// How long a stranger may take to say who it is.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How many may look at the terminal at one time.
-pub(super) const MAX_TERMINAL_CLIENTS: usize = 64;
+pub(in crate::host) const MAX_TERMINAL_CLIENTS: usize = 64;
 
 /// Who was let in.
-pub(super) struct DaemonConnection {
-    pub(super) read: FrameReader<OwnedReadHalf>,
-    pub(super) write: OwnedWriteHalf,
-    pub(super) protocol: u32,
+pub(in crate::host) struct DaemonConnection {
+    pub(in crate::host) read: FrameReader<OwnedReadHalf>,
+    pub(in crate::host) write: OwnedWriteHalf,
+    pub(in crate::host) protocol: u32,
 }
 
 /// Who was let in, and what for.
-pub(super) struct AcceptedConnection {
-    pub(super) daemon: DaemonConnection,
-    pub(super) purpose: ConnectionPurpose,
+pub(in crate::host) struct AcceptedConnection {
+    pub(in crate::host) daemon: DaemonConnection,
+    pub(in crate::host) purpose: ConnectionPurpose,
 }
 
-pub(super) enum ConnectionPurpose {
+pub(in crate::host) enum ConnectionPurpose {
     /// To say what is to be done.
     Control,
     /// To look at the terminal.
@@ -42,7 +42,7 @@ pub(super) enum ConnectionPurpose {
 }
 
 /// A client of the terminal, as it says itself.
-pub(super) struct TerminalAttachRequest {
+pub(in crate::host) struct TerminalAttachRequest {
     question: u64,
     after: Option<u64>,
     cols: u16,
@@ -50,7 +50,7 @@ pub(super) struct TerminalAttachRequest {
 }
 
 /// Lets in who is the same user and knows the secret.
-pub(super) async fn authenticate_connection(
+pub(in crate::host) async fn authenticate_connection(
     host: &KernelHost,
     stream: UnixStream,
 ) -> Option<AcceptedConnection> {
@@ -109,7 +109,7 @@ pub(super) async fn authenticate_connection(
 }
 
 /// Shows the terminal, until it or who looks at it is gone.
-pub(super) async fn serve_terminal_client(
+pub(in crate::host) async fn serve_terminal_client(
     host: Arc<KernelHost>,
     daemon: DaemonConnection,
     wish: TerminalAttachRequest,

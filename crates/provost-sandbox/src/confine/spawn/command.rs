@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use super::SandboxError;
+use crate::confine::SandboxError;
 
 /// One command to run behind a wall.
 #[derive(Debug)]
@@ -27,10 +27,10 @@ pub struct SandboxCommand {
     /// What happens when our process ends.
     pub parent: ParentExitPolicy,
     /// Files of the project in whose place the command finds others. Only where
-    /// there is a mount namespace; see [`super::AppliedLayers`].
+    /// there is a mount namespace; see [`crate::confine::AppliedLayers`].
     pub scripts: Vec<FileOverride>,
     /// Paths of the project that the command can neither replace nor move, as
-    /// [`super::ProcessPhase::hold`] does for one that runs.
+    /// [`crate::confine::ProcessPhase::hold`] does for one that runs.
     pub held: Vec<PathBuf>,
 }
 
@@ -62,7 +62,7 @@ impl SandboxCommand {
 
     /// The file to execute: the program itself if it has a slash, else the first
     /// executable of that name on the child's own `PATH`.
-    pub(super) fn resolve_program(&self) -> Result<PathBuf, SandboxError> {
+    pub(in crate::confine) fn resolve_program(&self) -> Result<PathBuf, SandboxError> {
         let name = Path::new(&self.program);
         if name.components().count() > 1 || self.program.to_string_lossy().contains('/') {
             return Ok(name.to_owned());
@@ -87,7 +87,7 @@ fn is_executable_file(file: &Path) -> bool {
 pub enum SandboxStdio {
     /// Nowhere.
     Null,
-    /// To us, through a pipe in the [`super::ProcessPhase`].
+    /// To us, through a pipe in the [`crate::confine::ProcessPhase`].
     Pipe,
     /// The same as ours.
     Inherit,

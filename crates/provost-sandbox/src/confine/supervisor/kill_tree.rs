@@ -9,7 +9,7 @@ use std::ffi::{CStr, c_int};
 
 use rustix::fs::{Mode, OFlags, RawDir};
 
-use super::raw_syscall::{int_arg, ptr_arg, syscall};
+use crate::confine::raw_syscall::{int_arg, ptr_arg, syscall};
 
 /// The highest process id the kernel gives.
 const MAX_PID: usize = 1 << 22;
@@ -25,7 +25,7 @@ struct DescendantTable {
 }
 
 /// Kills every descendant and waits until none is left.
-pub(super) fn kill_descendants(command: c_int, tell_status: fn(c_int)) {
+pub(in crate::confine) fn kill_descendants(command: c_int, tell_status: fn(c_int)) {
     if reap_children(command, tell_status) {
         return;
     }
@@ -53,14 +53,14 @@ pub(super) fn kill_descendants(command: c_int, tell_status: fn(c_int)) {
 }
 
 /// Signals every descendant once.
-pub(super) fn signal_descendants(signal: c_int) {
+pub(in crate::confine) fn signal_descendants(signal: c_int) {
     if let Some(mut table) = DescendantTable::new() {
         table.signal_descendants(signal);
     }
 }
 
 /// Collects one child that ended, if there is one.
-pub(super) fn try_reap_one() -> Result<Option<(c_int, c_int)>, i32> {
+pub(in crate::confine) fn try_reap_one() -> Result<Option<(c_int, c_int)>, i32> {
     let mut status: c_int = 0;
     let options = int_arg(libc::WNOHANG | libc::__WALL);
     // SAFETY: `status` is a valid place for the answer.

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::SandboxError;
 use super::landlock_ruleset::{LandlockRuleset, PathEnforcement};
 use super::layers::{AppliedLayers, PathProtection};
 use super::spawn_plan::{
     MAX_TMP_PASSTHROUGHS, MountPlan, SelfBindMount, TmpPassthrough, to_cstring,
 };
+use crate::confine::SandboxError;
 use crate::root_dir::RootDir;
 use crate::sandbox_policy::{NetworkAccess, SandboxPolicy};
 
@@ -28,19 +28,19 @@ const SHARED_TMP_DIRS: [&str; 2] = ["/tmp", "/var/tmp"];
 
 /// What a run needs and what may be made anew, because the project has changed.
 #[derive(Clone, Debug)]
-pub(super) struct PreparedPolicy {
-    pub(super) rules: Arc<LandlockRuleset>,
-    pub(super) mounts: Option<Arc<MountPlan>>,
+pub(in crate::confine) struct PreparedPolicy {
+    pub(in crate::confine) rules: Arc<LandlockRuleset>,
+    pub(in crate::confine) mounts: Option<Arc<MountPlan>>,
     /// The policy with the repositories that were found last.
     policy: Arc<SandboxPolicy>,
     /// How many runs have used the rules.
-    pub(super) runs: u32,
+    pub(in crate::confine) runs: u32,
     /// When the repositories were looked for.
     looked: Instant,
 }
 
 impl PreparedPolicy {
-    pub(super) fn new(
+    pub(in crate::confine) fn new(
         policy: Arc<SandboxPolicy>,
         applied: &AppliedLayers,
     ) -> Result<Self, SandboxError> {
@@ -51,7 +51,10 @@ impl PreparedPolicy {
     }
 
     /// Makes anew what has become old.
-    pub(super) fn refresh(&mut self, applied: &AppliedLayers) -> Result<(), SandboxError> {
+    pub(in crate::confine) fn refresh(
+        &mut self,
+        applied: &AppliedLayers,
+    ) -> Result<(), SandboxError> {
         if self.looked.elapsed() >= RESCAN_INTERVAL {
             self.looked = Instant::now();
             if let Some(policy) = self.policy.rescan_repositories() {
@@ -152,7 +155,7 @@ fn find_paths_in_shared_tmp(policy: &SandboxPolicy) -> Vec<(&Path, &'static str)
 /// Whether a run can have a `/tmp` of its own: what it must reach in the shared
 /// one is carried over, unless that is too much or holds what is hidden, which
 /// the rules could not tell apart there.
-pub(super) fn can_use_private_tmp(policy: &SandboxPolicy) -> bool {
+pub(in crate::confine) fn can_use_private_tmp(policy: &SandboxPolicy) -> bool {
     let carried = find_paths_in_shared_tmp(policy);
     let shares =
         |path: &&PathBuf| SHARED_TMP_DIRS.iter().any(|shared| path.as_path() == Path::new(shared));

@@ -28,21 +28,21 @@ use super::disk_space::DiskSpaceGuard;
 use super::head_tail_buffer::HeadTailBuffer;
 use super::output_reader::{read_until_exit, spool_output};
 use super::path_holds::PathHoldRequest;
-use super::redaction::redact_fault;
-use crate::report_spool::ReportSpool;
+use crate::host::redaction::redact_fault;
+use crate::host::rpc::report_spool::ReportSpool;
 
 /// What `terminal.read` can look back on.
 const RECENT_OUTPUT_BYTES: usize = 1024 * 1024;
 
 /// How long a command has between being asked to end and being killed.
-pub(super) const GRACE: Duration = Duration::from_secs(2);
+pub(in crate::host) const GRACE: Duration = Duration::from_secs(2);
 
 /// How long the outputs may stay open after nothing of the command is left.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What can be asked of a running command.
 #[derive(Debug)]
-pub(super) enum ProcessControl {
+pub(in crate::host) enum ProcessControl {
     /// Type into it; answers whether there was room.
     WriteStdin(Vec<u8>, oneshot::Sender<bool>),
     /// End its input.
@@ -57,11 +57,11 @@ pub(super) enum ProcessControl {
 
 /// A command, as others see it.
 #[derive(Debug)]
-pub(super) struct ProcessHandle {
-    pub(super) id: ActionId,
-    pub(super) what: String,
-    pub(super) pid: u32,
-    pub(super) orders: mpsc::Sender<ProcessControl>,
+pub(in crate::host) struct ProcessHandle {
+    pub(in crate::host) id: ActionId,
+    pub(in crate::host) what: String,
+    pub(in crate::host) pid: u32,
+    pub(in crate::host) orders: mpsc::Sender<ProcessControl>,
     seen: Mutex<ProcessHandleState>,
     ended: watch::Sender<bool>,
 }
@@ -74,7 +74,7 @@ struct ProcessHandleState {
 }
 
 impl ProcessHandle {
-    pub(super) fn new(
+    pub(in crate::host) fn new(
         id: ActionId,
         what: String,
         pid: u32,
@@ -90,19 +90,19 @@ impl ProcessHandle {
     }
 
     /// How it ended, if it has.
-    pub(super) fn outcome(&self) -> Option<ActionOutcome> {
+    pub(in crate::host) fn outcome(&self) -> Option<ActionOutcome> {
         self.lock_state().outcome.clone()
     }
 
     /// Waits until nothing of it is left.
-    pub(super) async fn wait_until_ended(&self) {
+    pub(in crate::host) async fn wait_until_ended(&self) {
         // Fails only if the sender is gone, and it lives as long as we do.
         drop(self.ended.subscribe().wait_for(|ended| *ended).await);
     }
 
     /// What it printed from an offset on: the offset where it really begins,
     /// the bytes, and how much was printed in all.
-    pub(super) fn read_output(&self, after: u64, limit: usize) -> (u64, Vec<u8>, u64) {
+    pub(in crate::host) fn read_output(&self, after: u64, limit: usize) -> (u64, Vec<u8>, u64) {
         let seen = self.lock_state();
         let first = seen.total - u64::try_from(seen.recent.len()).unwrap_or(0);
         let from = after.clamp(first, seen.total);
@@ -110,7 +110,7 @@ impl ProcessHandle {
         (from, seen.recent.iter().skip(skip).take(limit).copied().collect(), seen.total)
     }
 
-    pub(super) fn record_output(&self, data: &[u8]) {
+    pub(in crate::host) fn record_output(&self, data: &[u8]) {
         let mut seen = self.lock_state();
         seen.recent.extend(data);
         seen.total += u64::try_from(data.len()).unwrap_or(0);
@@ -121,27 +121,30 @@ impl ProcessHandle {
 
 /// What a run needs beside its process.
 #[derive(Debug)]
-pub(super) struct SupervisionContext {
-    pub(super) child: SandboxChild,
-    pub(super) spool: Arc<ReportSpool>,
+pub(in crate::host) struct SupervisionContext {
+    pub(in crate::host) child: SandboxChild,
+    pub(in crate::host) spool: Arc<ReportSpool>,
     /// What of its output must not get out.
-    pub(super) redactor: Arc<Redactor>,
-    pub(super) orders: mpsc::Receiver<ProcessControl>,
-    pub(super) input: Option<Vec<u8>>,
+    pub(in crate::host) redactor: Arc<Redactor>,
+    pub(in crate::host) orders: mpsc::Receiver<ProcessControl>,
+    pub(in crate::host) input: Option<Vec<u8>>,
     /// Whether its input stays open for `terminal.write`.
-    pub(super) interactive: bool,
-    pub(super) limit: Option<Duration>,
-    pub(super) max_output: u64,
+    pub(in crate::host) interactive: bool,
+    pub(in crate::host) limit: Option<Duration>,
+    pub(in crate::host) max_output: u64,
     /// Paths that govern others and were not there when it started.
-    pub(super) absent: MissingProtectedPaths,
+    pub(in crate::host) absent: MissingProtectedPaths,
     /// When it started, to tell what changed since.
-    pub(super) start: ChangeObserver,
+    pub(in crate::host) start: ChangeObserver,
     /// The disks that it must not fill.
-    pub(super) space: DiskSpaceGuard,
+    pub(in crate::host) space: DiskSpaceGuard,
 }
 
 /// Sees a command through to its end.
-pub(super) async fn supervise_process(process: Arc<ProcessHandle>, mut run: SupervisionContext) {
+pub(in crate::host) async fn supervise_process(
+    process: Arc<ProcessHandle>,
+    mut run: SupervisionContext,
+) {
     let began = Instant::now();
     let (stdin, stdout, stderr) =
         (run.child.stdin.take(), run.child.stdout.take(), run.child.stderr.take());

@@ -1,8 +1,5 @@
 //! The commands of a kernel: starting them behind the wall, and what is asked of them.
 
-mod process_table;
-mod project_sandboxes;
-
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,36 +16,35 @@ use provost_sandbox::root_dir::RootDir;
 use serde_json::{Value, json};
 use tokio::sync::{RwLock, oneshot};
 
-use super::HostOptions;
 use super::change_observer::ChangeObserver;
 use super::disk_space::DiskSpaceGuard;
 use super::path_holds::{self, PathHoldRegistry, PinnedCopies};
-use super::process::{ProcessControl, ProcessHandle, SupervisionContext, supervise_process};
-use super::redaction::SharedRedactor;
+use super::process_handle::{ProcessControl, ProcessHandle, SupervisionContext, supervise_process};
+use super::process_table::ProcessTable;
+use super::project_sandboxes::{ProjectSandboxes, action_error_from_sandbox};
 use crate::ActionError;
-use crate::report_spool::ReportSpool;
-use process_table::ProcessTable;
-use project_sandboxes::ProjectSandboxes;
-pub(super) use project_sandboxes::action_error_from_sandbox;
+use crate::host::HostOptions;
+use crate::host::redaction::SharedRedactor;
+use crate::host::rpc::report_spool::ReportSpool;
 
 /// Commands that may run at one time.
-const MAX_RUNNING_COMMANDS: usize = 64;
+pub(super) const MAX_RUNNING_COMMANDS: usize = 64;
 
 #[derive(Debug)]
-pub(super) struct CommandRunner {
+pub(in crate::host) struct CommandRunner {
     project: PathBuf,
     root: RootDir,
     environment: Vec<(OsString, OsString)>,
     spool: Arc<ReportSpool>,
     redacting: Arc<SharedRedactor>,
-    pub(super) walls: ProjectSandboxes,
-    pub(super) book: ProcessTable,
+    pub(in crate::host) walls: ProjectSandboxes,
+    pub(in crate::host) book: ProcessTable,
     /// Taken to write by whoever starts a command, to read by whoever changes files.
-    pub(super) holds: RwLock<PathHoldRegistry>,
+    pub(in crate::host) holds: RwLock<PathHoldRegistry>,
 }
 
 impl CommandRunner {
-    pub(super) fn new(
+    pub(in crate::host) fn new(
         options: &HostOptions,
         root: RootDir,
         spool: Arc<ReportSpool>,
@@ -66,7 +62,7 @@ impl CommandRunner {
         }
     }
 
-    pub(super) async fn execute(
+    pub(in crate::host) async fn execute(
         self: &CommandRunner,
         id: ActionId,
         action: ProcessAction,
@@ -198,7 +194,7 @@ impl CommandRunner {
     }
 
     /// Fails if what was pinned changed since it was decided.
-    pub(super) fn verify_pins(&self, terms: &Preconditions) -> Result<(), ActionError> {
+    pub(in crate::host) fn verify_pins(&self, terms: &Preconditions) -> Result<(), ActionError> {
         super::path_holds::verify_pins(&self.project, terms)
     }
 
@@ -234,7 +230,7 @@ impl CommandRunner {
     }
 
     /// What commands see of our environment.
-    pub(super) fn environment(&self) -> &[(OsString, OsString)] {
+    pub(in crate::host) fn environment(&self) -> &[(OsString, OsString)] {
         &self.environment
     }
 
