@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost_core::fold::{ViewDocument, ViewKind};
-use provost_proto::kernel::{ErrorInfo, ReportNumber};
+use provost_proto::kernel::ReportNumber;
 use provost_proto::runtime::{
     RuntimeKernelStatus, RuntimeLogPage, RuntimeSnapshot, RuntimeStatusResponse, RuntimeView,
 };
@@ -121,9 +121,6 @@ impl Gateway {
     /// What the kernel says, if there is one that answers and has a runtime.
     async fn query_runtime(&self, project: ProjectId) -> Option<RuntimeSnapshot> {
         let kernel = self.kernels.connected(project)?;
-        if !kernel.welcome().supports_runtime() {
-            return None;
-        }
         timeout(KERNEL_STATUS_TIMEOUT, kernel.fetch_runtime()).await.ok()?.ok()
     }
 
@@ -192,21 +189,7 @@ impl Gateway {
             return Ok(RuntimeLogPage { oldest: 0, offset: 0, next: 0, end: 0, data });
         };
         let failed = |error| GatewayError::Fault(crate::execute::fault_from_kernel_error(&error));
-        if !kernel.welcome().supports_runtime() {
-            return Err(GatewayError::Fault(kernel_too_old_fault()));
-        }
         kernel.fetch_logs(after, limit).await.map_err(failed)
-    }
-}
-
-/// A kernel of an older Provost has no runtime.
-fn kernel_too_old_fault() -> ErrorInfo {
-    ErrorInfo {
-        code: provost_proto::Code::KernelTooOld,
-        message: "the project's kernel is of an older Provost and runs nothing; stop it with \
-                  `provost down`, and a new one is started"
-            .to_owned(),
-        details: None,
     }
 }
 

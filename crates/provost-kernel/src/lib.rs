@@ -1,10 +1,10 @@
-//! What runs beside a project and executes permitted actions.
+//! The process beside a project that executes permitted actions.
 //!
-//! Two halves in one crate, because they speak one protocol: [`host`] is the
+//! Two halves in one crate, because they share one protocol: [`host`] is the
 //! process per project, which owns the commands and outlives the daemon;
-//! [`KernelClient`] is the daemon's handle to it, which takes a permit by value.
-//! Neither decides anything: an action arrives here after it was allowed, in
-//! its canonical form, and is done as it says or not at all.
+//! [`KernelClient`] is the daemon's connection to it, which takes a permit by value.
+//! Neither decides anything: an action arrives after it was allowed, in its
+//! canonical form, and is executed exactly or not at all.
 
 mod client;
 mod error;

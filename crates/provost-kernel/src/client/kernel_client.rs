@@ -1,8 +1,8 @@
-//! The daemon's handle to a kernel.
+//! The daemon's connection to a kernel.
 //!
-//! A task owns the socket: it sends questions, gives answers to whoever asked,
-//! and passes reports on. When the socket closes, the kernel is lost: every
-//! question that waits fails, and the reports end.
+//! A task owns the socket: it sends requests, passes responses to their callers,
+//! and forwards reports. When the socket closes, the kernel is lost: every
+//! pending request fails, and the reports end.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use provost_core::permit::Permit;
 use provost_core::redact::Secrets;
 use provost_proto::kernel::{
-    ActionOutcome, ErrorInfo, HelloResponse, JsonRpcVersion, KernelReport, MIN_PROTOCOL_REDACTION,
-    Method, PROTOCOL_VERSION, ReportNumber, RpcRequest, RpcResponse, VisibilityRule,
+    ActionOutcome, ErrorInfo, HelloResponse, JsonRpcVersion, KernelReport, Method,
+    PROTOCOL_VERSION, ReportNumber, RpcRequest, RpcResponse, VisibilityRule,
 };
 use provost_proto::runtime::{RuntimeLogPage, RuntimeSnapshot};
 use provost_proto::{ActionId, RawJson};
@@ -31,20 +31,20 @@ use tokio::time::{sleep, timeout};
 use crate::kernel_dir::KernelDir;
 use crate::wire::{self, FrameReader, KernelFrame};
 
-/// Questions that may wait to be sent.
+/// Requests that may be queued for sending.
 const REQUEST_QUEUE_LEN: usize = 256;
 
-/// Reports that may wait for the log. When they do, the kernel waits too.
+/// Reports that may be queued for the log. When it is full, the kernel waits.
 const REPORT_QUEUE_LEN: usize = 64;
 
 /// How long a kernel may take to start.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often to look whether it has.
+/// How often to try to connect to a kernel that starts.
 const CONNECT_RETRY_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How long an action may take that is answered directly: a search has 20 s, a
-/// process that is stopped 30 s.
+/// How long an action may take whose result is the response: a search may take
+/// 20 s, stopping a process 30 s.
 const ACTION_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// How long a build may take.
@@ -53,66 +53,56 @@ const BUILD_TIMEOUT: Duration = Duration::from_hours(1);
 /// How long a kernel may take to stop everything.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// How long it may take to answer anything else.
+/// How long any other request may take.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often it is asked whether it is there, while something of it is waited for.
+/// How often the kernel is pinged while a long request is pending.
 const PING_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How long a kernel may take to say who it is.
+/// How long a kernel may take for the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why a kernel did not do what it was asked.
+/// Why a request to a kernel failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum KernelError {
     /// The kernel could not be started.
     #[error("the project's kernel did not start: {0}")]
     StartFailed(String),
-    /// Nobody answers.
+    /// The connection is closed.
     #[error("the project's kernel is gone")]
     Lost,
-    /// It is there, but does not answer in time.
+    /// The kernel runs, but does not respond in time.
     #[error(
-        "the project's kernel does not answer; wait until it does, or end it and all that runs \
+        "the project's kernel does not respond; wait until it does, or end it and all that runs \
          in it with `provost stop`"
     )]
     Unresponsive,
-    /// It speaks a protocol that this daemon does not know yet.
+    /// The kernel was started by another version of Provost.
     #[error(
-        "the project's kernel speaks protocol {kernel}, and this daemon only {PROTOCOL_VERSION}; \
-         start the newer Provost, or stop the kernel, process {pid}"
+        "the project's kernel, process {pid}, speaks protocol {kernel}, and this daemon speaks \
+         {PROTOCOL_VERSION}; stop that process, and the daemon starts a new kernel, or run the \
+         Provost that started it"
     )]
-    ProtocolTooNew {
-        /// Its protocol.
+    ProtocolMismatch {
+        /// The kernel's protocol version.
         kernel: u32,
-        /// Its process id.
+        /// The kernel's process id.
         pid: u32,
     },
-    /// It does not redact secrets.
-    #[error(
-        "the project's kernel, process {pid}, is from an older Provost (protocol {kernel}) and \
-         does not redact secrets, so nothing is run in it; stop it, and a new one is started"
-    )]
-    ProtocolTooOld {
-        /// Its protocol.
-        kernel: u32,
-        /// Its process id.
-        pid: u32,
-    },
-    /// The action failed, as the kernel says.
+    /// The kernel executed the action, and it failed.
     #[error("{}", .0.message)]
     Fault(ErrorInfo),
 }
 
-/// A kernel that answers.
+/// A connection to a kernel.
 #[derive(Debug, Clone)]
 pub struct KernelClient {
     inbox: mpsc::Sender<Vec<u8>>,
-    open: Arc<PendingRequests>,
+    pending: Arc<PendingRequests>,
     welcome: HelloResponse,
 }
 
-/// What happens in a kernel, in order; ends when the kernel is lost.
+/// The reports of a kernel, in order; ends when the kernel is lost.
 #[derive(Debug)]
 pub struct ReportReceiver(mpsc::Receiver<KernelReport>);
 
@@ -122,7 +112,7 @@ impl ReportReceiver {
         self.0.recv().await
     }
 
-    /// The next report, if it is there already.
+    /// The next report, if it has arrived already.
     pub fn try_next(&mut self) -> Option<KernelReport> {
         self.0.try_recv().ok()
     }
@@ -131,17 +121,17 @@ impl ReportReceiver {
 impl KernelClient {
     /// Starts a kernel and connects to it.
     pub async fn start(
-        place: &KernelDir,
+        dir: &KernelDir,
         program: &Path,
         args: &[std::ffi::OsString],
         secrets: &Secrets,
     ) -> Result<(Self, ReportReceiver), KernelError> {
         let failed = |error: io::Error| KernelError::StartFailed(error.to_string());
-        place.prepare().map_err(failed)?;
-        launch::spawn_detached(program, args, &place.log_path(), &[]).map_err(failed)?;
+        dir.prepare().map_err(failed)?;
+        launch::spawn_detached(program, args, &dir.log_path(), &[]).map_err(failed)?;
         let connecting = async {
             loop {
-                match Self::connect_existing(place, secrets).await {
+                match Self::connect_existing(dir, secrets).await {
                     Err(KernelError::Lost | KernelError::Unresponsive) => {
                         sleep(CONNECT_RETRY_INTERVAL).await
                     }
@@ -150,105 +140,84 @@ impl KernelClient {
             }
         };
         timeout(START_TIMEOUT, connecting).await.unwrap_or_else(|_| {
-            let said = std::fs::read_to_string(place.log_path()).unwrap_or_default();
-            let last = said.lines().last().unwrap_or("it said nothing").to_owned();
+            let log = std::fs::read_to_string(dir.log_path()).unwrap_or_default();
+            let last = log.lines().last().unwrap_or("it logged nothing").to_owned();
             Err(KernelError::StartFailed(last))
         })
     }
 
-    /// Connects to the kernel that is there already, and tells it what it must
-    /// not let out; `Lost` if none is there.
+    /// Connects to a kernel that runs already, and sends it the secrets to redact;
+    /// `Lost` if none runs.
     pub async fn connect_existing(
-        place: &KernelDir,
+        dir: &KernelDir,
         secrets: &Secrets,
     ) -> Result<(Self, ReportReceiver), KernelError> {
-        let (kernel, reports) = Self::open_connection(place).await?;
-        let HelloResponse { protocol, pid, .. } = kernel.welcome;
-        if protocol > PROTOCOL_VERSION {
-            return Err(KernelError::ProtocolTooNew { kernel: protocol, pid });
-        }
-        if protocol >= MIN_PROTOCOL_REDACTION {
-            let values = secrets.known().to_vec();
-            kernel.call::<Value>(Method::Secrets { values }).await?;
-        }
+        let (kernel, reports) = Self::open_connection(dir).await?;
+        let values = secrets.known().to_vec();
+        kernel.call::<Value>(Method::Secrets { values }).await?;
         Ok((kernel, reports))
     }
 
-    async fn open_connection(place: &KernelDir) -> Result<(Self, ReportReceiver), KernelError> {
-        let (read, write, welcome) = perform_handshake(place).await?;
-        let (inbox, questions) = mpsc::channel(REQUEST_QUEUE_LEN);
+    async fn open_connection(dir: &KernelDir) -> Result<(Self, ReportReceiver), KernelError> {
+        let (read, write, welcome) = perform_handshake(dir).await?;
+        let (inbox, requests) = mpsc::channel(REQUEST_QUEUE_LEN);
         let (up, reports) = mpsc::channel(REPORT_QUEUE_LEN);
-        let open = Arc::new(PendingRequests::default());
-        tokio::spawn(run_connection(read, write, questions, up, Arc::clone(&open)));
-        Ok((Self { inbox, open, welcome }, ReportReceiver(reports)))
+        let pending = Arc::new(PendingRequests::default());
+        tokio::spawn(run_connection(read, write, requests, up, Arc::clone(&pending)));
+        Ok((Self { inbox, pending, welcome }, ReportReceiver(reports)))
     }
 
-    /// What it said of itself.
+    /// What the kernel reported in the handshake.
     pub fn welcome(&self) -> &HelloResponse {
         &self.welcome
     }
 
-    /// Whether it still answers, as far as is known.
+    /// Whether the connection is open.
     pub fn is_connected(&self) -> bool {
         !self.inbox.is_closed()
     }
 
-    /// Carries out what was permitted, once. Not in a kernel that would let
-    /// secrets out: what runs there already is seen to its end, and no more.
+    /// Executes a permitted action, once.
     pub async fn execute(&self, permit: Permit) -> Result<RawJson, KernelError> {
         self.execute_with_visibility(permit, Vec::new()).await
     }
 
-    /// The same for someone whose sight is limited. What a kernel answers that
-    /// knows nothing of limits is not passed on.
+    /// Executes a permitted action whose result must not show some paths.
     pub async fn execute_with_visibility(
         &self,
         permit: Permit,
         limits: Vec<VisibilityRule>,
     ) -> Result<RawJson, KernelError> {
-        let HelloResponse { protocol, pid, .. } = self.welcome;
-        if protocol < MIN_PROTOCOL_REDACTION {
-            return Err(KernelError::ProtocolTooOld { kernel: protocol, pid });
-        }
-        let (id, action, terms) = permit.consume();
+        let (id, action, preconditions) = permit.consume();
         let (name, params) = (action.name().to_owned(), action.params());
-        let limited = !limits.is_empty();
-        if !self.welcome.supports_runtime() && (limited || terms.is_some()) {
-            // It came before there were terms, and would not keep to them.
-            return Err(KernelError::ProtocolTooOld { kernel: protocol, pid });
-        }
-        let ask = Method::Execute { id, action: name, params, limits, terms };
-        let answer = self.call_raw(ask).await?;
-        if limited && answer.to_value().get("leftOut").is_none() {
-            return Err(KernelError::ProtocolTooOld { kernel: protocol, pid });
-        }
-        Ok(answer)
+        self.call_raw(Method::Execute { id, action: name, params, limits, terms: preconditions })
+            .await
     }
 
-    /// Stops an action; tells whether there was one to stop.
+    /// Cancels an action; returns whether it was running.
     pub async fn cancel(&self, id: ActionId) -> Result<bool, KernelError> {
-        let answer: Value = self.call(Method::Cancel { id }).await?;
-        Ok(answer["found"] == true)
+        let response: Value = self.call(Method::Cancel { id }).await?;
+        Ok(response["found"] == true)
     }
 
-    /// Its heartbeat.
+    /// Checks that the kernel responds.
     pub async fn ping(&self) -> Result<(), KernelError> {
         self.call(Method::Ping {}).await
     }
 
-    /// Asks for the reports after this one.
+    /// Subscribes to the reports after this one.
     pub async fn subscribe_reports(&self, after: ReportNumber) -> Result<(), KernelError> {
         self.call(Method::Attach { after }).await
     }
 
-    /// Tells it that the reports up to this one are in the log. Does not wait
-    /// for the answer, which may stand behind reports that wait for the caller.
+    /// Acknowledges the reports up to this one, which are in the log. Does not wait
+    /// for the response, which may be queued behind reports that wait for the caller.
     pub async fn acknowledge(&self, up_to: ReportNumber) -> Result<(), KernelError> {
-        let frame = self.open.encode_request(Method::Acknowledge { up_to }, None)?;
+        let frame = self.pending.encode_request(Method::Acknowledge { up_to }, None)?;
         self.inbox.send(frame).await.map_err(|_| KernelError::Lost)
     }
 
-    /// What became of these actions, as far as it remembers.
+    /// The outcomes of these actions, as far as the kernel remembers them.
     pub async fn fetch_outcomes(
         &self,
         ids: Vec<ActionId>,
@@ -256,22 +225,22 @@ impl KernelClient {
         self.call(Method::Outcomes { ids }).await
     }
 
-    /// How its runtime stands now.
+    /// The current state of the runtime.
     pub async fn fetch_runtime(&self) -> Result<RuntimeSnapshot, KernelError> {
         self.call(Method::Runtime {}).await
     }
 
-    /// A piece of what builds and dev servers printed.
+    /// A page of the output of builds and dev servers.
     pub async fn fetch_logs(&self, after: u64, limit: u64) -> Result<RuntimeLogPage, KernelError> {
         self.call(Method::Logs { after, limit }).await
     }
 
-    /// Stops every child, then the kernel.
+    /// Stops every process, then the kernel.
     pub async fn shut_down(&self) -> Result<(), KernelError> {
         self.call(Method::Shutdown {}).await
     }
 
-    /// Ends the kernel by force. Its commands end with it.
+    /// Kills the kernel. Its commands end with it.
     pub fn kill(&self) {
         let pid = i32::try_from(self.welcome.pid).ok().and_then(rustix::process::Pid::from_raw);
         if let Some(pid) = pid
@@ -281,12 +250,12 @@ impl KernelClient {
         }
     }
 
-    async fn call<T: DeserializeOwned>(&self, ask: Method) -> Result<T, KernelError> {
-        self.call_raw(ask).await?.parse().map_err(|_| KernelError::Lost)
+    async fn call<T: DeserializeOwned>(&self, method: Method) -> Result<T, KernelError> {
+        self.call_raw(method).await?.parse().map_err(|_| KernelError::Lost)
     }
 
-    async fn call_raw(&self, ask: Method) -> Result<RawJson, KernelError> {
-        let patience = match &ask {
+    async fn call_raw(&self, method: Method) -> Result<RawJson, KernelError> {
+        let time_limit = match &method {
             Method::Execute { action, .. } if may_wait_for_build(action) => BUILD_TIMEOUT,
             Method::Execute { .. } => ACTION_TIMEOUT,
             Method::Shutdown {} => SHUTDOWN_TIMEOUT,
@@ -301,53 +270,57 @@ impl KernelClient {
             | Method::Logs { .. }
             | Method::Runtime {} => RESPONSE_TIMEOUT,
         };
-        let answer = self.await_response(self.send_request(ask).await?, patience).await?;
-        response_result(answer)
+        let response = self.await_response(self.send_request(method).await?, time_limit).await?;
+        response_result(response)
     }
 
     async fn send_request(
         &self,
-        ask: Method,
+        method: Method,
     ) -> Result<oneshot::Receiver<RpcResponse>, KernelError> {
-        let (reply, answer) = oneshot::channel();
-        let frame = self.open.encode_request(ask, Some(reply))?;
+        let (reply, response) = oneshot::channel();
+        let frame = self.pending.encode_request(method, Some(reply))?;
         self.inbox.send(frame).await.map_err(|_| KernelError::Lost)?;
-        Ok(answer)
+        Ok(response)
     }
 
-    /// An answer, for as long as there is patience; one that may take long, as long as the
-    /// kernel says that it is there.
+    /// Waits for a response. While a request with a long timeout is pending, the kernel
+    /// is pinged, so that one that hangs is noticed.
     async fn await_response(
         &self,
-        mut answer: oneshot::Receiver<RpcResponse>,
-        patience: Duration,
+        mut response: oneshot::Receiver<RpcResponse>,
+        time_limit: Duration,
     ) -> Result<RpcResponse, KernelError> {
-        let mut left = patience;
+        let mut remaining = time_limit;
         let lost = |_| KernelError::Lost;
         loop {
-            let part = if patience > RESPONSE_TIMEOUT { left.min(PING_INTERVAL) } else { left };
-            if let Ok(answer) = timeout(part, &mut answer).await {
-                return answer.map_err(lost);
+            let slice = if time_limit > RESPONSE_TIMEOUT {
+                remaining.min(PING_INTERVAL)
+            } else {
+                remaining
+            };
+            if let Ok(response) = timeout(slice, &mut response).await {
+                return response.map_err(lost);
             }
-            left -= part;
-            if left.is_zero() {
+            remaining -= slice;
+            if remaining.is_zero() {
                 return Err(KernelError::Unresponsive);
             }
-            let began = Instant::now();
-            let there =
-                timeout(RESPONSE_TIMEOUT.min(left), self.send_request(Method::Ping {}).await?);
+            let started_at = Instant::now();
+            let pong =
+                timeout(RESPONSE_TIMEOUT.min(remaining), self.send_request(Method::Ping {}).await?);
             tokio::select! {
-                answer = &mut answer => return answer.map_err(lost),
-                there = there => drop(there.map_err(|_| KernelError::Unresponsive)?),
+                response = &mut response => return response.map_err(lost),
+                pong = pong => drop(pong.map_err(|_| KernelError::Unresponsive)?),
             }
-            left = left.saturating_sub(began.elapsed());
+            remaining = remaining.saturating_sub(started_at.elapsed());
         }
     }
 }
 
-/// What an answer says.
-pub(crate) fn response_result(answer: RpcResponse) -> Result<RawJson, KernelError> {
-    if let Some(error) = answer.error {
+/// The result or the error in a response.
+pub(crate) fn response_result(response: RpcResponse) -> Result<RawJson, KernelError> {
+    if let Some(error) = response.error {
         let internal = || ErrorInfo {
             code: provost_proto::Code::Internal,
             message: error.message.clone(),
@@ -355,41 +328,46 @@ pub(crate) fn response_result(answer: RpcResponse) -> Result<RawJson, KernelErro
         };
         return Err(KernelError::Fault(error.data.clone().unwrap_or_else(internal)));
     }
-    match answer.result {
+    match response.result {
         Some(result) => Ok(result),
         None => RawJson::new(&Value::Null).map_err(|_| KernelError::Lost),
     }
 }
 
-/// Connects to a kernel, and has it say who it is.
+/// Connects to a kernel, authenticates, and checks the protocol version.
 pub(crate) async fn perform_handshake(
-    place: &KernelDir,
+    dir: &KernelDir,
 ) -> Result<(FrameReader<OwnedReadHalf>, OwnedWriteHalf, HelloResponse), KernelError> {
-    let none = |_: io::Error| KernelError::Lost;
-    let stream = place.connect().await.map_err(none)?;
+    let lost = |_: io::Error| KernelError::Lost;
+    let stream = dir.connect().await.map_err(lost)?;
     let own = rustix::process::geteuid().as_raw();
-    if stream.peer_cred().map_err(none)?.uid() != own {
-        tracing::warn!("the socket of a kernel belongs to another user");
+    if stream.peer_cred().map_err(lost)?.uid() != own {
+        tracing::warn!("the kernel's socket belongs to another user");
         return Err(KernelError::Lost);
     }
-    let secret = place.read_secret().map_err(none)?;
+    let secret = dir.read_secret().map_err(lost)?;
     let hello = request_frame(0, Method::Hello { secret, protocol: PROTOCOL_VERSION });
     let (read, mut write) = stream.into_split();
     let mut read = FrameReader::new(read);
-    wire::write(&mut write, &hello).await.map_err(none)?;
-    let answer =
+    wire::write(&mut write, &hello).await.map_err(lost)?;
+    let response =
         timeout(HANDSHAKE_TIMEOUT, read.next()).await.map_err(|_| KernelError::Unresponsive)?;
-    let Ok(Some(KernelFrame::Response(RpcResponse { result: Some(welcome), .. }))) = answer else {
+    let Ok(Some(KernelFrame::Response(RpcResponse { result: Some(welcome), .. }))) = response
+    else {
         return Err(KernelError::Lost);
     };
-    Ok((read, write, welcome.parse().map_err(|_| KernelError::Lost)?))
+    let welcome: HelloResponse = welcome.parse().map_err(|_| KernelError::Lost)?;
+    if welcome.protocol != PROTOCOL_VERSION {
+        return Err(KernelError::ProtocolMismatch { kernel: welcome.protocol, pid: welcome.pid });
+    }
+    Ok((read, write, welcome))
 }
 
-/// The questions that wait for their answers.
+/// The requests that wait for their responses.
 #[derive(Debug, Default)]
 struct PendingRequests {
     next: AtomicU64,
-    /// None once the kernel is lost: then nobody may begin to wait.
+    /// `None` once the kernel is lost: no request may wait any more.
     waiting: Mutex<ReplySenders>,
 }
 
@@ -403,15 +381,15 @@ impl Default for ReplySenders {
 }
 
 impl PendingRequests {
-    /// The frame of a question, whose answer goes to `reply`.
+    /// Encodes a request, and registers `reply` for its response.
     fn encode_request(
         &self,
-        ask: Method,
+        method: Method,
         reply: Option<oneshot::Sender<RpcResponse>>,
     ) -> Result<Vec<u8>, KernelError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
-        let frame = wire::frame_to_bytes(&request_frame(id, ask)).map_err(|error| {
-            let message = format!("this cannot be asked of the kernel: {error}");
+        let frame = wire::frame_to_bytes(&request_frame(id, method)).map_err(|error| {
+            let message = format!("cannot encode the request: {error}");
             let code = provost_proto::Code::TooLarge;
             KernelError::Fault(ErrorInfo { code, message, details: None })
         })?;
@@ -423,17 +401,17 @@ impl PendingRequests {
         Ok(frame)
     }
 
-    fn complete_request(&self, answer: RpcResponse) {
+    fn complete_request(&self, response: RpcResponse) {
         let mut waiting = self.waiting.lock();
-        let reply = waiting.0.as_mut().and_then(|waiting| waiting.remove(&answer.id));
+        let reply = waiting.0.as_mut().and_then(|waiting| waiting.remove(&response.id));
         drop(waiting);
         if let Some(reply) = reply {
-            // Whoever no longer waits does not need it.
-            drop(reply.send(answer));
+            // The caller may have stopped waiting.
+            drop(reply.send(response));
         }
     }
 
-    /// The kernel is lost: whoever waits learns it.
+    /// Fails all pending requests, because the kernel is lost.
     fn close(&self) {
         drop(self.waiting.lock().0.take());
     }
@@ -444,30 +422,30 @@ fn may_wait_for_build(action: &str) -> bool {
     matches!(action, "runtime.run" | "runtime.restart" | "runtime.build")
 }
 
-pub(crate) fn request_frame(id: u64, ask: Method) -> KernelFrame {
-    KernelFrame::Request(RpcRequest { jsonrpc: JsonRpcVersion::V2, id, ask })
+pub(crate) fn request_frame(id: u64, method: Method) -> KernelFrame {
+    KernelFrame::Request(RpcRequest { jsonrpc: JsonRpcVersion::V2, id, ask: method })
 }
 
 /// Owns the socket until it closes.
 async fn run_connection(
     read: FrameReader<OwnedReadHalf>,
     write: OwnedWriteHalf,
-    questions: mpsc::Receiver<Vec<u8>>,
+    requests: mpsc::Receiver<Vec<u8>>,
     reports: mpsc::Sender<KernelReport>,
-    open: Arc<PendingRequests>,
+    pending: Arc<PendingRequests>,
 ) {
-    // Neither is cut off in the midst of a frame but by the end of the other.
+    // Either direction is only cancelled when the other has ended.
     tokio::select! {
-        () = receive_frames(read, &reports, &open) => {}
-        () = send_requests(write, questions) => {}
+        () = receive_frames(read, &reports, &pending) => {}
+        () = send_requests(write, requests) => {}
     }
-    open.close();
+    pending.close();
 }
 
 async fn receive_frames(
     mut read: FrameReader<OwnedReadHalf>,
     reports: &mpsc::Sender<KernelReport>,
-    open: &PendingRequests,
+    pending: &PendingRequests,
 ) {
     while let Ok(Some(frame)) = read.next().await {
         match frame {
@@ -476,16 +454,16 @@ async fn receive_frames(
                     return;
                 }
             }
-            KernelFrame::Response(answer) => open.complete_request(answer),
+            KernelFrame::Response(response) => pending.complete_request(response),
             KernelFrame::Request(_) => return,
         }
     }
 }
 
-/// Sends the questions that wait together.
-async fn send_requests(mut write: OwnedWriteHalf, mut questions: mpsc::Receiver<Vec<u8>>) {
+/// Sends requests, all that are queued in one write.
+async fn send_requests(mut write: OwnedWriteHalf, mut requests: mpsc::Receiver<Vec<u8>>) {
     let mut frames = Vec::new();
-    while questions.recv_many(&mut frames, REQUEST_QUEUE_LEN).await > 0 {
+    while requests.recv_many(&mut frames, REQUEST_QUEUE_LEN).await > 0 {
         let together =
             if let [frame] = &mut frames[..] { std::mem::take(frame) } else { frames.concat() };
         frames.clear();

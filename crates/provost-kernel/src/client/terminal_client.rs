@@ -1,11 +1,10 @@
-//! A client of a project's terminal, on a connection of its own.
+//! A terminal client, on a connection of its own.
 
 use std::io;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use provost_proto::Code;
-use provost_proto::kernel::{ErrorInfo, MIN_PROTOCOL_RUNTIME, Method};
+use provost_proto::kernel::Method;
 use provost_proto::limits::MAX_TERMINAL_FRAME_BYTES;
 use provost_proto::terminal::{TerminalAttachResponse, TerminalInputFrame, TerminalOutputFrame};
 use tokio::io::AsyncReadExt as _;
@@ -17,49 +16,37 @@ use crate::socket_writer::{self, SocketWriter};
 use crate::wire::{self, KernelFrame};
 use crate::{KernelDir, KernelError};
 
-/// How long a kernel may take to let a client in.
+/// How long a kernel may take to attach a client.
 const ATTACH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Bytes asked for at once.
+/// How much a read asks for, in bytes.
 const READ_BUFFER_BYTES: usize = 128 * 1024;
 
-/// What the terminal sends.
+/// The right to see the terminal: the receiving half of the connection.
 #[derive(Debug)]
 pub struct TerminalReader {
     read: pipe::Receiver,
     buffer: BytesMut,
 }
 
-/// What the client sends.
+/// The right to type: the sending half of the connection.
 #[derive(Debug)]
 pub struct TerminalWriter(SocketWriter);
 
-/// Attaches to the terminal of the kernel that is here: from a byte on, or with
-/// what it looks like now; with a window of this size.
+/// Attaches to the terminal of a kernel, with a window of this size. Output starts
+/// after the byte `after`, or with a snapshot of the screen.
 pub async fn attach_terminal(
-    place: &KernelDir,
+    dir: &KernelDir,
     after: Option<u64>,
     (cols, rows): (u16, u16),
 ) -> Result<(TerminalAttachResponse, TerminalReader, TerminalWriter), KernelError> {
-    let (mut read, mut write, welcome) = perform_handshake(place).await?;
-    if welcome.protocol < MIN_PROTOCOL_RUNTIME {
-        let message = format!(
-            "the project's kernel, process {}, is from an older Provost and has no terminal; \
-             close the project and open it again",
-            welcome.pid
-        );
-        return Err(KernelError::Fault(ErrorInfo {
-            code: Code::KernelTooOld,
-            message,
-            details: None,
-        }));
-    }
-    let asked = request_frame(1, Method::Terminal { after, cols, rows });
-    wire::write(&mut write, &asked).await.map_err(|_| KernelError::Lost)?;
-    let answer =
+    let (mut read, mut write, _) = perform_handshake(dir).await?;
+    let request = request_frame(1, Method::Terminal { after, cols, rows });
+    wire::write(&mut write, &request).await.map_err(|_| KernelError::Lost)?;
+    let response =
         timeout(ATTACH_TIMEOUT, read.next()).await.map_err(|_| KernelError::Unresponsive)?;
-    let Ok(Some(KernelFrame::Response(answer))) = answer else { return Err(KernelError::Lost) };
-    let attached = response_result(answer)?.parse().map_err(|_| KernelError::Lost)?;
+    let Ok(Some(KernelFrame::Response(response))) = response else { return Err(KernelError::Lost) };
+    let attached = response_result(response)?.parse().map_err(|_| KernelError::Lost)?;
     let (read, buffer) = read.into_rest();
     let stream = read.reunite(write).map_err(|_| KernelError::Lost)?;
     let (read, write) = socket_writer::split_socket(stream).map_err(|_| KernelError::Lost)?;
@@ -67,7 +54,7 @@ pub async fn attach_terminal(
 }
 
 impl TerminalReader {
-    /// The next frame; `None` at the end. Nothing is lost if the wait is given up.
+    /// The next frame; `None` at the end. Cancelling the read loses nothing.
     pub async fn next(&mut self) -> io::Result<Option<TerminalOutputFrame>> {
         loop {
             if let Some(frame) =
@@ -76,9 +63,9 @@ impl TerminalReader {
                 return Ok(Some(frame));
             }
             if self.buffer.len() > MAX_TERMINAL_FRAME_BYTES + READ_BUFFER_BYTES {
-                return Err(io::Error::other("a frame of the terminal does not end"));
+                return Err(io::Error::other("a terminal frame is too large"));
             }
-            // A new buffer only when this one is used up: frames that wait hold on to it.
+            // Allocates only when the buffer is used up: frames in flight keep it alive.
             if self.buffer.capacity() - self.buffer.len() < READ_BUFFER_BYTES / 2 {
                 self.buffer.reserve(READ_BUFFER_BYTES);
             }

@@ -1,4 +1,4 @@
-//! A patch that fails on the way is undone.
+//! A patch that fails halfway is rolled back.
 
 use std::cell::Cell;
 use std::fs;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::patch::{MANY, many, patch};
 use crate::{Project, as_nobody};
 
-/// Everything as it was, to the permissions.
+/// Everything is unchanged, including permissions.
 #[track_caller]
 fn untouched(project: &Project) {
     assert_eq!(project.names(), ["f", "gone", "old.sh"]);
@@ -37,12 +37,12 @@ fn a_patch_that_is_stopped_anywhere_is_applied_whole_or_not_at_all() {
         let asked = Cell::new(0);
         let stop = || asked.replace(asked.get() + 1) >= n_asked;
         let Err(error) = stopped_by(&project, &stop) else {
-            // Asked before each of four files, and before each of five steps.
+            // Polled before each of four files, and before each of five steps.
             assert_eq!(n_asked, 9);
             return;
         };
         assert_eq!(error.code, Code::Cancelled, "{error}");
-        assert_eq!(error.message, "stopped before it was done");
+        assert_eq!(error.message, "cancelled before it finished");
         untouched(&project);
     }
 }
@@ -79,7 +79,7 @@ fn what_was_written_before_a_failure_is_put_back() {
     as_nobody(|| {
         let params = patch(&format!("{MANY}{last}"));
         let error = project.fails("fs.applyPatch", params, Code::PermissionDenied);
-        assert!(!error.message.contains("put back"), "{error}");
+        assert!(!error.message.contains("could not be restored"), "{error}");
     });
     fs::remove_dir(project.at("ro")).unwrap();
     untouched(&project);

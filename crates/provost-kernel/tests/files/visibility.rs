@@ -1,4 +1,4 @@
-//! What is left out for someone whose sight is limited.
+//! Paths that are omitted for a caller with restricted visibility.
 
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +30,7 @@ fn project() -> Project {
     project
 }
 
-fn look(project: &Project, name: &str, params: Value) -> Value {
+fn run_limited(project: &Project, name: &str, params: Value) -> Value {
     let limits = [limit("deny", &["keys/**"]), limit("ask", &["**/drafts/**"])];
     let sight = PathVisibility::new(&limits).unwrap();
     let Action::File(action) = Action::parse(name, params).unwrap() else { panic!("{name}") };
@@ -55,14 +55,14 @@ fn a_search_shows_nothing_of_what_could_not_be_read() {
         ("a.txt", vec!["a.txt"], 0),
     ] {
         let params = json!({ "pattern": "needle", "path": path });
-        let answer = look(&project, "fs.searchFiles", params);
+        let answer = run_limited(&project, "fs.searchFiles", params);
         assert_eq!(paths(&answer, "matches"), found, "{path}: {answer}");
         assert_eq!(answer["leftOut"]["count"], left_out, "{path}: {answer}");
     }
-    let all = look(&project, "fs.searchFiles", json!({ "pattern": "needle" }));
+    let all = run_limited(&project, "fs.searchFiles", json!({ "pattern": "needle" }));
     let why = json!(["ask by rule `ask` (your policy)", "deny by rule `deny` (your policy)"]);
     assert_eq!(all["leftOut"]["why"], why);
-    // Whoever is not limited is told nothing of limits.
+    // Without restrictions nothing is reported.
     let free = project.done("fs.searchFiles", json!({ "pattern": "needle" }));
     assert_eq!((paths(&free, "matches").len(), free.get("leftOut")), (5, None));
 }
@@ -70,17 +70,17 @@ fn a_search_shows_nothing_of_what_could_not_be_read() {
 #[test]
 fn a_listing_leaves_out_what_is_denied_and_names_what_asks() {
     let project = project();
-    let all = look(&project, "fs.listFiles", json!({ "path": ".", "depth": 3 }));
+    let all = run_limited(&project, "fs.listFiles", json!({ "path": ".", "depth": 3 }));
     let names = paths(&all, "entries");
     assert!(!names.iter().any(|name| name == "keys" || name == "keys/server.key"), "{names:?}");
     assert!(names.iter().any(|name| name == "keys/ok.key"), "{names:?}");
     assert!(names.iter().any(|name| name == "drafts/x.txt"), "{names:?}");
     assert_eq!(all["leftOut"]["count"], 2, "{all}");
-    let linked = look(&project, "fs.listFiles", json!({ "path": "k" }));
+    let linked = run_limited(&project, "fs.listFiles", json!({ "path": "k" }));
     assert_eq!(paths(&linked, "entries"), ["k/ok.key"]);
 }
 
-/// A folder is swapped for a link to what is denied while the search runs.
+/// A folder is swapped for a link to a denied one while the search runs.
 #[test]
 fn a_link_that_is_swapped_in_shows_nothing() {
     let project = Project::with(&[("keys/a", "needle\n"), ("dd/a", "harmless\n")]);
@@ -97,7 +97,7 @@ fn a_link_that_is_swapped_in_shows_nothing() {
         });
         let shown = (0..2000).any(|_| {
             let params = json!({ "pattern": "needle", "path": "d/a" });
-            !paths(&look(&project, "fs.searchFiles", params), "matches").is_empty()
+            !paths(&run_limited(&project, "fs.searchFiles", params), "matches").is_empty()
         });
         over.store(true, Ordering::Relaxed);
         assert!(!shown);

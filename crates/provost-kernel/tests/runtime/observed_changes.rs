@@ -1,12 +1,12 @@
-//! What changed in the project's folder while a command ran, as its end tells.
+//! The files that changed while a command ran, as its outcome reports them.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
 use super::*;
 
-/// A project whose names lie in a folder, because not every machine lets a command
-/// make names at the top.
+/// A project with its files in a subfolder, because not every machine lets a command
+/// create names at the top level.
 const FILES: [(&str, &str); 8] = [
     (".gitignore", "out\n*.log\n"),
     ("src/a.log", ""),
@@ -19,8 +19,8 @@ const FILES: [(&str, &str); 8] = [
 ];
 
 impl Kernel {
-    /// Waits until what changes now has a later time than what changed before, which
-    /// on older machines takes a tick of the clock.
+    /// Waits until a change gets a later time than earlier ones, which takes a clock tick on
+    /// older Linux versions.
     fn tick(&self) {
         let path = self.folder.path().join("clock");
         let touch = || {
@@ -32,7 +32,7 @@ impl Kernel {
         while touch() <= before {}
     }
 
-    /// How a command ends that is started with these parameters.
+    /// The outcome of a command with these parameters.
     async fn outcome(&self, id: Uuid) -> Value {
         let mut told = self.told.clone();
         let end = |told: &Vec<Value>| {
@@ -56,7 +56,7 @@ impl Kernel {
 
 #[tokio::test]
 async fn what_a_command_changed_is_named_at_its_end() {
-    let kernel = Kernel::of(&FILES).await;
+    let kernel = Kernel::start(&FILES).await;
     for (command, wanted) in [
         (
             "mkdir -p gen && echo z > gen/newfile && sed -i s/hello/bye/ README.md",
@@ -66,7 +66,7 @@ async fn what_a_command_changed_is_named_at_its_end() {
         ("echo x > half; exit 3", json!({ "changed": ["src/half"] })),
         ("ln -s nowhere link", json!({ "changed": ["src/link"] })),
         ("chmod +x half", json!({ "changed": ["src/half"] })),
-        // A time that was set back hides nothing.
+        // A modification time that was set back hides nothing.
         ("echo b >> a.c; touch -d 2001-01-01 a.c", json!({ "changed": ["src/a.c"] })),
         ("mkdir empty", json!({ "changed": ["src/empty/"] })),
         ("chmod g-w old", json!({ "changed": ["src/old/"] })),
@@ -78,7 +78,7 @@ async fn what_a_command_changed_is_named_at_its_end() {
 
 #[tokio::test]
 async fn of_what_is_gone_the_folder_is_named_where_it_was() {
-    let kernel = Kernel::of(&FILES).await;
+    let kernel = Kernel::start(&FILES).await;
     for (command, wanted) in [
         ("rm old/x", json!({ "folders": ["src/old"] })),
         (
@@ -87,9 +87,9 @@ async fn of_what_is_gone_the_folder_is_named_where_it_was() {
         ),
         ("mv old new", json!({ "changed": ["src/new/"], "folders": ["src"] })),
         ("rm -r new", json!({ "folders": ["src"] })),
-        // What is left out hides nothing that is gone.
+        // An ignored new file does not hide a deleted one.
         ("rm b.c; echo x > new.log", json!({ "folders": ["src"] })),
-        // What is new there tells of the change already.
+        // A new file explains the change of the folder.
         ("rm README.md; echo x > other", json!({ "changed": ["src/other"] })),
     ] {
         kernel.check(command, &wanted).await;
@@ -98,7 +98,7 @@ async fn of_what_is_gone_the_folder_is_named_where_it_was() {
 
 #[tokio::test]
 async fn a_command_that_changes_nothing_of_the_project_is_not_said_to() {
-    let kernel = Kernel::of(&FILES).await;
+    let kernel = Kernel::start(&FILES).await;
     for command in [
         "true",
         "cat README.md old/* > /dev/null; ls -R > /dev/null; exit 1",
@@ -112,18 +112,18 @@ async fn a_command_that_changes_nothing_of_the_project_is_not_said_to() {
 
 #[tokio::test]
 async fn rules_that_a_command_made_hide_nothing_of_it() {
-    let kernel = Kernel::of(&FILES).await;
+    let kernel = Kernel::start(&FILES).await;
     let wanted = json!({ "changed": ["src/.gitignore", "src/evil"] });
     kernel.check("echo '*' > .gitignore; echo x > evil", &wanted).await;
 }
 
 #[tokio::test]
 async fn of_many_changes_some_are_named_and_it_is_said_that_there_are_more() {
-    let kernel = Kernel::of(&FILES).await;
+    let kernel = Kernel::start(&FILES).await;
     let many = "mkdir many && for i in $(seq 100 249); do : > many/$i; done";
     let names: Vec<_> = (100..200).map(|n| format!("src/many/{n}")).collect();
     kernel.check(many, &json!({ "changed": names, "more": true })).await;
-    // Few that are long fit as little into one event.
+    // Few long names fill an event as well.
     let long = "mkdir long && for i in $(seq 10 50); do : > long/$i$(printf %0200d 0); done";
     let names: Vec<_> = (10..24).map(|n| format!("src/long/{n}{:0200}", 0)).collect();
     kernel.check(long, &json!({ "changed": names, "more": true })).await;
@@ -131,7 +131,7 @@ async fn of_many_changes_some_are_named_and_it_is_said_that_there_are_more() {
 
 #[tokio::test]
 async fn of_a_command_in_the_background_it_is_told_when_it_ends() {
-    let kernel = Kernel::of(&FILES).await;
+    let kernel = Kernel::start(&FILES).await;
     kernel.tick();
     let id = Uuid::new_v4();
     let params =

@@ -1,4 +1,4 @@
-//! What a spawn will do, prepared before there is a process.
+//! The plan of a spawn, prepared before there is a process.
 //!
 //! [`prepared_policy`] turns a policy into rules and mounts, [`layers`] chooses
 //! the mechanisms that this machine offers, and [`spawn_plan`] holds all that

@@ -1,8 +1,8 @@
-//! The system call filter: a table of denials, each with its reason.
+//! The seccomp filter: a table of denials, each with its reason.
 //!
-//! Everything that is not in the table is allowed; what matters is guarded by
-//! Landlock, by dropped capabilities and by namespaces, and the filter closes
-//! what those leave open. It is compiled once per policy; the child only installs it.
+//! Calls that are not in the table are allowed: Landlock, dropped capabilities and
+//! namespaces protect what matters, and the filter closes what those leave open. It
+//! is compiled once per policy; the child only installs it.
 
 mod bpf_assembler;
 mod socket_rules;
@@ -24,7 +24,7 @@ pub(super) fn compile_confined(sockets: SocketAccess) -> Vec<sock_filter> {
     bpf_assembler::assemble_program(&rules)
 }
 
-/// The compiled filter of the person's own shell.
+/// The compiled filter of the user's own shell.
 pub(super) fn compile_terminal() -> Vec<sock_filter> {
     bpf_assembler::assemble_program(COMMON_RULES)
 }

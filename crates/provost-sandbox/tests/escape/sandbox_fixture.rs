@@ -1,4 +1,4 @@
-//! A place to attack from: a project, a home with secrets, our data, a world outside.
+//! The fixture of an attack: a project, a home with secrets, our data, a folder outside.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -14,7 +14,7 @@ use provost_sandbox::sandbox_policy::{SandboxPaths, SandboxPolicy, SandboxProfil
 
 pub(crate) const SECRET: &str = "canary-7f3a";
 
-pub(crate) struct Yard {
+pub(crate) struct SandboxFixture {
     dir: tempfile::TempDir,
     pub(crate) machine: MachineFeatures,
     pub(crate) limits: ResourceLimits,
@@ -22,24 +22,24 @@ pub(crate) struct Yard {
 
 pub(crate) const BARE: OptionalLayers =
     OptionalLayers { pid: false, net: false, ipc: false, mount: false, uts: false, cgroup: false };
-/// The least and the most.
+/// The fewest and the most layers.
 pub(crate) const LAYERS: [LayerSelection; 2] =
     [LayerSelection::Exactly(BARE), LayerSelection::Auto];
 pub(crate) const CONFINED: [SandboxProfile; 3] =
     [SandboxProfile::Read, SandboxProfile::Build, SandboxProfile::Serve];
 
-/// What an attacker reported.
+/// The report of an attacker.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) exit: SandboxExit,
     pub(crate) text: String,
 }
 
-/// A folder that is not in `/tmp`, which is hidden as a whole: there, nothing
-/// would be learned about what hides a home. `main` gives ordinary users one.
-pub(crate) fn place() -> tempfile::TempDir {
-    let places = ["/var/lib", "/srv", "/opt"];
-    let dir = places.iter().find_map(|place| tempfile::tempdir_in(place).ok());
+/// A folder outside `/tmp`, which is hidden as a whole: there, a test would not show
+/// what hides a home. `main` gives ordinary users one.
+pub(crate) fn create_base_dir() -> tempfile::TempDir {
+    let candidates = ["/var/lib", "/srv", "/opt"];
+    let dir = candidates.iter().find_map(|dir| tempfile::tempdir_in(dir).ok());
     dir.unwrap_or_else(|| tempfile::tempdir().unwrap())
 }
 
@@ -49,17 +49,17 @@ impl Report {
     }
 }
 
-impl Yard {
+impl SandboxFixture {
     pub(crate) fn new() -> Self {
-        Self::furnish(place())
+        Self::populate(create_base_dir())
     }
 
-    /// One whose project lies in the `/tmp` that everybody shares.
+    /// A fixture whose project is in the shared `/tmp`.
     pub(crate) fn below_tmp() -> Self {
-        Self::furnish(tempfile::tempdir_in("/tmp").unwrap())
+        Self::populate(tempfile::tempdir_in("/tmp").unwrap())
     }
 
-    fn furnish(dir: tempfile::TempDir) -> Self {
+    fn populate(dir: tempfile::TempDir) -> Self {
         let folders = [
             "project/src",
             "project/.git/hooks",
@@ -108,16 +108,15 @@ impl Yard {
         self.at(name).to_str().unwrap().to_owned()
     }
 
-    pub(crate) fn wall(&self, profile: SandboxProfile, layers: LayerSelection) -> Sandbox {
+    pub(crate) fn sandbox(&self, profile: SandboxProfile, layers: LayerSelection) -> Sandbox {
         let (project, home) = (self.at("project"), self.at("home"));
         let (data, scratch) = (self.at("data"), self.at("scratch"));
-        let places =
-            SandboxPaths { project: &project, home: &home, data: &data, scratch: &scratch };
-        let wall =
-            Sandbox::new(SandboxPolicy::new(profile, &places), &self.machine, layers, self.limits);
-        let wall = wall.unwrap();
-        println!("  layers: {}", serde_json::to_string(wall.applied()).unwrap());
-        wall
+        let paths = SandboxPaths { project: &project, home: &home, data: &data, scratch: &scratch };
+        let sandbox =
+            Sandbox::new(SandboxPolicy::new(profile, &paths), &self.machine, layers, self.limits);
+        let sandbox = sandbox.unwrap();
+        println!("  layers: {}", serde_json::to_string(sandbox.applied()).unwrap());
+        sandbox
     }
 
     pub(crate) fn command(&self, name: &str, args: &[&str]) -> SandboxCommand {
@@ -127,8 +126,8 @@ impl Yard {
         command
     }
 
-    pub(crate) fn spawn(&self, wall: &Sandbox, name: &str, args: &[&str]) -> SandboxChild {
-        wall.spawn(self.command(name, args)).unwrap()
+    pub(crate) fn spawn(&self, sandbox: &Sandbox, name: &str, args: &[&str]) -> SandboxChild {
+        sandbox.spawn(self.command(name, args)).unwrap()
     }
 
     pub(crate) fn confined(
@@ -138,11 +137,11 @@ impl Yard {
         name: &str,
         args: &[&str],
     ) -> Report {
-        let wall = self.wall(profile, layers);
-        finish(self.spawn(&wall, name, args))
+        let sandbox = self.sandbox(profile, layers);
+        finish(self.spawn(&sandbox, name, args))
     }
 
-    /// The same attack without the wall.
+    /// The same attack without the sandbox.
     pub(crate) fn free(&self, name: &str, args: &[&str]) -> Report {
         let output = process::Command::new(self.at("project/attacker"))
             .arg("--payload")
@@ -156,35 +155,34 @@ impl Yard {
         Report { exit, text: String::from_utf8_lossy(&text).into_owned() }
     }
 
-    /// The attack does no harm in any confined profile, with the least and the
-    /// most layers, and is refused in one of the ways in which the wall refuses.
-    /// An attack on files is shown to work without the wall, on a copy of the yard.
+    /// Asserts that the attack does no harm in any confined profile, with the fewest and
+    /// the most layers, and fails with an error of the sandbox. An attack on files is
+    /// shown to work without the sandbox, on a copy of the fixture.
     #[track_caller]
     pub(crate) fn must_fail(&self, name: &str, args: &[&str]) {
         self.must_be_denied(name, args);
         if FILE_ATTACKS.contains(&name) {
-            let twin = self.twin();
+            let control = self.copy_for_control();
             let here = self.dir.path().to_str().unwrap();
-            let there = twin.dir.path().to_str().unwrap();
+            let there = control.dir.path().to_str().unwrap();
             let args: Vec<_> = args.iter().map(|arg| arg.replace(here, there)).collect();
             let args: Vec<_> = args.iter().map(String::as_str).collect();
-            twin.works_without_wall(name, &args);
+            control.works_without_sandbox(name, &args);
         }
     }
 
-    /// The same for an attack whose control is somewhere else, or which the
-    /// machine refuses anyway.
+    /// The same for an attack whose control is elsewhere, or which the machine denies
+    /// anyway.
     #[track_caller]
     pub(crate) fn must_be_denied(&self, name: &str, args: &[&str]) {
         for profile in CONFINED {
-            // With the most layers also from a warden that was made beforehand.
-            for (layers, beforehand) in [(LAYERS[0], false), (LAYERS[1], false), (LAYERS[1], true)]
-            {
-                let wall = self.wall(profile, layers);
-                if beforehand {
-                    wall.start_standby().unwrap();
+            // With the most layers also from a standby supervisor.
+            for (layers, standby) in [(LAYERS[0], false), (LAYERS[1], false), (LAYERS[1], true)] {
+                let sandbox = self.sandbox(profile, layers);
+                if standby {
+                    sandbox.start_standby().unwrap();
                 }
-                let report = finish(self.spawn(&wall, name, args));
+                let report = finish(self.spawn(&sandbox, name, args));
                 println!("  {name} {args:?}: {}", report.text.trim());
                 assert!(!report.did_harm(), "{profile:?} {layers:?} {name} {args:?}: {report:?}");
                 // Denied, not broken: an attacker that could not run proves nothing.
@@ -195,17 +193,17 @@ impl Yard {
         }
     }
 
-    /// A copy to do harm in.
-    fn twin(&self) -> Self {
+    /// A copy in which the attack may do harm.
+    fn copy_for_control(&self) -> Self {
         let parent = self.dir.path().parent().unwrap();
         let dir = tempfile::tempdir_in(parent).unwrap();
         copy(self.dir.path(), dir.path(), (self.dir.path(), dir.path()));
         Self { dir, machine: self.machine.clone(), limits: self.limits }
     }
 
-    /// The attack does its harm without the wall, so the test above can fail.
+    /// Asserts that the attack does harm without the sandbox, so that its test can fail.
     #[track_caller]
-    pub(crate) fn works_without_wall(&self, name: &str, args: &[&str]) {
+    pub(crate) fn works_without_sandbox(&self, name: &str, args: &[&str]) {
         let report = self.free(name, args);
         assert!(report.did_harm(), "the control of {name} {args:?} failed: {report:?}");
     }
@@ -221,7 +219,7 @@ pub(crate) fn finish(mut child: SandboxChild) -> Report {
 const FILE_ATTACKS: &[&str] =
     &["read", "list", "write", "append", "rename", "link", "mkdir", "remove", "truncate"];
 
-/// How the wall refuses an attack: what the attacker then says.
+/// The errors with which the sandbox denies an attack, as the attacker prints them.
 fn denials(name: &str) -> &'static [&'static str] {
     match name {
         // No right; mounted read-only; a mount of its own, which can be neither
@@ -248,17 +246,17 @@ fn denials(name: &str) -> &'static [&'static str] {
     }
 }
 
-/// Copies a folder; links that lead into the old yard lead into the new one.
-fn copy(from: &Path, to: &Path, yards: (&Path, &Path)) {
+/// Copies a folder; links into the original lead into the copy.
+fn copy(from: &Path, to: &Path, roots: (&Path, &Path)) {
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
         let (from, to) = (entry.path(), to.join(entry.file_name()));
         let kind = entry.file_type().unwrap();
         if kind.is_dir() {
             fs::create_dir_all(&to).unwrap();
-            copy(&from, &to, yards);
+            copy(&from, &to, roots);
         } else if kind.is_symlink() {
             let target = fs::read_link(&from).unwrap();
-            let moved = target.strip_prefix(yards.0).map(|inside| yards.1.join(inside));
+            let moved = target.strip_prefix(roots.0).map(|inside| roots.1.join(inside));
             std::os::unix::fs::symlink(moved.unwrap_or(target), &to).unwrap();
         } else if entry.file_name() == "attacker" {
             // It is large, and no attack is on itself.

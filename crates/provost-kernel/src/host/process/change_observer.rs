@@ -1,4 +1,4 @@
-//! What changed while a command ran, for the end of it.
+//! Finds the files that changed while a command ran.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use tokio::time::timeout;
 
 use crate::files::{FileTimestamp, find_changes_since};
 
-/// How long the end of a command waits for a disk that does not answer.
+/// How long to wait for a disk that does not respond.
 const SCAN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// When a command was started, and where.
+/// The start time of a command, and the folder to scan.
 #[derive(Debug)]
 pub(super) struct ChangeObserver {
     root: RootDir,
@@ -21,12 +21,12 @@ pub(super) struct ChangeObserver {
 }
 
 impl ChangeObserver {
-    /// Now, just before it is.
+    /// Records the time, directly before a command starts.
     pub(super) fn start(root: &RootDir) -> Self {
         Self { root: root.clone_handle(), at: FileTimestamp::now() }
     }
 
-    /// What changed since, without secrets, if anything did or may have.
+    /// The changes since the start, redacted; `None` if there are none.
     pub(super) async fn collect_changes(self, redactor: &Redactor) -> Option<Value> {
         let Self { root, at } = self;
         let look = tokio::task::spawn_blocking(move || find_changes_since(&root, at));

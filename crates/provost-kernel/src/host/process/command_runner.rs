@@ -1,4 +1,4 @@
-//! The commands of a kernel: starting them behind the wall, and what is asked of them.
+//! Starts commands in their sandbox, and executes the actions on running ones.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -30,16 +30,17 @@ use crate::host::rpc::report_spool::ReportSpool;
 /// Commands that may run at one time.
 pub(super) const MAX_RUNNING_COMMANDS: usize = 64;
 
+/// Runs the commands of a project.
 #[derive(Debug)]
 pub(in crate::host) struct CommandRunner {
     project: PathBuf,
     root: RootDir,
     environment: Vec<(OsString, OsString)>,
     spool: Arc<ReportSpool>,
-    redacting: Arc<SharedRedactor>,
-    pub(in crate::host) walls: ProjectSandboxes,
-    pub(in crate::host) book: ProcessTable,
-    /// Taken to write by whoever starts a command, to read by whoever changes files.
+    shared_redactor: Arc<SharedRedactor>,
+    pub(in crate::host) sandboxes: ProjectSandboxes,
+    pub(in crate::host) processes: ProcessTable,
+    /// Locked for writing while a command starts, for reading while files are changed.
     pub(in crate::host) holds: RwLock<PathHoldRegistry>,
 }
 
@@ -48,16 +49,16 @@ impl CommandRunner {
         options: &HostOptions,
         root: RootDir,
         spool: Arc<ReportSpool>,
-        redacting: Arc<SharedRedactor>,
+        shared_redactor: Arc<SharedRedactor>,
     ) -> Self {
         Self {
             project: options.project.clone(),
             root,
             environment: environment::filter_allowed(options.environment.iter().cloned()),
             spool,
-            redacting,
-            walls: ProjectSandboxes::new(options),
-            book: ProcessTable::default(),
+            shared_redactor,
+            sandboxes: ProjectSandboxes::new(options),
+            processes: ProcessTable::default(),
             holds: RwLock::default(),
         }
     }
@@ -66,24 +67,26 @@ impl CommandRunner {
         self: &CommandRunner,
         id: ActionId,
         action: ProcessAction,
-        terms: Preconditions,
+        preconditions: Preconditions,
     ) -> Result<Value, ActionError> {
         match action {
-            ProcessAction::RunCommand(params) => self.start_command(id, params, &terms).await,
+            ProcessAction::RunCommand(params) => {
+                self.start_command(id, params, &preconditions).await
+            }
             ProcessAction::List(_) => Ok(self.list_processes()),
             ProcessAction::Read(params) => self.read_output(&params),
             ProcessAction::Write(params) => {
-                let process = self.book.find_process(&params.id)?;
+                let process = self.processes.find_process(&params.id)?;
                 if !params.text.is_empty() {
-                    let (reply, taken) = oneshot::channel();
+                    let (reply, accepted) = oneshot::channel();
                     send_control(
                         &process,
                         ProcessControl::WriteStdin(params.text.into_bytes(), reply),
                     )
                     .await?;
-                    if !taken.await.unwrap_or(false) {
-                        let why = "the process does not read its input; try again, or stop it";
-                        return Err(ActionError::new(Code::Conflict, why));
+                    if !accepted.await.unwrap_or(false) {
+                        let message = "the process does not read its input; try again, or stop it";
+                        return Err(ActionError::new(Code::Conflict, message));
                     }
                 }
                 if params.eof {
@@ -92,16 +95,16 @@ impl CommandRunner {
                 Ok(json!({ "id": params.id }))
             }
             ProcessAction::Signal(params) => {
-                let process = self.book.find_process(&params.id)?;
+                let process = self.processes.find_process(&params.id)?;
                 send_control(&process, ProcessControl::Signal(to_os_signal(params.signal))).await?;
                 Ok(json!({ "id": params.id }))
             }
             ProcessAction::Stop(params) => {
-                let process = self.book.find_process(&params.id)?;
+                let process = self.processes.find_process(&params.id)?;
                 if process.outcome().is_none() {
                     let grace = Duration::from_millis(params.grace_ms);
-                    // It may end by itself in the meantime, and that is as good.
-                    drop(process.orders.send(ProcessControl::Stop(grace, None)).await);
+                    // Fails if the process has ended meanwhile.
+                    drop(process.control.send(ProcessControl::Stop(grace, None)).await);
                     process.wait_until_ended().await;
                 }
                 Ok(describe_process(&process))
@@ -109,93 +112,103 @@ impl CommandRunner {
         }
     }
 
-    /// Starts a command. What happens to it comes as reports.
+    /// Starts a command; its output and its outcome are sent as reports.
     async fn start_command(
         &self,
         id: ActionId,
         params: RunCommand,
-        terms: &Preconditions,
+        preconditions: &Preconditions,
     ) -> Result<Value, ActionError> {
-        if self.book.running_actions().len() >= MAX_RUNNING_COMMANDS {
+        if self.processes.running_actions().len() >= MAX_RUNNING_COMMANDS {
             let message = format!("{MAX_RUNNING_COMMANDS} commands run already; stop one first");
             return Err(ActionError::new(Code::TooManyProcesses, message));
         }
-        let redactor = self.redacting.redactor()?;
-        let kept = self.walls.command_sandbox(params.network)?;
-        let wall = kept.sandbox();
-        let policy = wall.policy();
-        let space = DiskSpaceGuard::new([policy.project.clone(), policy.scratch.clone()]);
-        space.check().map_err(|ErrorInfo { code, message, .. }| ActionError::new(code, message))?;
-        let absent = policy.find_missing_paths();
-        let what = action::Action::Process(ProcessAction::RunCommand(params.clone())).describe();
+        let redactor = self.shared_redactor.redactor()?;
+        let standby = self.sandboxes.command_sandbox(params.network)?;
+        let sandbox = standby.sandbox();
+        let policy = sandbox.policy();
+        let disk_space = DiskSpaceGuard::new([policy.project.clone(), policy.scratch.clone()]);
+        disk_space
+            .check()
+            .map_err(|ErrorInfo { code, message, .. }| ActionError::new(code, message))?;
+        let missing_paths = policy.find_missing_paths();
+        let description =
+            action::Action::Process(ProcessAction::RunCommand(params.clone())).describe();
         let mut holds = self.holds.write().await;
         holds.remove_ended();
         let mut command = self.build_command(&params);
-        let (copies, own) = self.prepare_pinned_files(&mut command, wall, terms, &holds).await?;
-        let start = ChangeObserver::start(&self.root);
-        let child = wall.spawn(command).map_err(|error| action_error_from_sandbox(&error))?;
+        let (copies, held_paths) =
+            self.prepare_pinned_files(&mut command, sandbox, preconditions, &holds).await?;
+        let changes = ChangeObserver::start(&self.root);
+        let child = sandbox.spawn(command).map_err(|error| action_error_from_sandbox(&error))?;
         drop(copies);
         let applied = child.applied.clone();
-        let (process, orders) = ProcessHandle::new(id, what, child.pid());
+        let (process, control) = ProcessHandle::new(id, description, child.pid());
         let started = ReportPayload::Started {
             pid: process.pid,
             profile: if params.network { "build+network" } else { "build" }.to_owned(),
             layers: layers_to_map(&applied),
         };
         self.spool.push(id, started).await.map_err(|error| {
-            ActionError::new(Code::Internal, format!("the report could not be kept: {error}"))
+            ActionError::new(Code::Internal, format!("cannot spool a report: {error}"))
         })?;
-        self.book.insert_process(&process);
-        holds.add_command(&process, own);
+        self.processes.insert_process(&process);
+        holds.add_command(&process, held_paths);
         drop(holds);
-        let run = SupervisionContext {
+        let context = SupervisionContext {
             child,
             spool: Arc::clone(&self.spool),
             redactor,
-            orders,
+            control,
             input: params.stdin.map(String::into_bytes),
             interactive: params.background,
-            limit: (!params.background).then(|| Duration::from_millis(params.timeout_ms)),
+            timeout: (!params.background).then(|| Duration::from_millis(params.timeout_ms)),
             max_output: params.max_output,
-            absent,
-            start,
-            space,
+            missing_paths,
+            changes,
+            disk_space,
         };
-        let (seen, kept) = (Arc::clone(&process), Arc::clone(kept));
+        let (supervised, standby) = (Arc::clone(&process), Arc::clone(standby));
         drop(tokio::spawn(async move {
-            supervise_process(seen, run).await;
-            kept.start_standby();
+            supervise_process(supervised, context).await;
+            standby.start_standby();
         }));
         Ok(describe_process(&process))
     }
 
-    /// Has a command run what was pinned, and nothing take the place of it: the
-    /// copies that it runs, to be kept until it does, and what is held.
+    /// Makes a command run the pinned content of its scripts. Returns the copies that
+    /// it runs, needed until it has started, and the paths that are held meanwhile.
     async fn prepare_pinned_files(
         &self,
         command: &mut SandboxCommand,
-        wall: &Sandbox,
-        terms: &Preconditions,
+        sandbox: &Sandbox,
+        preconditions: &Preconditions,
         holds: &PathHoldRegistry,
     ) -> Result<(PinnedCopies, Vec<PathBuf>), ActionError> {
-        let mut terms = terms.clone();
-        if !wall.applied().mount_namespace {
-            terms.programs.clear();
+        let mut preconditions = preconditions.clone();
+        if !sandbox.applied().mount_namespace {
+            preconditions.programs.clear();
         }
-        path_holds::reject_linked_programs(&self.project, &terms.programs)?;
-        let own = path_holds::with_ancestor_dirs(&terms.programs);
-        if !own.is_empty() {
-            holds.request_holds(self.book.running_processes(), &self.project, &own).await?;
+        path_holds::reject_linked_programs(&self.project, &preconditions.programs)?;
+        let held_paths = path_holds::with_ancestor_dirs(&preconditions.programs);
+        if !held_paths.is_empty() {
+            holds
+                .request_holds(self.processes.running_processes(), &self.project, &held_paths)
+                .await?;
         }
-        command.held = holds.held_paths();
-        let copies = PinnedCopies::create(&self.project, self.walls.place.path(), &terms)?;
-        command.scripts = copies.to_file_overrides();
-        Ok((copies, own))
+        command.held_paths = holds.held_paths();
+        let copies =
+            PinnedCopies::create(&self.project, self.sandboxes.kernel_dir.path(), &preconditions)?;
+        command.file_overrides = copies.to_file_overrides();
+        Ok((copies, held_paths))
     }
 
-    /// Fails if what was pinned changed since it was decided.
-    pub(in crate::host) fn verify_pins(&self, terms: &Preconditions) -> Result<(), ActionError> {
-        super::path_holds::verify_pins(&self.project, terms)
+    /// Fails if a pinned file has changed since the decision.
+    pub(in crate::host) fn verify_pins(
+        &self,
+        preconditions: &Preconditions,
+    ) -> Result<(), ActionError> {
+        path_holds::verify_pins(&self.project, preconditions)
     }
 
     fn build_command(&self, params: &RunCommand) -> SandboxCommand {
@@ -215,33 +228,37 @@ impl CommandRunner {
             command.env.retain(|(known, _)| known != name.as_str());
             command.env.push((name.into(), value.into()));
         }
-        // Last, so that nothing that was given takes it away.
+        // Last, so that no given variable overrides them.
         for (name, value) in environment::build_git_variables() {
             command.env.retain(|(known, _)| *known != name);
             command.env.push((name, value));
         }
         command.cwd = if params.cwd.is_root() { ".".into() } else { params.cwd.as_str().into() };
-        let input = params.stdin.is_some() || params.background;
-        let input = if input { SandboxStdio::Pipe } else { SandboxStdio::Null };
-        command.stdio = [input, SandboxStdio::Pipe, SandboxStdio::Pipe];
-        command.leftovers = if params.background { OrphanPolicy::Keep } else { OrphanPolicy::Kill };
+        let needs_stdin = params.stdin.is_some() || params.background;
+        let stdin = if needs_stdin { SandboxStdio::Pipe } else { SandboxStdio::Null };
+        command.stdio = [stdin, SandboxStdio::Pipe, SandboxStdio::Pipe];
+        command.orphans = if params.background { OrphanPolicy::Keep } else { OrphanPolicy::Kill };
         command.parent = ParentExitPolicy::Terminate;
         command
     }
 
-    /// What commands see of our environment.
+    /// The environment of commands: the allowed part of ours.
     pub(in crate::host) fn environment(&self) -> &[(OsString, OsString)] {
         &self.environment
     }
 
     fn list_processes(&self) -> Value {
-        let processes: Vec<_> =
-            self.book.all_processes().iter().map(|process| describe_process(process)).collect();
+        let processes: Vec<_> = self
+            .processes
+            .all_processes()
+            .iter()
+            .map(|process| describe_process(process))
+            .collect();
         json!({ "processes": processes })
     }
 
     fn read_output(&self, params: &action::ReadProcess) -> Result<Value, ActionError> {
-        let process = self.book.find_process(&params.id)?;
+        let process = self.processes.find_process(&params.id)?;
         let limit = usize::try_from(params.limit).unwrap_or(usize::MAX);
         let (offset, data, total) = process.read_output(params.after, limit);
         let next = offset + u64::try_from(data.len()).unwrap_or(0);
@@ -255,12 +272,12 @@ impl CommandRunner {
     }
 }
 
-async fn send_control(process: &ProcessHandle, order: ProcessControl) -> Result<(), ActionError> {
+async fn send_control(process: &ProcessHandle, control: ProcessControl) -> Result<(), ActionError> {
     let ended = || ActionError::new(Code::NoSuchProcess, "the process has ended");
     if process.outcome().is_some() {
         return Err(ended());
     }
-    process.orders.send(order).await.map_err(|_| ended())
+    process.control.send(control).await.map_err(|_| ended())
 }
 
 fn describe_process(process: &ProcessHandle) -> Value {
@@ -268,7 +285,7 @@ fn describe_process(process: &ProcessHandle) -> Value {
     json!({
         "id": process.id,
         "pid": process.pid,
-        "what": process.what,
+        "what": process.description,
         "running": outcome.is_none(),
         "outcome": outcome,
     })

@@ -1,5 +1,5 @@
-//! A disk that is nearly full: a command that fills it is stopped before the
-//! machine, and the log, have no room left.
+//! Stops a command that fills the disk before the machine, and the log, run out of
+//! space.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,13 +8,13 @@ use provost_proto::Code;
 use provost_proto::kernel::ErrorInfo;
 use rustix::fs::StatVfs;
 
-/// How often to look.
+/// How often to check.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// What must stay free at most, in bytes; of a small disk, a twentieth.
+/// Upper limit of the reserve, in bytes; on a small disk it is a twentieth.
 const MAX_RESERVED_BYTES: u64 = 256 * 1024 * 1024;
 
-/// The disks that a command can write to.
+/// The disks that a command can write to, by folder.
 #[derive(Debug, Clone)]
 pub(in crate::host) struct DiskSpaceGuard(Vec<PathBuf>);
 
@@ -23,13 +23,16 @@ impl DiskSpaceGuard {
         Self(folders.into_iter().collect())
     }
 
-    /// Why nothing may run now, if a disk is nearly full.
+    /// Fails if a disk is nearly full.
     pub(in crate::host) fn check(&self) -> Result<(), ErrorInfo> {
         match self.0.iter().find(|folder| is_low(folder)) {
             None => Ok(()),
             Some(folder) => Err(ErrorInfo {
                 code: Code::NoSpace,
-                message: format!("the disk of {} is nearly full; make some room", folder.display()),
+                message: format!(
+                    "the disk of {} is nearly full; free some space",
+                    folder.display()
+                ),
                 details: None,
             }),
         }
@@ -47,7 +50,7 @@ impl DiskSpaceGuard {
 }
 
 fn is_low(folder: &Path) -> bool {
-    // A disk that cannot be asked is not known to be full.
+    // A disk that cannot be queried counts as not full.
     rustix::fs::statvfs(folder).is_ok_and(|disk| free_bytes(&disk) < min_free_bytes(&disk))
 }
 

@@ -1,13 +1,13 @@
-//! How much of what a command prints is kept: the head and the tail, with a
-//! mark for what was dropped between them.
+//! Keeps the head and the tail of a command's output, and counts what is dropped
+//! between them.
 
 use std::collections::VecDeque;
 
 use bytes::{Buf as _, Bytes};
 use provost_proto::kernel::{OutputChunk, OutputStream};
 
-/// Sorts what a command prints into what is sent now, what may be sent at the
-/// end, and what is dropped.
+/// Splits output into the head, which is sent at once, the tail, which is sent at
+/// the end, and the bytes between, which are dropped.
 #[derive(Debug)]
 pub(in crate::host) struct HeadTailBuffer {
     head_left: usize,
@@ -26,7 +26,7 @@ struct TailChunk {
 }
 
 impl HeadTailBuffer {
-    /// Keeps this many bytes, half of them from the head.
+    /// Keeps `limit` bytes, half of them for the head.
     pub(in crate::host) fn new(limit: u64) -> Self {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         Self {
@@ -39,7 +39,7 @@ impl HeadTailBuffer {
         }
     }
 
-    /// Takes what was printed; returns what is to be sent now.
+    /// Adds output; returns the part that is sent now.
     pub(in crate::host) fn push(
         &mut self,
         stream: OutputStream,
@@ -47,7 +47,7 @@ impl HeadTailBuffer {
     ) -> Option<OutputChunk> {
         let offset = self.seen[stream_index(stream)];
         self.seen[stream_index(stream)] += length(&data);
-        // The head ends at a character, and once it has ended it stays so.
+        // The head ends at a character boundary, and is never reopened.
         let fits = if data.len() <= self.head_left {
             data.len()
         } else {
@@ -84,8 +84,8 @@ impl HeadTailBuffer {
         }
     }
 
-    /// What is left to be sent when the command has ended; the first says how
-    /// much was dropped before it.
+    /// The tail, to be sent when the command has ended; the first chunk says how many
+    /// bytes were dropped before it.
     pub(in crate::host) fn drain_tail(&mut self) -> Vec<OutputChunk> {
         let mut dropped = self.dropped;
         let tail = std::mem::take(&mut self.tail).into_iter();
@@ -98,7 +98,7 @@ impl HeadTailBuffer {
         .collect()
     }
 
-    /// How many bytes were printed, and how many of them dropped.
+    /// Bytes of stdout, bytes of stderr, and dropped bytes.
     pub(in crate::host) fn totals(&self) -> (u64, u64, u64) {
         (self.seen[0], self.seen[1], self.dropped)
     }
@@ -115,12 +115,12 @@ fn length(data: &[u8]) -> u64 {
     u64::try_from(data.len()).unwrap_or(u64::MAX)
 }
 
-/// The last place at or before `at` that is not within a character.
+/// The last character boundary at or before `at`.
 fn char_boundary_before(data: &[u8], at: usize) -> usize {
     (at.saturating_sub(3)..=at).rev().find(|&place| is_char_boundary(data, place)).unwrap_or(at)
 }
 
-/// The first place at or behind `at` that is not within a character.
+/// The first character boundary at or after `at`.
 fn char_boundary_after(data: &[u8], at: usize) -> usize {
     (at..data.len().min(at + 4)).find(|&place| is_char_boundary(data, place)).unwrap_or(at)
 }
@@ -129,8 +129,7 @@ fn is_char_boundary(data: &[u8], at: usize) -> bool {
     data.get(at).is_none_or(|byte| byte & 0xc0 != 0x80)
 }
 
-/// How many bytes at the end are the beginning of a character that is not all
-/// there yet.
+/// How many bytes at the end are an incomplete UTF-8 character.
 pub(in crate::host) fn incomplete_char_length(data: &[u8]) -> usize {
     let Some(back) = data.iter().rev().take(3).position(|byte| byte & 0xc0 == 0xc0) else {
         return 0;
@@ -188,7 +187,11 @@ mod tests {
                 assert_eq!(incomplete_char_length(&bytes), cut, "{whole} cut at {cut}");
             }
         }
-        assert_eq!(incomplete_char_length(&[0x80, 0x80, 0x80, 0x80]), 0, "garbage does not wait");
+        assert_eq!(
+            incomplete_char_length(&[0x80, 0x80, 0x80, 0x80]),
+            0,
+            "invalid bytes are not held back"
+        );
     }
 
     proptest! {

@@ -1,8 +1,8 @@
-//! Reading what a command prints, in pieces, into the spool.
+//! Reads the output of a command in pieces into the spool.
 //!
-//! Secrets are taken out first, each output by itself: whatever is kept, counted
-//! or dropped from here on is what is left. The end of what was printed waits if
-//! it may be the beginning of a secret, for as long as the command may go on.
+//! Each stream is redacted first: all that is kept, counted or dropped afterwards
+//! is redacted output. Bytes at the end that may be the beginning of a secret are
+//! held back until more output follows or the command ends.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -21,52 +21,52 @@ use super::head_tail_buffer::{HeadTailBuffer, incomplete_char_length};
 use super::process_handle::ProcessHandle;
 use crate::host::rpc::report_spool::ReportSpool;
 
-/// A piece of output, at most.
+/// The largest piece, in bytes.
 const MAX_PIECE_BYTES: usize = 32 * 1024;
 
-/// How old a piece may get before it is sent.
+/// The longest time before a piece is sent.
 const MAX_PIECE_AGE: Duration = Duration::from_millis(50);
 
-/// Bytes asked for at once, and what a pipe holds if the system lets it: a
-/// command that prints much is woken less often.
+/// How much a read asks for, and the size requested for the pipe, in bytes: with a
+/// large pipe, a command that prints much is woken less often.
 const READ_BUFFER_BYTES: usize = 256 * 1024;
 
-/// Reads what is printed until nothing is left of whoever prints, and then for a
-/// while: a pipe that something else still holds must not keep us for ever.
+/// Reads output until the process has exited, and then for at most `drain`: a pipe
+/// that another process still holds open must not block forever.
 pub(in crate::host) async fn read_until_exit<E>(
     reading: impl Future<Output = io::Result<()>>,
-    living: impl Future<Output = E>,
+    exiting: impl Future<Output = E>,
     drain: Duration,
 ) -> (io::Result<()>, E) {
-    let (gone, is_gone) = oneshot::channel();
+    let (exited, has_exited) = oneshot::channel();
     tokio::join!(
         async {
             let mut reading = std::pin::pin!(reading);
             tokio::select! {
                 read = &mut reading => read,
-                _ = is_gone => timeout(drain, reading).await.unwrap_or(Ok(())),
+                _ = has_exited => timeout(drain, reading).await.unwrap_or(Ok(())),
             }
         },
         async {
-            let ended = living.await;
-            // If the reading is over nobody waits for this.
-            let _nobody_waits = gone.send(());
-            ended
+            let exit = exiting.await;
+            // Fails if reading has ended already.
+            let _ = exited.send(());
+            exit
         }
     )
 }
 
-/// Reads both outputs to their ends and puts what is kept into the spool.
+/// Reads both streams to their ends and spools what the buffer keeps.
 pub(in crate::host) async fn spool_output(
     process: &ProcessHandle,
     spool: &ReportSpool,
     redactor: &Arc<Redactor>,
     [stdout, stderr]: [Option<OwnedFd>; 2],
-    keeper: &mut HeadTailBuffer,
+    buffer: &mut HeadTailBuffer,
 ) -> io::Result<()> {
     let mut out = OutputPipe::new(OutputStream::Stdout, stdout, redactor)?;
     let mut err = OutputPipe::new(OutputStream::Stderr, stderr, redactor)?;
-    let mut to = OutputSink { process, spool, keeper };
+    let mut sink = OutputSink { process, spool, buffer };
     while out.pipe.is_some() || err.pipe.is_some() {
         let due = out
             .since
@@ -75,24 +75,24 @@ pub(in crate::host) async fn spool_output(
             .min()
             .map_or_else(far_future, |at| at + MAX_PIECE_AGE);
         tokio::select! {
-            n = out.read() => handle_read(n?, &mut out, &mut err, &mut to).await?,
-            n = err.read() => handle_read(n?, &mut err, &mut out, &mut to).await?,
+            n = out.read() => handle_read(n?, &mut out, &mut err, &mut sink).await?,
+            n = err.read() => handle_read(n?, &mut err, &mut out, &mut sink).await?,
             () = sleep_until(due) => {
-                out.send_pieces(&mut to, PartialCharPolicy::Hold).await?;
-                err.send_pieces(&mut to, PartialCharPolicy::Hold).await?;
+                out.send_pieces(&mut sink, PartialCharPolicy::Hold).await?;
+                err.send_pieces(&mut sink, PartialCharPolicy::Hold).await?;
             }
         }
     }
-    out.send_pieces(&mut to, PartialCharPolicy::Flush).await?;
-    err.send_pieces(&mut to, PartialCharPolicy::Flush).await
+    out.send_pieces(&mut sink, PartialCharPolicy::Flush).await?;
+    err.send_pieces(&mut sink, PartialCharPolicy::Flush).await
 }
 
-/// One side has read so many bytes; what the other printed before goes first.
+/// Handles `n` bytes that `side` has read; earlier output of the other stream goes first.
 async fn handle_read(
     n: usize,
     side: &mut OutputPipe,
     other: &mut OutputPipe,
-    to: &mut OutputSink<'_>,
+    sink: &mut OutputSink<'_>,
 ) -> io::Result<()> {
     if n == 0 {
         side.pipe = None;
@@ -101,11 +101,11 @@ async fn handle_read(
     if n == 0 {
         return Ok(());
     }
-    other.send_pieces(to, PartialCharPolicy::Flush).await?;
-    to.process.record_output(&side.data[side.data.len() - n..]);
+    other.send_pieces(sink, PartialCharPolicy::Flush).await?;
+    sink.process.record_output(&side.data[side.data.len() - n..]);
     side.since.get_or_insert_with(Instant::now);
     if side.data.len() >= MAX_PIECE_BYTES {
-        side.send_pieces(to, PartialCharPolicy::Hold).await?;
+        side.send_pieces(sink, PartialCharPolicy::Hold).await?;
     }
     Ok(())
 }
@@ -114,29 +114,29 @@ fn far_future() -> Instant {
     Instant::now() + Duration::from_secs(1 << 30)
 }
 
-/// Where pieces go.
+/// The destination of pieces.
 struct OutputSink<'a> {
     process: &'a ProcessHandle,
     spool: &'a ReportSpool,
-    keeper: &'a mut HeadTailBuffer,
+    buffer: &'a mut HeadTailBuffer,
 }
 
-/// What happens to a character that is not all there yet.
+/// What to do with an incomplete UTF-8 character at the end of a piece.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PartialCharPolicy {
-    /// It waits for its rest.
+    /// Wait for the rest.
     Hold,
-    /// It goes as it is; there is no rest.
+    /// Send it as it is.
     Flush,
 }
 
-/// One output, and what of it has not been sent.
+/// One stream, and its output that has not been sent.
 struct OutputPipe {
     stream: OutputStream,
     pipe: Option<pipe::Receiver>,
     data: BytesMut,
-    /// Takes the secrets out of what is read.
-    secrets: StreamRedactor,
+    redactor: StreamRedactor,
+    /// When the oldest byte in `data` was read.
     since: Option<Instant>,
 }
 
@@ -149,35 +149,35 @@ impl OutputPipe {
         if let Some(fd) = &fd
             && let Err(error) = rustix::pipe::fcntl_setpipe_size(fd, READ_BUFFER_BYTES)
         {
-            // A user may hold so many pages in pipes and no more; it works all the same.
-            tracing::debug!(%error, "the pipe of a command stays small");
+            // The system limits the pipe memory of a user. A small pipe works too.
+            tracing::debug!(%error, "cannot enlarge the pipe of a command");
         }
         let pipe = fd.map(pipe::Receiver::from_owned_fd).transpose()?;
-        let secrets = StreamRedactor::new(Arc::clone(redactor));
-        Ok(Self { stream, pipe, data: BytesMut::new(), secrets, since: None })
+        let redactor = StreamRedactor::new(Arc::clone(redactor));
+        Ok(Self { stream, pipe, data: BytesMut::new(), redactor, since: None })
     }
 
-    /// Takes the secrets out of the last `n` bytes; returns how many there are
-    /// now. If none were read, nothing comes any more.
+    /// Redacts the last `n` bytes; returns how many bytes are left of them. `n` is 0 at
+    /// the end of the stream.
     fn redact(&mut self, n: usize) -> usize {
         let start = self.data.len() - n;
-        if n > 0 && self.secrets.passes_unchanged(&self.data[start..]) {
+        if n > 0 && self.redactor.passes_unchanged(&self.data[start..]) {
             return n;
         }
-        let mut kept = Vec::new();
-        self.secrets.push(&self.data[start..], &mut kept);
+        let mut redacted = Vec::new();
+        self.redactor.push(&self.data[start..], &mut redacted);
         if n == 0 {
-            self.secrets.finish(&mut kept);
+            self.redactor.finish(&mut redacted);
         }
         self.data.truncate(start);
-        self.data.extend_from_slice(&kept);
-        kept.len()
+        self.data.extend_from_slice(&redacted);
+        redacted.len()
     }
 
-    /// Reads more behind what is there. Nothing is lost if it is given up.
+    /// Appends to `data`. Cancelling the read loses nothing.
     async fn read(&mut self) -> io::Result<usize> {
         let Some(pipe) = &mut self.pipe else { return std::future::pending().await };
-        // A new buffer only when this one is used up: what is kept holds on to it.
+        // Allocates only when the buffer is used up: pieces in flight keep it alive.
         if self.data.capacity() - self.data.len() < MAX_PIECE_BYTES {
             self.data.reserve(READ_BUFFER_BYTES);
         }
@@ -186,20 +186,20 @@ impl OutputPipe {
 
     async fn send_pieces(
         &mut self,
-        to: &mut OutputSink<'_>,
-        rest: PartialCharPolicy,
+        sink: &mut OutputSink<'_>,
+        partial: PartialCharPolicy,
     ) -> io::Result<()> {
         while !self.data.is_empty() {
             let mut size = self.data.len().min(MAX_PIECE_BYTES);
-            if rest == PartialCharPolicy::Hold || size < self.data.len() {
+            if partial == PartialCharPolicy::Hold || size < self.data.len() {
                 size -= incomplete_char_length(&self.data[..size]);
             }
             if size == 0 {
                 break;
             }
             let piece = self.data.split_to(size).freeze();
-            if let Some(output) = to.keeper.push(self.stream, piece) {
-                to.spool.push(to.process.id, ReportPayload::Output(output)).await?;
+            if let Some(output) = sink.buffer.push(self.stream, piece) {
+                sink.spool.push(sink.process.id, ReportPayload::Output(output)).await?;
             }
         }
         self.since = None;

@@ -1,10 +1,10 @@
-//! What a person saw is what runs.
+//! A command runs the content that was approved.
 //!
-//! The pinned files are compared once more directly before the start. Those that
-//! the command runs are copied to where no command reaches, and the command finds
-//! the copy in their place, read-only. The copy would fall off if somebody renamed
-//! another file over the name, so for as long as the command runs, no other
-//! command, no build or server of the project and no action of an agent can.
+//! Pinned files are compared again directly before the start. Those that the
+//! command runs are copied to a folder that no command can access, and the copy is
+//! mounted over the original, read-only. Renaming another file over the path would
+//! detach that mount, so the path is held while the command runs: no other command,
+//! build or dev server of the project and no action of an agent can replace it.
 
 use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -22,47 +22,47 @@ use tokio::sync::{mpsc, oneshot};
 use super::process_handle::{ProcessControl, ProcessHandle};
 use crate::ActionError;
 
-/// An order to keep a run from replacing paths of the project.
+/// A request to keep a running child from replacing paths of the project.
 #[derive(Debug)]
 pub(in crate::host) struct PathHoldRequest {
     project: PathBuf,
     paths: Vec<PathBuf>,
-    held: oneshot::Sender<bool>,
+    reply: oneshot::Sender<bool>,
 }
 
 impl PathHoldRequest {
     fn new(project: &Path, paths: &[PathBuf]) -> (Self, oneshot::Receiver<bool>) {
-        let (held, told) = oneshot::channel();
-        (Self { project: project.to_owned(), paths: paths.to_vec(), held }, told)
+        let (reply, applied) = oneshot::channel();
+        (Self { project: project.to_owned(), paths: paths.to_vec(), reply }, applied)
     }
 
-    /// Carries it out, and tells whether they are held.
+    /// Applies the holds, and replies whether that succeeded.
     pub(in crate::host) fn apply_to(self, child: &mut SandboxChild) {
-        let held = child.hold_paths(&self.project, &self.paths);
-        if let Err(error) = &held {
-            tracing::warn!(%error, "a path could not be held");
+        let result = child.hold_paths(&self.project, &self.paths);
+        if let Err(error) = &result {
+            tracing::warn!(%error, "cannot hold a path");
         }
-        let _nobody_waits = self.held.send(held.is_ok());
+        let _ = self.reply.send(result.is_ok());
     }
 }
 
-/// What commands run that people allowed, and what else runs and could replace it.
+/// The held paths, and the builds and servers that must respect them.
 #[derive(Debug, Default)]
 pub(in crate::host) struct PathHoldRegistry {
-    /// The files of a command and the folders they lie in, held while it runs.
-    own: Vec<(Arc<ProcessHandle>, Vec<PathBuf>)>,
-    /// Where builds and servers of the project take orders.
+    /// The scripts of each command and their parent folders, held while it runs.
+    commands: Vec<(Arc<ProcessHandle>, Vec<PathBuf>)>,
+    /// Control channels of the builds and servers of the project.
     trees: Vec<mpsc::Sender<PathHoldRequest>>,
 }
 
 impl PathHoldRegistry {
-    /// Forgets what has ended.
+    /// Removes commands, builds and servers that have ended.
     pub(in crate::host) fn remove_ended(&mut self) {
-        self.own.retain(|(process, _)| process.outcome().is_none());
+        self.commands.retain(|(process, _)| process.outcome().is_none());
         self.trees.retain(|tree| !tree.is_closed());
     }
 
-    /// What is held, for a run that begins.
+    /// All held paths, for a command that starts.
     pub(in crate::host) fn held_paths(&self) -> Vec<PathBuf> {
         let mut paths: Vec<_> = self.iter_held().cloned().collect();
         paths.sort();
@@ -70,24 +70,28 @@ impl PathHoldRegistry {
         paths
     }
 
-    /// Remembers what a command holds.
-    pub(in crate::host) fn add_command(&mut self, process: &Arc<ProcessHandle>, own: Vec<PathBuf>) {
-        if !own.is_empty() {
-            self.own.push((Arc::clone(process), own));
+    /// Registers the paths that a command holds.
+    pub(in crate::host) fn add_command(
+        &mut self,
+        process: &Arc<ProcessHandle>,
+        paths: Vec<PathBuf>,
+    ) {
+        if !paths.is_empty() {
+            self.commands.push((Arc::clone(process), paths));
         }
     }
 
-    /// Remembers a build or a server of the project.
+    /// Registers a build or a server of the project.
     pub(in crate::host) fn add_process_tree(&mut self, tree: mpsc::Sender<PathHoldRequest>) {
         self.trees.push(tree);
     }
 
     fn iter_held(&self) -> impl Iterator<Item = &PathBuf> {
-        let going_on = self.own.iter().filter(|(process, _)| process.outcome().is_none());
-        going_on.flat_map(|(_, paths)| paths)
+        let running = self.commands.iter().filter(|(process, _)| process.outcome().is_none());
+        running.flat_map(|(_, paths)| paths)
     }
 
-    /// Has all that runs hold these paths.
+    /// Applies holds on these paths to all that runs.
     pub(in crate::host) async fn request_holds(
         &self,
         others: Vec<Arc<ProcessHandle>>,
@@ -95,25 +99,25 @@ impl PathHoldRegistry {
         paths: &[PathBuf],
     ) -> Result<(), ActionError> {
         for other in others {
-            let (hold, answer) = PathHoldRequest::new(project, paths);
-            let told = other.orders.send(ProcessControl::HoldPaths(hold)).await.is_ok();
-            let done = told && answer.await.unwrap_or(false);
-            if !done && other.outcome().is_none() {
+            let (request, reply) = PathHoldRequest::new(project, paths);
+            let sent = other.control.send(ProcessControl::HoldPaths(request)).await.is_ok();
+            let applied = sent && reply.await.unwrap_or(false);
+            if !applied && other.outcome().is_none() {
                 return Err(hold_refused_error(&format!("process `{}`", other.id)));
             }
         }
         for tree in &self.trees {
-            let (hold, answer) = PathHoldRequest::new(project, paths);
-            let told = tree.send(hold).await.is_ok();
-            let done = told && answer.await.unwrap_or(false);
-            if !done && !tree.is_closed() {
+            let (request, reply) = PathHoldRequest::new(project, paths);
+            let sent = tree.send(request).await.is_ok();
+            let applied = sent && reply.await.unwrap_or(false);
+            if !applied && !tree.is_closed() {
                 return Err(hold_refused_error("the build or the server of the project"));
             }
         }
         Ok(())
     }
 
-    /// Refuses a change to what a command runs that a person allowed.
+    /// Rejects a change to a script that a running command was approved with.
     pub(in crate::host) fn reject_held_paths(
         &self,
         root: &RootDir,
@@ -123,33 +127,33 @@ impl PathHoldRegistry {
         for path in Action::File(action.clone()).paths() {
             let real = root.allowed_links().map(|links| links.resolve_nofollow(path.as_ref()));
             if is_held(path.as_ref()) || real.is_some_and(|real| is_held(&real)) {
-                let why =
-                    "a command runs this that a person allowed as it is; wait until it has ended";
-                return Err(ActionError::new(Code::Conflict, why).with_path(&path));
+                let message = "a running command was approved with this file; wait until the command has ended";
+                return Err(ActionError::new(Code::Conflict, message).with_path(&path));
             }
         }
         Ok(())
     }
 }
 
-fn hold_refused_error(whom: &str) -> ActionError {
-    let why =
-        format!("a script that this runs cannot be kept from {whom}; stop that, or try again");
-    ActionError::new(Code::Conflict, why)
+fn hold_refused_error(holder: &str) -> ActionError {
+    let message = format!(
+        "cannot keep {holder} from replacing a script of this command; stop it, or try again"
+    );
+    ActionError::new(Code::Conflict, message)
 }
 
-/// Fails if a pinned file is not what it was when it was decided.
+/// Fails if a pinned file has changed since the decision.
 pub(in crate::host) fn verify_pins(
     project: &Path,
-    terms: &Preconditions,
+    preconditions: &Preconditions,
 ) -> Result<(), ActionError> {
-    if terms.pins.is_empty() {
+    if preconditions.pins.is_empty() {
         return Ok(());
     }
     let root = RootDir::open(project)?;
-    for pin in &terms.pins {
-        let now = crate::pin_file(&root, project, &pin.path);
-        if now.is_none_or(|now| now.hash != pin.hash) {
+    for pin in &preconditions.pins {
+        let current = crate::pin_file(&root, project, &pin.path);
+        if current.is_none_or(|current| current.hash != pin.hash) {
             return Err(pin_mismatch_error(&pin.path));
         }
     }
@@ -157,33 +161,36 @@ pub(in crate::host) fn verify_pins(
 }
 
 fn pin_mismatch_error(path: &str) -> ActionError {
-    let why = format!("{path} has changed since this was allowed; ask again");
-    ActionError::new(Code::HashMismatch, why)
+    let message = format!("{path} has changed since this was allowed; ask again");
+    ActionError::new(Code::HashMismatch, message)
 }
 
-/// Copies of the pinned files that a command runs; they can go once it runs.
+/// Copies of the pinned files that a command runs; needed until it has started.
 #[derive(Debug, Default)]
 pub(in crate::host) struct PinnedCopies(Vec<(PathBuf, NamedTempFile)>);
 
 impl PinnedCopies {
-    /// Compares all that is pinned and copies what is run into `private`.
+    /// Verifies all pins, and copies the files that are run into `private`.
     pub(in crate::host) fn create(
         project: &Path,
         private: &Path,
-        terms: &Preconditions,
+        preconditions: &Preconditions,
     ) -> Result<Self, ActionError> {
         let mut copies = Self::default();
-        if terms.pins.is_empty() {
+        if preconditions.pins.is_empty() {
             return Ok(copies);
         }
         let root = RootDir::open(project)?;
-        for pin in &terms.pins {
-            let now = crate::pin_file(&root, project, &pin.path).filter(|now| now.hash == pin.hash);
-            let Some(now) = now else { return Err(pin_mismatch_error(&pin.path)) };
-            if let (true, Some(content)) = (terms.programs.contains(&pin.path), now.content) {
+        for pin in &preconditions.pins {
+            let current = crate::pin_file(&root, project, &pin.path)
+                .filter(|current| current.hash == pin.hash);
+            let Some(current) = current else { return Err(pin_mismatch_error(&pin.path)) };
+            if let (true, Some(content)) =
+                (preconditions.programs.contains(&pin.path), current.content)
+            {
                 let copy =
                     copy_pinned_file(&root, private, &pin.path, &content).map_err(|error| {
-                        let message = format!("{} could not be kept as it is: {error}", pin.path);
+                        let message = format!("cannot copy {}: {error}", pin.path);
                         ActionError::new(Code::Internal, message)
                     })?;
                 copies.0.push((PathBuf::from(&pin.path), copy));
@@ -193,11 +200,11 @@ impl PinnedCopies {
     }
 
     pub(in crate::host) fn to_file_overrides(&self) -> Vec<FileOverride> {
-        let one = |(path, copy): &(PathBuf, NamedTempFile)| FileOverride {
+        let file_override = |(path, copy): &(PathBuf, NamedTempFile)| FileOverride {
             path: path.clone(),
             copy: copy.path().to_owned(),
         };
-        self.0.iter().map(one).collect()
+        self.0.iter().map(file_override).collect()
     }
 }
 
@@ -214,8 +221,8 @@ fn copy_pinned_file(
     Ok(copy)
 }
 
-/// Fails if one of the programs lies behind a link by now: another link can be put in the
-/// place of that, so those that did when it was decided are not among them.
+/// Fails if a program is behind a symlink now. A symlink can be replaced, so programs
+/// that were behind one at the decision are not in the list.
 pub(in crate::host) fn reject_linked_programs(
     project: &Path,
     programs: &[String],
@@ -230,7 +237,7 @@ pub(in crate::host) fn reject_linked_programs(
     }
 }
 
-/// These files and the folders they lie in, folders first.
+/// These files and their parent folders, folders first.
 pub(in crate::host) fn with_ancestor_dirs(programs: &[String]) -> Vec<PathBuf> {
     let above = |program: &String| {
         let all = Path::new(program).ancestors().filter(|path| !path.as_os_str().is_empty());

@@ -1,8 +1,8 @@
-//! One command: from its start until nothing of it is left.
+//! One command: from its start until no process of it is left.
 //!
-//! A task owns the child. It has what the child prints read into the spool in
-//! pieces (at most 32 KiB or 50 ms old), and obeys orders. Whoever
-//! wants something of the process sends an order or looks at what it last said.
+//! A task owns the child: it spools the output in pieces (at most 32 KiB, or
+//! 50 ms old), and executes control messages. A [`ProcessHandle`] is the other
+//! end: it sends control messages and holds the recent output and the outcome.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -31,38 +31,38 @@ use super::path_holds::PathHoldRequest;
 use crate::host::redaction::redact_fault;
 use crate::host::rpc::report_spool::ReportSpool;
 
-/// What `terminal.read` can look back on.
+/// How much recent output `terminal.read` can return, in bytes.
 const RECENT_OUTPUT_BYTES: usize = 1024 * 1024;
 
-/// How long a command has between being asked to end and being killed.
+/// Time between SIGTERM and SIGKILL.
 pub(in crate::host) const GRACE: Duration = Duration::from_secs(2);
 
-/// How long the outputs may stay open after nothing of the command is left.
+/// How long the output pipes may stay open after all processes have ended.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What can be asked of a running command.
+/// A control message to the task that owns the child.
 #[derive(Debug)]
 pub(in crate::host) enum ProcessControl {
-    /// Type into it; answers whether there was room.
+    /// Write to its standard input; replies whether the text was queued.
     WriteStdin(Vec<u8>, oneshot::Sender<bool>),
-    /// End its input.
+    /// Close its standard input.
     CloseStdin,
-    /// Send its processes a signal.
+    /// Send a signal to its processes.
     Signal(rustix::process::Signal),
-    /// Keep it from replacing these paths of the project; answers whether it is.
+    /// Keep it from replacing paths of the project.
     HoldPaths(PathHoldRequest),
-    /// End it, and say why.
+    /// Stop it within this grace period, with the reason to report.
     Stop(Duration, Option<ErrorInfo>),
 }
 
-/// A command, as others see it.
+/// A handle to a running or ended command.
 #[derive(Debug)]
 pub(in crate::host) struct ProcessHandle {
     pub(in crate::host) id: ActionId,
-    pub(in crate::host) what: String,
+    pub(in crate::host) description: String,
     pub(in crate::host) pid: u32,
-    pub(in crate::host) orders: mpsc::Sender<ProcessControl>,
-    seen: Mutex<ProcessHandleState>,
+    pub(in crate::host) control: mpsc::Sender<ProcessControl>,
+    state: Mutex<ProcessHandleState>,
     ended: watch::Sender<bool>,
 }
 
@@ -76,152 +76,159 @@ struct ProcessHandleState {
 impl ProcessHandle {
     pub(in crate::host) fn new(
         id: ActionId,
-        what: String,
+        description: String,
         pid: u32,
     ) -> (Arc<Self>, mpsc::Receiver<ProcessControl>) {
-        let (orders, inbox) = mpsc::channel(16);
+        let (control, inbox) = mpsc::channel(16);
         let (ended, _) = watch::channel(false);
-        let seen = Mutex::default();
-        (Arc::new(Self { id, what, pid, orders, seen, ended }), inbox)
+        let state = Mutex::default();
+        (Arc::new(Self { id, description, pid, control, state, ended }), inbox)
     }
 
     fn lock_state(&self) -> parking_lot::MutexGuard<'_, ProcessHandleState> {
-        self.seen.lock()
+        self.state.lock()
     }
 
-    /// How it ended, if it has.
+    /// The outcome, if the command has ended.
     pub(in crate::host) fn outcome(&self) -> Option<ActionOutcome> {
         self.lock_state().outcome.clone()
     }
 
-    /// Waits until nothing of it is left.
+    /// Waits until all of its processes have ended.
     pub(in crate::host) async fn wait_until_ended(&self) {
-        // Fails only if the sender is gone, and it lives as long as we do.
+        // Cannot fail: the sender lives as long as `self`.
         drop(self.ended.subscribe().wait_for(|ended| *ended).await);
     }
 
-    /// What it printed from an offset on: the offset where it really begins,
-    /// the bytes, and how much was printed in all.
+    /// Output from an offset on: the offset of the first byte that is still kept,
+    /// the bytes, and the total number of bytes printed.
     pub(in crate::host) fn read_output(&self, after: u64, limit: usize) -> (u64, Vec<u8>, u64) {
-        let seen = self.lock_state();
-        let first = seen.total - u64::try_from(seen.recent.len()).unwrap_or(0);
-        let from = after.clamp(first, seen.total);
+        let state = self.lock_state();
+        let first = state.total - u64::try_from(state.recent.len()).unwrap_or(0);
+        let from = after.clamp(first, state.total);
         let skip = usize::try_from(from - first).unwrap_or(0);
-        (from, seen.recent.iter().skip(skip).take(limit).copied().collect(), seen.total)
+        (from, state.recent.iter().skip(skip).take(limit).copied().collect(), state.total)
     }
 
     pub(in crate::host) fn record_output(&self, data: &[u8]) {
-        let mut seen = self.lock_state();
-        seen.recent.extend(data);
-        seen.total += u64::try_from(data.len()).unwrap_or(0);
-        let over = seen.recent.len().saturating_sub(RECENT_OUTPUT_BYTES);
-        seen.recent.drain(..over);
+        let mut state = self.lock_state();
+        state.recent.extend(data);
+        state.total += u64::try_from(data.len()).unwrap_or(0);
+        let over = state.recent.len().saturating_sub(RECENT_OUTPUT_BYTES);
+        state.recent.drain(..over);
     }
 }
 
-/// What a run needs beside its process.
+/// What supervising a command needs besides its handle.
 #[derive(Debug)]
-pub(in crate::host) struct SupervisionContext {
-    pub(in crate::host) child: SandboxChild,
-    pub(in crate::host) spool: Arc<ReportSpool>,
-    /// What of its output must not get out.
-    pub(in crate::host) redactor: Arc<Redactor>,
-    pub(in crate::host) orders: mpsc::Receiver<ProcessControl>,
-    pub(in crate::host) input: Option<Vec<u8>>,
-    /// Whether its input stays open for `terminal.write`.
-    pub(in crate::host) interactive: bool,
-    pub(in crate::host) limit: Option<Duration>,
-    pub(in crate::host) max_output: u64,
-    /// Paths that govern others and were not there when it started.
-    pub(in crate::host) absent: MissingProtectedPaths,
-    /// When it started, to tell what changed since.
-    pub(in crate::host) start: ChangeObserver,
+pub(super) struct SupervisionContext {
+    pub(super) child: SandboxChild,
+    pub(super) spool: Arc<ReportSpool>,
+    pub(super) redactor: Arc<Redactor>,
+    pub(super) control: mpsc::Receiver<ProcessControl>,
+    pub(super) input: Option<Vec<u8>>,
+    /// Whether its standard input stays open for `terminal.write`.
+    pub(super) interactive: bool,
+    pub(super) timeout: Option<Duration>,
+    pub(super) max_output: u64,
+    /// Protected paths that did not exist when it started.
+    pub(super) missing_paths: MissingProtectedPaths,
+    /// Finds the files that changed since it started.
+    pub(super) changes: ChangeObserver,
     /// The disks that it must not fill.
-    pub(in crate::host) space: DiskSpaceGuard,
+    pub(super) disk_space: DiskSpaceGuard,
 }
 
-/// Sees a command through to its end.
-pub(in crate::host) async fn supervise_process(
+/// Supervises a command until it has ended and its outcome is spooled.
+pub(super) async fn supervise_process(
     process: Arc<ProcessHandle>,
-    mut run: SupervisionContext,
+    mut context: SupervisionContext,
 ) {
-    let began = Instant::now();
+    let started_at = Instant::now();
     let (stdin, stdout, stderr) =
-        (run.child.stdin.take(), run.child.stdout.take(), run.child.stderr.take());
-    let typed = spawn_stdin_writer(stdin, run.input.take(), run.interactive);
-    let mut keeper = HeadTailBuffer::new(run.max_output);
-    let reading = spool_output(&process, &run.spool, &run.redactor, [stdout, stderr], &mut keeper);
-    let obeying = run_control_loop(run.child, run.orders, typed, run.limit, &run.space);
-    let (read, (exit, fault)) = read_until_exit(reading, obeying, DRAIN_TIMEOUT).await;
+        (context.child.stdin.take(), context.child.stdout.take(), context.child.stderr.take());
+    let stdin_queue = spawn_stdin_writer(stdin, context.input.take(), context.interactive);
+    let mut buffer = HeadTailBuffer::new(context.max_output);
+    let reading =
+        spool_output(&process, &context.spool, &context.redactor, [stdout, stderr], &mut buffer);
+    let controlling = run_control_loop(
+        context.child,
+        context.control,
+        stdin_queue,
+        context.timeout,
+        &context.disk_space,
+    );
+    let (read, (exit, fault)) = read_until_exit(reading, controlling, DRAIN_TIMEOUT).await;
     let fault = fault.or_else(|| read.err().map(|error| internal_fault(&error.to_string())));
-    let took = began.elapsed();
-    let planted = run.absent.find_created();
-    let meanwhile = run.start.collect_changes(&run.redactor).await;
-    let fault = fault.map(|fault| redact_fault(&run.redactor, fault));
-    let ending = ProcessEnd { exit, fault, took, planted, meanwhile };
-    let ended = report_outcome(&process, &run.spool, &mut keeper, ending).await;
-    if let Err(error) = ended {
-        tracing::error!(%error, action = %process.id, "the end of a command could not be kept");
+    let duration = started_at.elapsed();
+    let planted = context.missing_paths.find_created();
+    let observed_changes = context.changes.collect_changes(&context.redactor).await;
+    let fault = fault.map(|fault| redact_fault(&context.redactor, fault));
+    let end = ProcessEnd { exit, fault, duration, planted, observed_changes };
+    if let Err(error) = report_outcome(&process, &context.spool, &mut buffer, end).await {
+        tracing::error!(%error, action = %process.id, "cannot spool the outcome of a command");
     }
     process.ended.send_replace(true);
 }
 
+/// How a command ended.
 struct ProcessEnd {
     exit: Option<SandboxExit>,
     fault: Option<ErrorInfo>,
-    took: Duration,
+    duration: Duration,
+    /// Protected paths that it created.
     planted: Vec<PathBuf>,
-    meanwhile: Option<Value>,
+    observed_changes: Option<Value>,
 }
 
 async fn report_outcome(
     process: &ProcessHandle,
     spool: &ReportSpool,
-    keeper: &mut HeadTailBuffer,
-    ending: ProcessEnd,
+    buffer: &mut HeadTailBuffer,
+    end: ProcessEnd,
 ) -> io::Result<()> {
-    for output in keeper.drain_tail() {
+    for output in buffer.drain_tail() {
         spool.push(process.id, ReportPayload::Output(output)).await?;
     }
-    let (stdout, stderr, dropped) = keeper.totals();
-    let (exit_code, signal) = match ending.exit {
+    let (stdout, stderr, dropped) = buffer.totals();
+    let (exit_code, signal) = match end.exit {
         Some(SandboxExit::Code(code)) => (Some(code), None),
         Some(SandboxExit::Signal(signal)) => (None, Some(signal)),
         None => (None, None),
     };
     let killed = || {
-        let message = "it was killed, by itself, another process or the limits of the sandbox";
+        let message = "it was killed: by itself, by another process, or by a limit of the sandbox";
         ErrorInfo { code: Code::Killed, message: message.to_owned(), details: None }
     };
-    let by_force = signal == Some(rustix::process::Signal::KILL.as_raw());
+    let was_killed = signal == Some(rustix::process::Signal::KILL.as_raw());
     let mut summary = json!({
         "stdoutBytes": stdout,
         "stderrBytes": stderr,
         "droppedBytes": dropped,
-        // What the command made that governs others: a person should look at it.
-        "planted": ending.planted,
+        // Protected paths that the command created: a person should review them.
+        "planted": end.planted,
     });
-    if let Some(meanwhile) = ending.meanwhile {
-        summary["meanwhile"] = meanwhile;
+    if let Some(changes) = end.observed_changes {
+        summary["meanwhile"] = changes;
     }
     let outcome = ActionOutcome {
         exit_code,
         signal,
-        duration_ms: u64::try_from(ending.took.as_millis()).unwrap_or(u64::MAX),
-        fault: ending.fault.or_else(|| by_force.then(killed)),
+        duration_ms: u64::try_from(end.duration.as_millis()).unwrap_or(u64::MAX),
+        fault: end.fault.or_else(|| was_killed.then(killed)),
         summary,
     };
     process.lock_state().outcome = Some(outcome.clone());
     spool.push(process.id, ReportPayload::Finished(outcome)).await.map(drop)
 }
 
-/// Types the input of a command, in a task of its own, since it may not read it.
+/// Writes standard input in a task of its own, since the command may not read it.
 fn spawn_stdin_writer(
     stdin: Option<OwnedFd>,
     input: Option<Vec<u8>>,
     interactive: bool,
 ) -> Option<mpsc::Sender<Vec<u8>>> {
-    let (typed, mut keys) = mpsc::channel::<Vec<u8>>(16);
+    let (queue, mut texts) = mpsc::channel::<Vec<u8>>(16);
     let mut pipe = pipe::Sender::from_owned_fd(stdin?).ok()?;
     tokio::spawn(async move {
         if let Some(input) = input
@@ -229,40 +236,40 @@ fn spawn_stdin_writer(
         {
             return;
         }
-        while let Some(text) = keys.recv().await {
+        while let Some(text) = texts.recv().await {
             if pipe.write_all(&text).await.is_err() {
                 return;
             }
         }
     });
-    interactive.then_some(typed)
+    interactive.then_some(queue)
 }
 
-/// Waits for the end of the child and does what is ordered meanwhile.
+/// Waits for the exit of the child, and executes control messages meanwhile.
 async fn run_control_loop(
     mut child: SandboxChild,
-    mut orders: mpsc::Receiver<ProcessControl>,
-    mut typed: Option<mpsc::Sender<Vec<u8>>>,
-    limit: Option<Duration>,
-    space: &DiskSpaceGuard,
+    mut control: mpsc::Receiver<ProcessControl>,
+    mut stdin_queue: Option<mpsc::Sender<Vec<u8>>>,
+    timeout: Option<Duration>,
+    disk_space: &DiskSpaceGuard,
 ) -> (Option<SandboxExit>, Option<ErrorInfo>) {
-    // The handle of a process becomes readable like a pipe does, and is polled
-    // the same way; nothing is ever read from it.
-    let watched =
+    // A pidfd becomes readable when the process exits, and is polled like a pipe;
+    // nothing is ever read from it.
+    let exit_receiver =
         child.as_fd().try_clone_to_owned().and_then(pipe::Receiver::from_owned_fd_unchecked);
-    let gone = match watched {
-        Ok(gone) => gone,
+    let exited = match exit_receiver {
+        Ok(exited) => exited,
         Err(error) => {
-            let fault = internal_fault(&format!("the command cannot be watched: {error}"));
+            let fault = internal_fault(&format!("cannot wait for the command: {error}"));
             return stop_child(child, Duration::ZERO, Some(fault)).await;
         }
     };
-    let mut full = std::pin::pin!(space.wait_until_low());
-    let deadline = tokio::time::Instant::now() + limit.unwrap_or(Duration::from_secs(1 << 30));
+    let mut disk_full = std::pin::pin!(disk_space.wait_until_low());
+    let deadline = tokio::time::Instant::now() + timeout.unwrap_or(Duration::from_secs(1 << 30));
     loop {
         tokio::select! {
             biased;
-            ready = gone.readable() => {
+            ready = exited.readable() => {
                 if let Err(error) = ready {
                     return stop_child(child, Duration::ZERO, Some(internal_fault(&error.to_string()))).await;
                 }
@@ -273,32 +280,32 @@ async fn run_control_loop(
                 }
             }
             () = sleep_until(deadline) => {
-                let seconds = limit.unwrap_or_default().as_secs_f64();
+                let seconds = timeout.unwrap_or_default().as_secs_f64();
                 let message = format!("it did not end within {seconds} s and was stopped");
                 let fault = ErrorInfo { code: Code::Timeout, message, details: None };
                 return stop_child(child, GRACE, Some(fault)).await;
             }
-            fault = &mut full => return stop_child(child, Duration::ZERO, Some(fault)).await,
-            Some(order) = orders.recv() => match order {
-                // Nothing here may wait: whoever does not read must still be stopped.
+            fault = &mut disk_full => return stop_child(child, Duration::ZERO, Some(fault)).await,
+            Some(message) = control.recv() => match message {
+                // No arm may wait: a command that does not read must still be stopped.
                 ProcessControl::WriteStdin(text, reply) => {
-                    let taken = typed.as_ref().is_some_and(|typed| typed.try_send(text).is_ok());
-                    let _nobody_waits = reply.send(taken);
+                    let queued = stdin_queue.as_ref().is_some_and(|queue| queue.try_send(text).is_ok());
+                    let _ = reply.send(queued);
                 }
-                ProcessControl::CloseStdin => typed = None,
+                ProcessControl::CloseStdin => stdin_queue = None,
                 ProcessControl::Signal(signal) => {
                     if let Err(error) = child.signal(signal) {
-                        tracing::debug!(%error, "a signal was not delivered");
+                        tracing::debug!(%error, "cannot deliver a signal");
                     }
                 }
-                ProcessControl::HoldPaths(hold) => hold.apply_to(&mut child),
+                ProcessControl::HoldPaths(request) => request.apply_to(&mut child),
                 ProcessControl::Stop(grace, fault) => return stop_child(child, grace, fault).await,
             }
         }
     }
 }
 
-/// Ends the child on a thread of its own, because it waits.
+/// Stops the child on a blocking thread.
 async fn stop_child(
     mut child: SandboxChild,
     grace: Duration,

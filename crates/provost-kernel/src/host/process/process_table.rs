@@ -1,4 +1,4 @@
-//! Which commands run, which ran, and what became of them.
+//! The running commands, the ended ones, and the outcomes of actions.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
@@ -14,13 +14,13 @@ use super::command_runner::MAX_RUNNING_COMMANDS;
 use super::process_handle::{GRACE, ProcessControl, ProcessHandle};
 use crate::ActionError;
 
-/// Commands that have ended and can still be looked at.
+/// Ended commands that are kept for `terminal.read`.
 const MAX_ENDED_PROCESSES: usize = 64;
 
-/// Outcomes that a daemon can still ask for after it was away.
+/// Outcomes that are kept for a daemon that reconnects.
 const MAX_KEPT_OUTCOMES: usize = 4096;
 
-/// What a kernel knows of its actions.
+/// The actions of a kernel: running, ended, and their outcomes.
 #[derive(Debug, Default)]
 pub(in crate::host) struct ProcessTable {
     entries: Mutex<ProcessTableState>,
@@ -30,7 +30,7 @@ pub(in crate::host) struct ProcessTable {
 struct ProcessTableState {
     processes: HashMap<ActionId, Arc<ProcessHandle>>,
     ended: VecDeque<ActionId>,
-    /// The actions on files that run, with the flag that stops them.
+    /// Running file actions, with the flag that cancels them.
     files: HashMap<ActionId, Arc<AtomicBool>>,
     outcomes: VecDeque<(ActionId, ActionOutcome)>,
 }
@@ -47,26 +47,26 @@ impl ProcessTable {
         commands.map(|process| process.id).chain(entries.files.keys().copied()).collect()
     }
 
-    /// Marks the start of an action on files; the flag tells it to stop.
+    /// Registers a file action; the flag is set when it is cancelled.
     pub(in crate::host) fn begin_action(&self, id: ActionId) -> Arc<AtomicBool> {
         let flag = Arc::new(AtomicBool::new(false));
         self.lock_state().files.insert(id, Arc::clone(&flag));
         flag
     }
 
-    /// Marks its end.
+    /// Records the outcome of an action.
     pub(in crate::host) fn finish_action(
         &self,
         id: ActionId,
         result: &Result<Value, ActionError>,
-        took: Duration,
+        duration: Duration,
     ) {
         let fault = result.as_ref().err().cloned();
         let changed = result.as_ref().ok().and_then(|value| value.get("changed")).cloned();
         let outcome = ActionOutcome {
             exit_code: None,
             signal: None,
-            duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
             fault: fault.map(|ActionError { code, message, details }| ErrorInfo {
                 code,
                 message,
@@ -81,7 +81,7 @@ impl ProcessTable {
         entries.outcomes.drain(..over);
     }
 
-    /// What became of these actions: those that run are not among the answers.
+    /// The outcomes of those of these actions that have ended.
     pub(in crate::host) fn find_outcomes(
         &self,
         ids: &[ActionId],
@@ -97,7 +97,7 @@ impl ProcessTable {
             .collect()
     }
 
-    /// Stops an action; tells whether there was one to stop.
+    /// Cancels an action; returns whether it was running.
     pub(in crate::host) fn cancel(&self, id: ActionId) -> bool {
         let entries = self.lock_state();
         if let Some(flag) = entries.files.get(&id) {
@@ -111,11 +111,11 @@ impl ProcessTable {
         };
         entries.processes.get(&id).is_some_and(|process| {
             process.outcome().is_none()
-                && process.orders.try_send(ProcessControl::Stop(GRACE, Some(fault))).is_ok()
+                && process.control.try_send(ProcessControl::Stop(GRACE, Some(fault))).is_ok()
         })
     }
 
-    /// Stops everything; when it returns, nothing is left.
+    /// Stops all actions; returns when all processes have ended.
     pub(in crate::host) async fn stop_all(&self) {
         let running: Vec<_> = {
             let entries = self.lock_state();
@@ -125,40 +125,40 @@ impl ProcessTable {
         for process in &running {
             let message = "the kernel was stopped".to_owned();
             let fault = ErrorInfo { code: Code::Cancelled, message, details: None };
-            // If it is full of orders it will come to its end all the same.
-            drop(process.orders.try_send(ProcessControl::Stop(GRACE, Some(fault))));
+            // If its queue is full, it is being stopped already.
+            drop(process.control.try_send(ProcessControl::Stop(GRACE, Some(fault))));
         }
         for process in running {
             process.wait_until_ended().await;
         }
     }
 
-    /// The commands that run.
+    /// The running commands.
     pub(in crate::host) fn running_processes(&self) -> Vec<Arc<ProcessHandle>> {
         let entries = self.lock_state();
         entries.processes.values().filter(|process| process.outcome().is_none()).cloned().collect()
     }
 
-    /// Keeps a command, so that it can be found again.
+    /// Adds a command.
     pub(in crate::host) fn insert_process(&self, process: &Arc<ProcessHandle>) {
         let mut entries = self.lock_state();
         entries.processes.insert(process.id, Arc::clone(process));
         entries.ended.push_back(process.id);
-        // Forget the oldest that have ended; those that run are never forgotten.
+        // Evict the oldest ended commands; running ones are never evicted.
         let mut over =
             entries.processes.len().saturating_sub(MAX_ENDED_PROCESSES + MAX_RUNNING_COMMANDS);
         let ProcessTableState { processes, ended, .. } = &mut *entries;
         ended.retain(|id| {
-            let gone = over > 0 && processes.get(id).is_none_or(|p| p.outcome().is_some());
-            if gone {
+            let evict = over > 0 && processes.get(id).is_none_or(|p| p.outcome().is_some());
+            if evict {
                 over -= 1;
                 processes.remove(id);
             }
-            !gone
+            !evict
         });
     }
 
-    /// All that are known, the oldest first.
+    /// All commands, the oldest first.
     pub(in crate::host) fn all_processes(&self) -> Vec<Arc<ProcessHandle>> {
         let mut processes: Vec<_> = self.lock_state().processes.values().cloned().collect();
         processes.sort_by_key(|process| process.id);
@@ -173,7 +173,7 @@ impl ProcessTable {
         let known =
             id.parse().ok().and_then(|id: ActionId| self.lock_state().processes.get(&id).cloned());
         known.ok_or_else(|| {
-            let message = format!("no process `{id}`; `terminal.list` shows those there are");
+            let message = format!("no process `{id}`; `terminal.list` shows the known ones");
             ActionError::new(Code::NoSuchProcess, message)
         })
     }

@@ -1,4 +1,4 @@
-//! The walls of a project, and the places they are made from.
+//! The sandboxes of a project, and the paths they are built from.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -13,58 +13,58 @@ use crate::ActionError;
 use crate::host::HostOptions;
 use crate::kernel_dir::{KernelDir, ScratchDir};
 
-/// The walls of one project, each made when it is needed first.
+/// The sandboxes of one project, each built when it is first needed.
 #[derive(Debug)]
 pub(in crate::host) struct ProjectSandboxes {
     project: PathBuf,
     home: PathBuf,
     data: PathBuf,
-    pub(in crate::host) place: KernelDir,
+    pub(in crate::host) kernel_dir: KernelDir,
     scratch: OnceLock<ScratchDir>,
-    wall: OnceLock<Arc<StandbySandbox>>,
-    open_wall: OnceLock<Arc<StandbySandbox>>,
+    offline: OnceLock<Arc<StandbySandbox>>,
+    with_network: OnceLock<Arc<StandbySandbox>>,
 }
 
 impl ProjectSandboxes {
-    pub(in crate::host) fn new(options: &HostOptions) -> Self {
+    pub(super) fn new(options: &HostOptions) -> Self {
         Self {
             project: options.project.clone(),
             home: options.home.clone(),
             data: options.data.clone(),
-            place: KernelDir::new(&options.place),
+            kernel_dir: KernelDir::new(&options.kernel_dir),
             scratch: OnceLock::new(),
-            wall: OnceLock::new(),
-            open_wall: OnceLock::new(),
+            offline: OnceLock::new(),
+            with_network: OnceLock::new(),
         }
     }
 
-    /// The wall of commands; another for those that were granted the network.
-    pub(in crate::host) fn command_sandbox(
+    /// The sandbox of commands, with or without access to the network.
+    pub(super) fn command_sandbox(
         &self,
         network: bool,
     ) -> Result<&Arc<StandbySandbox>, ActionError> {
-        let kept = if network { &self.open_wall } else { &self.wall };
-        if kept.get().is_none() {
+        let slot = if network { &self.with_network } else { &self.offline };
+        if slot.get().is_none() {
             let policy = SandboxPolicy::new(SandboxProfile::Build, &self.sandbox_paths()?);
             let policy = if network { policy.with_full_network() } else { policy };
             let machine = probe::probe_machine();
-            let wall =
+            let sandbox =
                 Sandbox::new(policy, &machine, LayerSelection::Auto, ResourceLimits::default())
                     .map_err(|error| action_error_from_sandbox(&error))?;
-            // Two that come at once make two, and one of them is used.
-            drop(kept.set(Arc::new(StandbySandbox::new(wall))));
+            // Of two concurrent callers, the first one wins.
+            drop(slot.set(Arc::new(StandbySandbox::new(sandbox))));
         }
-        kept.get().ok_or_else(|| ActionError::new(Code::Internal, "the sandbox could not be kept"))
+        slot.get().ok_or_else(|| ActionError::new(Code::Internal, "cannot store the sandbox"))
     }
 
-    /// The wall of the dev server and of builds, through which our own program can
-    /// be read: it serves files.
+    /// The sandbox of dev servers and builds. Our own program is readable in it, because
+    /// it can serve files.
     pub(in crate::host) fn create_server_sandbox(
         &self,
-        own: &Path,
+        own_program: &Path,
     ) -> Result<Sandbox, ActionError> {
         let mut policy = SandboxPolicy::new(SandboxProfile::Serve, &self.sandbox_paths()?);
-        policy.readable.push(own.to_owned());
+        policy.readable.push(own_program.to_owned());
         Sandbox::new(
             policy,
             &probe::probe_machine(),
@@ -74,11 +74,11 @@ impl ProjectSandboxes {
         .map_err(|error| action_error_from_sandbox(&error))
     }
 
-    /// Where a command may be, with a folder for what it keeps for a while.
+    /// The paths that policies are built from; creates the scratch directory.
     pub(in crate::host) fn sandbox_paths(&self) -> Result<SandboxPaths<'_>, ActionError> {
         if self.scratch.get().is_none() {
-            let scratch = self.place.create_scratch_dir().map_err(|error| {
-                let message = format!("no folder for temporary files: {error}");
+            let scratch = self.kernel_dir.create_scratch_dir().map_err(|error| {
+                let message = format!("cannot create a folder for temporary files: {error}");
                 ActionError::new(Code::Internal, message)
             })?;
             drop(self.scratch.set(scratch));
@@ -93,7 +93,7 @@ impl ProjectSandboxes {
     }
 }
 
-/// Why a wall was not made, or a command not started behind it.
+/// The failure to build a sandbox or to start a command in it, with all causes.
 pub(in crate::host) fn action_error_from_sandbox(error: &SandboxError) -> ActionError {
     let code = match error {
         SandboxError::Unavailable { .. } => Code::SandboxUnavailable,

@@ -1,4 +1,4 @@
-//! A wall that is ready for the next command while commands keep coming.
+//! A sandbox that prepares the next run in advance while commands keep coming.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,32 +6,32 @@ use std::time::Duration;
 
 use provost_sandbox::confine::Sandbox;
 
-/// How long the warden of a command that does not come is kept.
+/// How long a standby supervisor waits for a command.
 const STANDBY_TTL: Duration = Duration::from_secs(20);
 
-/// A wall, and whether somebody watches that nothing waits behind it for ever.
+/// A sandbox, and whether a task expires its standby supervisor.
 #[derive(Debug)]
 pub(super) struct StandbySandbox {
-    wall: Sandbox,
+    sandbox: Sandbox,
     watched: AtomicBool,
 }
 
 impl StandbySandbox {
-    pub(super) fn new(wall: Sandbox) -> Self {
-        Self { wall, watched: AtomicBool::new(false) }
+    pub(super) fn new(sandbox: Sandbox) -> Self {
+        Self { sandbox, watched: AtomicBool::new(false) }
     }
 
     pub(super) fn sandbox(&self) -> &Sandbox {
-        &self.wall
+        &self.sandbox
     }
 
-    /// A command has ended, and another may follow: makes ready for it, beside
-    /// everything else, and for a while.
+    /// Starts a standby supervisor in the background when a command has ended, since
+    /// another may follow soon.
     pub(super) fn start_standby(self: Arc<Self>) {
         drop(tokio::task::spawn_blocking(move || {
-            if let Err(error) = self.wall.start_standby() {
-                // The next command meets the same, and says so to whoever asked for it.
-                tracing::debug!(%error, "nothing could be made ready for the next command");
+            if let Err(error) = self.sandbox.start_standby() {
+                // The next command will fail with the same error and report it.
+                tracing::debug!(%error, "cannot start a standby supervisor");
             }
             if !self.watched.swap(true, Ordering::AcqRel) {
                 drop(tokio::spawn(self.run_standby_expiry()));
@@ -41,12 +41,12 @@ impl StandbySandbox {
 
     async fn run_standby_expiry(self: Arc<Self>) {
         loop {
-            while let Some(left) = self.wall.expire_standby(STANDBY_TTL) {
+            while let Some(left) = self.sandbox.expire_standby(STANDBY_TTL) {
                 tokio::time::sleep(left).await;
             }
             self.watched.store(false, Ordering::Release);
-            // One may have been made between the look and the mark.
-            let missed = self.wall.expire_standby(STANDBY_TTL).is_some();
+            // A supervisor may have been started between the check and the flag.
+            let missed = self.sandbox.expire_standby(STANDBY_TTL).is_some();
             if !missed || self.watched.swap(true, Ordering::AcqRel) {
                 return;
             }

@@ -1,10 +1,10 @@
-//! Who comes through the kernel's socket, and what for.
+//! Authentication of connections to the kernel's socket, and what each is for.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use provost_proto::Code;
-use provost_proto::kernel::{Method, RpcRequest};
+use provost_proto::kernel::{Method, PROTOCOL_VERSION, RpcRequest};
 use serde_json::json;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -15,74 +15,76 @@ use crate::ActionError;
 use crate::host::KernelHost;
 use crate::wire::{self, FrameReader, KernelFrame};
 
-/// How long a stranger may take to say who it is.
+/// How long a peer may take for each step of the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many may look at the terminal at one time.
-pub(in crate::host) const MAX_TERMINAL_CLIENTS: usize = 64;
+/// Terminal clients that may be attached at one time.
+pub(super) const MAX_TERMINAL_CLIENTS: usize = 64;
 
-/// Who was let in.
-pub(in crate::host) struct DaemonConnection {
-    pub(in crate::host) read: FrameReader<OwnedReadHalf>,
-    pub(in crate::host) write: OwnedWriteHalf,
-    pub(in crate::host) protocol: u32,
+/// An authenticated connection.
+pub(super) struct DaemonConnection {
+    pub(super) read: FrameReader<OwnedReadHalf>,
+    pub(super) write: OwnedWriteHalf,
 }
 
-/// Who was let in, and what for.
-pub(in crate::host) struct AcceptedConnection {
-    pub(in crate::host) daemon: DaemonConnection,
-    pub(in crate::host) purpose: ConnectionPurpose,
+/// An authenticated connection and its purpose.
+pub(super) struct AcceptedConnection {
+    pub(super) daemon: DaemonConnection,
+    pub(super) purpose: ConnectionPurpose,
 }
 
-pub(in crate::host) enum ConnectionPurpose {
-    /// To say what is to be done.
+/// What a connection is for; its first request tells.
+pub(super) enum ConnectionPurpose {
+    /// JSON-RPC requests and reports.
     Control,
-    /// To look at the terminal.
+    /// Terminal frames.
     Terminal(TerminalAttachRequest),
 }
 
-/// A client of the terminal, as it says itself.
-pub(in crate::host) struct TerminalAttachRequest {
-    question: u64,
+/// The request of a terminal client: from which byte on, and its window size.
+pub(super) struct TerminalAttachRequest {
+    request_id: u64,
     after: Option<u64>,
     cols: u16,
     rows: u16,
 }
 
-/// Lets in who is the same user and knows the secret.
-pub(in crate::host) async fn authenticate_connection(
+/// Accepts a peer that runs as the same user, knows the secret and speaks this protocol.
+pub(super) async fn authenticate_connection(
     host: &KernelHost,
     stream: UnixStream,
 ) -> Option<AcceptedConnection> {
     let own = rustix::process::geteuid().as_raw();
     let peer = stream.peer_cred().ok().map(|peer| peer.uid());
     if peer != Some(own) {
-        tracing::warn!(?peer, "another user tried to connect");
+        tracing::warn!(?peer, "rejected a connection of another user");
         return None;
     }
     let (read, mut write) = stream.into_split();
     let mut read = FrameReader::new(read);
-    let Ok(Ok(Some(KernelFrame::Request(question)))) =
-        timeout(HANDSHAKE_TIMEOUT, read.next()).await
+    let Ok(Ok(Some(KernelFrame::Request(request)))) = timeout(HANDSHAKE_TIMEOUT, read.next()).await
     else {
         return None;
     };
-    let Method::Hello { secret, protocol } = &question.ask else { return None };
+    let Method::Hello { secret, protocol } = &request.ask else { return None };
     if !constant_time_eq(secret.as_bytes(), host.secret.as_bytes()) {
-        tracing::warn!("someone tried to connect with a wrong secret");
+        tracing::warn!("rejected a connection with a wrong secret");
         return None;
     }
     let welcome = serde_json::to_value(host.welcome()).unwrap_or_default();
-    let answer = KernelFrame::Response(build_response(question.id, Ok(welcome)));
-    wire::write(&mut write, &answer).await.ok()?;
-    let protocol = *protocol;
-    // What is asked first tells what the connection is for.
+    let response = KernelFrame::Response(build_response(request.id, Ok(welcome)));
+    wire::write(&mut write, &response).await.ok()?;
+    if *protocol != PROTOCOL_VERSION {
+        // It has read our version in the response.
+        tracing::warn!(protocol, "rejected a daemon with another protocol version");
+        return None;
+    }
     let purpose = match timeout(HANDSHAKE_TIMEOUT, read.peek()).await {
         Ok(Ok(Some(KernelFrame::Request(RpcRequest { id, ask, .. })))) => match ask {
             Method::Terminal { after, cols, rows } => {
                 let (after, cols, rows) = (*after, *cols, *rows);
                 ConnectionPurpose::Terminal(TerminalAttachRequest {
-                    question: *id,
+                    request_id: *id,
                     after,
                     cols,
                     rows,
@@ -105,28 +107,33 @@ pub(in crate::host) async fn authenticate_connection(
         }
         Err(_) => ConnectionPurpose::Control,
     };
-    Some(AcceptedConnection { daemon: DaemonConnection { read, write, protocol }, purpose })
+    Some(AcceptedConnection { daemon: DaemonConnection { read, write }, purpose })
 }
 
-/// Shows the terminal, until it or who looks at it is gone.
-pub(in crate::host) async fn serve_terminal_client(
+/// Serves a terminal client until it disconnects or the terminal ends.
+pub(super) async fn serve_terminal_client(
     host: Arc<KernelHost>,
     daemon: DaemonConnection,
-    wish: TerminalAttachRequest,
-    room: bool,
+    request: TerminalAttachRequest,
+    has_capacity: bool,
 ) {
-    let DaemonConnection { read, mut write, .. } = daemon;
-    let TerminalAttachRequest { question, after, cols, rows } = wish;
-    let full = || {
-        let why = format!("{MAX_TERMINAL_CLIENTS} look at this terminal already; close one");
-        ActionError::new(Code::Unavailable, why)
+    let DaemonConnection { read, mut write } = daemon;
+    let TerminalAttachRequest { request_id, after, cols, rows } = request;
+    let too_many_clients = || {
+        let message =
+            format!("{MAX_TERMINAL_CLIENTS} clients are attached to this terminal; close one");
+        ActionError::new(Code::Unavailable, message)
     };
-    let attached = if room { host.terminal.attach(after, cols, rows) } else { Err(full()) };
+    let attached = if has_capacity {
+        host.terminal.attach(after, cols, rows)
+    } else {
+        Err(too_many_clients())
+    };
     let (result, client) = match attached {
         Ok((attached, client)) => (Ok(json!(attached)), Some(client)),
         Err(error) => (Err(error), None),
     };
-    if wire::write(&mut write, &KernelFrame::Response(build_response(question, result)))
+    if wire::write(&mut write, &KernelFrame::Response(build_response(request_id, result)))
         .await
         .is_ok()
         && let Some(client) = client
@@ -135,7 +142,7 @@ pub(in crate::host) async fn serve_terminal_client(
     }
 }
 
-/// Compares in a time that does not tell where they differ.
+/// Compares in a time that does not depend on where the two differ.
 fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
 }

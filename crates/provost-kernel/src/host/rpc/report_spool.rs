@@ -1,7 +1,7 @@
-//! The reports that the daemon has not acknowledged, in files.
+//! Reports that the daemon has not acknowledged, spooled to files.
 //!
-//! Bounded: when it is full, whoever wants to add waits until the daemon has
-//! taken some, and so do the commands that print. Nothing is dropped.
+//! The spool is bounded: when it is full, writers wait until the daemon has
+//! acknowledged some, and so do commands that print. Nothing is dropped.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -16,19 +16,19 @@ use tokio::sync::{Notify, watch};
 
 use crate::wire::{self, KernelFrame};
 
-/// Bytes kept at most.
+/// The limit of all segments together, in bytes.
 const MAX_SPOOL_BYTES: u64 = 64 * 1024 * 1024;
 
-/// A file that has grown to this is followed by a new one.
-const SEGMENT: u64 = 4 * 1024 * 1024;
+/// The size after which a new segment is started, in bytes.
+const SEGMENT_BYTES: u64 = 4 * 1024 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct ReportSpool {
     folder: PathBuf,
-    kept: Mutex<SpoolState>,
+    state: Mutex<SpoolState>,
     /// The number of the newest report.
     newest: watch::Sender<ReportNumber>,
-    room: Notify,
+    space: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -36,38 +36,38 @@ struct SpoolState {
     segments: VecDeque<SpoolSegment>,
     last: ReportNumber,
     bytes: u64,
-    /// The file of a segment that was acknowledged. Writing over it is cheaper
-    /// than giving its pages back and asking for new ones.
+    /// The file of an acknowledged segment. Overwriting it is cheaper than freeing its
+    /// pages and allocating new ones.
     spare: Option<File>,
 }
 
-/// One file, with where each report in it lies.
+/// One file, and the position of each report in it.
 #[derive(Debug)]
 struct SpoolSegment {
     file: File,
     first: ReportNumber,
-    places: Vec<(u64, usize)>,
+    frames: Vec<(u64, usize)>,
     size: u64,
 }
 
 impl SpoolSegment {
     fn last_number(&self) -> ReportNumber {
-        self.first + u64::try_from(self.places.len()).unwrap_or(0)
+        self.first + u64::try_from(self.frames.len()).unwrap_or(0)
     }
 }
 
 impl ReportSpool {
     pub(crate) fn new(folder: PathBuf) -> Self {
         let (newest, _) = watch::channel(0);
-        Self { folder, kept: Mutex::default(), newest, room: Notify::new() }
+        Self { folder, state: Mutex::default(), newest, space: Notify::new() }
     }
 
-    /// The number of the newest report, now and whenever it changes.
+    /// Watches the number of the newest report.
     pub(crate) fn subscribe_newest(&self) -> watch::Receiver<ReportNumber> {
         self.newest.subscribe()
     }
 
-    /// Adds a report and returns its number; waits for room if there is none.
+    /// Appends a report and returns its number; waits while the spool is full.
     pub(crate) async fn push(
         &self,
         action: ActionId,
@@ -75,48 +75,48 @@ impl ReportSpool {
     ) -> io::Result<ReportNumber> {
         let mut report = KernelReport { number: 0, action, what };
         loop {
-            let room = self.room.notified();
+            let space = self.space.notified();
             match self.try_push(report)? {
                 Ok(number) => return Ok(number),
-                Err(back) => report = back,
+                Err(returned) => report = returned,
             }
-            room.await;
+            space.await;
         }
     }
 
-    /// Adds a report, or gives it back if there is no room.
+    /// Appends a report, or returns it if the spool is full.
     fn try_push(&self, mut report: KernelReport) -> io::Result<Result<ReportNumber, KernelReport>> {
-        let mut kept = self.kept.lock();
-        if kept.bytes > MAX_SPOOL_BYTES {
+        let mut state = self.state.lock();
+        if state.bytes > MAX_SPOOL_BYTES {
             return Ok(Err(report));
         }
-        report.number = kept.last + 1;
+        report.number = state.last + 1;
         let number = report.number;
         let (head, payload) = wire::encode(&KernelFrame::Report(report))?;
         let length = head.len() + payload.len();
         let size = u64::try_from(length).unwrap_or(0);
-        if kept.segments.back().is_none_or(|segment| segment.size >= SEGMENT) {
-            let file = kept.spare.take().map_or_else(|| self.create_segment_file(), Ok)?;
-            kept.segments.push_back(SpoolSegment {
+        if state.segments.back().is_none_or(|segment| segment.size >= SEGMENT_BYTES) {
+            let file = state.spare.take().map_or_else(|| self.create_segment_file(), Ok)?;
+            state.segments.push_back(SpoolSegment {
                 file,
                 first: number - 1,
-                places: Vec::new(),
+                frames: Vec::new(),
                 size: 0,
             });
         }
-        if let Some(segment) = kept.segments.back_mut() {
+        if let Some(segment) = state.segments.back_mut() {
             write_header_and_payload(&segment.file, &head, &payload, segment.size)?;
-            segment.places.push((segment.size, length));
+            segment.frames.push((segment.size, length));
             segment.size += size;
         }
-        kept.last = number;
-        kept.bytes += size;
-        drop(kept);
+        state.last = number;
+        state.bytes += size;
+        drop(state);
         self.newest.send_replace(number);
         Ok(Ok(number))
     }
 
-    /// A file that has no name, so that none is left behind.
+    /// An unlinked file, so that none is left behind.
     fn create_segment_file(&self) -> io::Result<File> {
         let path = self.folder.join("spool");
         let file =
@@ -125,22 +125,22 @@ impl ReportSpool {
         Ok(file)
     }
 
-    /// The frames after a report, as bytes in the buffer, about `enough` of
-    /// them, with the number of the last; none if there are none.
+    /// Reads the frames after a report into the buffer, about `enough` bytes, and returns
+    /// them with the number of the last; empty if there are none.
     pub(crate) fn read_after<'a>(
         &self,
         number: ReportNumber,
         enough: usize,
         buffer: &'a mut Vec<u8>,
     ) -> io::Result<(&'a [u8], ReportNumber)> {
-        let kept = self.kept.lock();
-        let Some(segment) = kept.segments.iter().find(|segment| segment.last_number() > number)
+        let state = self.state.lock();
+        let Some(segment) = state.segments.iter().find(|segment| segment.last_number() > number)
         else {
             return Ok((&[], number));
         };
-        // Frames lie one behind the other, so that one read gets them all.
+        // Frames are contiguous, so one read gets them all.
         let skip = usize::try_from(number.saturating_sub(segment.first)).unwrap_or(usize::MAX);
-        let wanted = segment.places.iter().skip(skip);
+        let wanted = segment.frames.iter().skip(skip);
         let (mut size, mut last) = (0, number.max(segment.first));
         for &(_, length) in wanted.clone() {
             if size >= enough {
@@ -158,21 +158,21 @@ impl ReportSpool {
         Ok((bytes, last))
     }
 
-    /// Forgets the reports up to this one.
+    /// Removes the segments whose reports are all acknowledged.
     pub(crate) fn acknowledge(&self, up_to: ReportNumber) {
-        let mut kept = self.kept.lock();
-        while kept.segments.front().is_some_and(|segment| segment.last_number() <= up_to) {
-            if let Some(segment) = kept.segments.pop_front() {
-                kept.bytes -= segment.size;
-                kept.spare = Some(segment.file);
+        let mut state = self.state.lock();
+        while state.segments.front().is_some_and(|segment| segment.last_number() <= up_to) {
+            if let Some(segment) = state.segments.pop_front() {
+                state.bytes -= segment.size;
+                state.spare = Some(segment.file);
             }
         }
-        drop(kept);
-        self.room.notify_waiters();
+        drop(state);
+        self.space.notify_waiters();
     }
 }
 
-/// Writes the head and what follows it, in one go as long as the system takes all.
+/// Writes header and payload with one system call, unless it is cut short.
 fn write_header_and_payload(file: &File, head: &[u8], payload: &[u8], at: u64) -> io::Result<()> {
     let parts = [IoSlice::new(head), IoSlice::new(payload)];
     let n = rustix::io::retry_on_intr(|| rustix::io::pwritev(file, &parts, at))?;

@@ -1,9 +1,9 @@
 //! The Landlock rules of a policy, built once and used for many children.
 //!
-//! "Everything except" is spelled out as rules over siblings (see
-//! [`crate::profile`]). The folders that were spelled out are remembered with the
-//! time of their last change, so that the rules can be built again when a name
-//! was added or removed there.
+//! "Everything except" is expressed as rules on siblings (see
+//! [`crate::sandbox_policy`]). The folders whose siblings were listed are kept with
+//! their change time, so that the rules are rebuilt when a name was added or removed
+//! there.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -21,42 +21,42 @@ use rustix::io::Errno;
 
 use crate::sandbox_policy::{NetworkAccess, SandboxPolicy};
 
-/// The newest interface we know; the crate takes what the kernel has of it.
+/// The newest ABI that we use; the crate uses what Linux supports of it.
 const NEWEST_ABI: ABI = ABI::V9;
 
-/// Who guards the protected paths inside what is writable.
+/// What enforces protected paths inside writable folders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::confine) enum PathEnforcement {
-    /// Read-only mounts, made elsewhere.
+    /// Read-only mounts.
     Mounts,
-    /// These rules, by leaving them out.
+    /// These rules, by not granting them.
     Rules,
 }
 
-/// Rules that a child can put on itself.
+/// A ruleset that a child can restrict itself with.
 #[derive(Debug)]
 pub(in crate::confine) struct LandlockRuleset {
     pub(in crate::confine) fd: OwnedFd,
     watched: Vec<ExpandedDirectory>,
 }
 
-/// A folder that was spelled out, held, with the time of its last change. One
-/// that is put in its place changes the folder above, which is watched too or
-/// is the project, whose identity is checked.
+/// A folder whose entries were listed, open, with its change time. Replacing the
+/// folder changes its parent, which is watched too or is the project, whose identity
+/// is checked.
 #[derive(Debug)]
 struct ExpandedDirectory {
     folder: OwnedFd,
     changed: ChangeTime,
 }
 
-/// The time of the last change of a folder: seconds and nanoseconds.
+/// The change time of a folder: seconds and nanoseconds.
 type ChangeTime = (i64, u64);
 
 impl LandlockRuleset {
     /// Builds the rules.
     ///
-    /// `network` is what they let through: in a network that leads nowhere, all
-    /// of it, so that a build can talk to itself.
+    /// `network` is what they allow: in an isolated network everything, so that a build
+    /// can connect to itself.
     pub(in crate::confine) fn build(
         policy: &SandboxPolicy,
         protection: PathEnforcement,
@@ -70,7 +70,7 @@ impl LandlockRuleset {
         Ok(Self { fd, watched: builder.watched })
     }
 
-    /// Whether a folder that was spelled out has other names now.
+    /// Whether the entries of a listed folder have changed.
     pub(in crate::confine) fn is_stale(&self) -> bool {
         self.watched.iter().any(|watched| read_change_time(&watched.folder) != Ok(watched.changed))
     }
@@ -124,8 +124,8 @@ impl RulesetBuilder {
         let mut all = AccessFs::from_all(NEWEST_ABI);
         if !policy.is_confined() {
             return match protection {
-                // The mounts hide what is hidden. The domain is what matters: its
-                // members cannot trace us, nor mount.
+                // The mounts hide what is hidden. The domain itself is needed: its members can
+                // neither trace us nor mount.
                 PathEnforcement::Mounts => {
                     self.add_rule(Path::new("/"), AccessFs::MakeBlock.into())
                 }
@@ -136,33 +136,33 @@ impl RulesetBuilder {
         for path in &policy.readable {
             self.add_rule(path, read)?;
         }
-        // Device files are made by root alone and asked special things by few.
+        // Creating device files needs root, and ioctls on devices are rarely needed.
         all &= !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
         let mut kept: Vec<PathBuf> = policy.hidden.clone();
         if protection == PathEnforcement::Rules {
             kept.extend(policy.protected.iter().cloned());
         }
         for path in &policy.writable {
-            // What contains this path does not hide it: it was named.
+            // A hidden parent does not hide this path: it was granted explicitly.
             let inside: Vec<PathBuf> =
                 kept.iter().filter(|other| other.starts_with(path)).cloned().collect();
             self.grant_except(path, all | read, &inside)?;
         }
         self.grant_project(policy, read)?;
         self.add_rule(&policy.scratch, all | read)?;
-        // Mounted elsewhere, where the rule above does not reach it.
+        // Mounted elsewhere, where the rule above does not apply.
         self.add_rule(&policy.scratch.join("shm"), all | read)?;
         self.grant_devices()
     }
 
-    /// The project can be read and listed whole, but for what is hidden in it.
+    /// Grants reading and listing of the project, except for hidden paths.
     fn grant_project(&mut self, policy: &SandboxPolicy, read: FileAccessRights) -> io::Result<()> {
         let is_inside = |path: &&PathBuf| path.starts_with(&policy.project);
         let inside: Vec<PathBuf> = policy.hidden.iter().filter(is_inside).cloned().collect();
         self.grant_except(&policy.project, read, &inside)
     }
 
-    /// Grants everything beneath a path except some, by rules over the siblings.
+    /// Grants everything below a path except some, by rules on the siblings.
     fn grant_except(
         &mut self,
         path: &Path,
@@ -177,12 +177,12 @@ impl RulesetBuilder {
         }
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let Ok(folder) = rustix::fs::open(path, flags, Mode::empty()) else { return Ok(()) };
-        // Before the names are read, so that one that is added meanwhile is noticed.
+        // Before the entries are read, so that one that is added meanwhile is noticed.
         let changed = read_change_time(&folder)?;
         self.watched.push(ExpandedDirectory { folder, changed });
         let Ok(entries) = fs::read_dir(path) else { return Ok(()) };
         for entry in entries.filter_map(Result::ok) {
-            // A link is judged by where it leads when it is followed, never here.
+            // A link is checked at its target when it is followed, never here.
             if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
                 self.grant_except(&entry.path(), rights, except)?;
             }
@@ -190,7 +190,7 @@ impl RulesetBuilder {
         Ok(())
     }
 
-    /// What every program may use without harm; the rest of `/dev` is hidden.
+    /// Devices that every program may use; the rest of `/dev` is hidden.
     fn grant_devices(&mut self) -> io::Result<()> {
         let rights = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
         for name in ["null", "zero", "full", "random", "urandom", "tty", "ptmx"] {
@@ -199,7 +199,7 @@ impl RulesetBuilder {
         self.add_rule(Path::new("/dev/pts"), rights | AccessFs::ReadDir)
     }
 
-    /// One rule; nothing for what is not there or cannot be opened by us either.
+    /// Adds one rule; none for a path that does not exist or that we cannot open.
     fn add_rule(&mut self, path: &Path, rights: FileAccessRights) -> io::Result<()> {
         let fd = match PathFd::new(path) {
             Ok(fd) => fd,

@@ -1,4 +1,4 @@
-//! Which layers a run gets, and the word of it that goes into the log.
+//! Which layers a run gets, and their record for the log.
 
 use serde::Serialize;
 
@@ -6,19 +6,19 @@ use crate::confine::SandboxError;
 use crate::probe::MachineFeatures;
 use crate::sandbox_policy::{NetworkAccess, SandboxPolicy, SandboxProfile};
 
-/// Which namespaces and groups to use.
+/// Which optional layers to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayerSelection {
-    /// The best the machine has and the profile can live in.
+    /// The best that the machine offers and the profile allows.
     Auto,
     /// Exactly these; one that the machine refuses is an error.
     Exactly(OptionalLayers),
 }
 
-/// The layers beyond those that are always there (`no_new_privs`, no
-/// capabilities, Landlock, seccomp, limits).
+/// The layers beyond those that are always used (`no_new_privs`, no capabilities,
+/// Landlock, seccomp, limits).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a layer that is there or not")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a layer that is used or not")]
 pub struct OptionalLayers {
     /// A process id namespace with a `/proc` of its own.
     pub pid: bool,
@@ -34,39 +34,39 @@ pub struct OptionalLayers {
     pub cgroup: bool,
 }
 
-/// What was really applied to a run. A layer that could not be applied made the
-/// run fail, so that what stands here is true of every process of the run.
+/// The layers that were applied to a run. A layer that could not be applied failed
+/// the run, so that this is true of every process of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(clippy::struct_excessive_bools, reason = "each is a layer that is there or not")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a layer that is used or not")]
 pub struct AppliedLayers {
     /// The profile.
     pub profile: SandboxProfile,
-    /// No program can gain rights by being run.
+    /// No program can gain privileges by exec.
     pub no_new_privs: bool,
     /// No capability is left, also for root.
     pub capabilities_dropped: bool,
-    /// The interface version of Landlock that was used; 0 for none.
+    /// The ABI version of Landlock that was used; 0 for none.
     pub landlock_abi: u32,
-    /// Whether the system calls are filtered.
+    /// Whether system calls are filtered.
     pub seccomp: bool,
     /// Whether the namespaces are inside a user namespace.
     pub user_namespace: bool,
-    /// Its own process ids.
+    /// Whether it has a pid namespace.
     pub pid_namespace: bool,
-    /// Its own network.
+    /// Whether it has a network namespace.
     pub net_namespace: bool,
-    /// Its own System V IPC.
+    /// Whether it has an IPC namespace.
     pub ipc_namespace: bool,
-    /// Its own mounts.
+    /// Whether it has a mount namespace.
     pub mount_namespace: bool,
-    /// Its own host name.
+    /// Whether it has a UTS namespace.
     pub uts_namespace: bool,
-    /// Whether `/tmp` is the run's own.
+    /// Whether `/tmp` is private.
     pub private_tmp: bool,
-    /// What keeps protected paths from being written.
+    /// What enforces protected paths.
     pub protected_by: PathProtection,
-    /// What keeps it from the network; empty if it has it.
+    /// What denies the network; empty if it has access.
     pub network_denied_by: Vec<&'static str>,
     /// Whether it can connect, on loopback, to ports on which only it listens.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -75,34 +75,34 @@ pub struct AppliedLayers {
     pub cgroup_pids: bool,
     /// Whether a cgroup limits the memory.
     pub cgroup_memory: bool,
-    /// What makes sure that nothing outlives the run.
+    /// What makes sure that no process outlives the run.
     pub ended_by: ProcessCleanup,
 }
 
-/// What keeps protected paths from being written, and our data from a terminal.
+/// What enforces protected paths, and hides our data from a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PathProtection {
-    /// The profile writes nothing, or is the person's own.
+    /// The profile writes nothing, or is the user's own shell.
     Nothing,
     /// Read-only mounts.
     Mounts,
-    /// Landlock, at the price of new names at the project's top.
+    /// Landlock; new names at the project's top level are then not possible.
     Landlock,
 }
 
-/// What makes sure that nothing outlives the run.
+/// What makes sure that no process outlives the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ProcessCleanup {
-    /// The kernel, which ends a process id namespace with its first process.
+    /// Linux, which ends a pid namespace with its first process.
     PidNamespace,
-    /// The run's warden, to whom all orphans fall.
+    /// The run's supervisor, to which all orphans are reparented.
     Subreaper,
 }
 
 impl OptionalLayers {
-    /// What of the wish the machine and the policy permit.
+    /// The requested layers that the machine and the policy allow.
     pub(in crate::confine) fn choose(
         layers: LayerSelection,
         policy: &SandboxPolicy,
@@ -111,7 +111,7 @@ impl OptionalLayers {
         let have = &machine.namespaces;
         let groups = machine.cgroups.pids.is_some() || machine.cgroups.memory.is_some();
         match layers {
-            // The person's shell sees the machine as it is, without our data.
+            // The user's shell sees the machine as it is, without our data.
             LayerSelection::Auto if !policy.is_confined() => {
                 Ok(Self { mount: have.mount.is_available(), ..Self::default() })
             }
@@ -126,14 +126,14 @@ impl OptionalLayers {
                     cgroup: groups,
                 })
             }
-            LayerSelection::Exactly(wish) => {
+            LayerSelection::Exactly(requested) => {
                 let needs = [
-                    (wish.pid, "process id namespace", &have.pid),
-                    (wish.pid, "/proc of its own", &have.proc),
-                    (wish.net, "network namespace", &have.net),
-                    (wish.ipc, "IPC namespace", &have.ipc),
-                    (wish.mount || wish.pid, "mount namespace", &have.mount),
-                    (wish.uts, "UTS namespace", &have.uts),
+                    (requested.pid, "process id namespace", &have.pid),
+                    (requested.pid, "/proc of its own", &have.proc),
+                    (requested.net, "network namespace", &have.net),
+                    (requested.ipc, "IPC namespace", &have.ipc),
+                    (requested.mount || requested.pid, "mount namespace", &have.mount),
+                    (requested.uts, "UTS namespace", &have.uts),
                 ];
                 for (wanted, layer, support) in needs {
                     if let (true, crate::probe::LayerSupport::Refused { reason }) =
@@ -142,16 +142,16 @@ impl OptionalLayers {
                         return Err(SandboxError::unavailable(layer, reason.as_str()));
                     }
                 }
-                if wish.cgroup && !groups {
+                if requested.cgroup && !groups {
                     return Err(SandboxError::unavailable("cgroup", "no group can be made"));
                 }
-                // A process id namespace without its own /proc would be a lie.
-                Ok(Self { mount: wish.mount || wish.pid, ..wish })
+                // A pid namespace needs its own /proc, and so a mount namespace.
+                Ok(Self { mount: requested.mount || requested.pid, ..requested })
             }
         }
     }
 
-    /// The flags for the kernel.
+    /// The flags for clone.
     pub(in crate::confine) fn namespace_flags(self) -> i32 {
         let pairs = [
             (self.pid, libc::CLONE_NEWPID),

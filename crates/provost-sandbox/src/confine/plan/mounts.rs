@@ -1,8 +1,8 @@
-//! In the child: the mount namespace.
+//! In the supervisor and the child: the mount namespace.
 //!
-//! Everything goes by handles: a path of the project is opened beneath its root,
-//! without links, and what was opened is what is mounted. A protected path that
-//! is missing, or is a link, is left alone.
+//! All mounts are made by descriptor: a path of the project is opened below its root,
+//! without links, and what was opened is mounted. A protected path that is missing, or
+//! is a link, is skipped.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -34,7 +34,8 @@ pub(in crate::confine) fn init_mount_namespace(proc: bool) -> Result<(), SetupFa
     rustix::mount::mount(c"proc", c"/proc", c"proc", flags, None).at_step(SetupStep::Proc)
 }
 
-/// Makes the mounts as planned in a namespace that has [begun](begin).
+/// Makes the planned mounts in a namespace that was
+/// [initialized](init_mount_namespace).
 pub(in crate::confine) fn apply_mount_plan(
     plan: &SpawnPlan<'_>,
     mounts: &MountPlan,
@@ -46,11 +47,11 @@ pub(in crate::confine) fn apply_mount_plan(
     for pin in &mounts.pins {
         self::apply_self_bind(project.as_fd(), pin).at_step(SetupStep::Mounts)?;
     }
-    for path in &plan.held {
-        // Nothing that runs can move it. What a person took away is not held.
+    for path in &plan.held_paths {
+        // No process of the run can move it. A path that was deleted is not held.
         bind_onto_itself(project.as_fd(), path, false).at_step(SetupStep::Mounts)?;
     }
-    for cover in &plan.covers {
+    for cover in &plan.file_overrides {
         mount_file_override(project.as_fd(), cover).at_step(SetupStep::Mounts)?;
     }
     for folder in &mounts.empty {
@@ -61,10 +62,10 @@ pub(in crate::confine) fn apply_mount_plan(
             other => other.at_step(SetupStep::Mounts)?,
         }
     }
-    // Both are taken before one can cover the other.
+    // Both are cloned before one can cover the other.
     let shm = mounts.shm.as_deref().map(clone_mount).transpose().at_step(SetupStep::Mounts)?;
     if let Some(folder) = &mounts.tmp {
-        mount_private_tmp(folder, &mounts.carried).at_step(SetupStep::Mounts)?;
+        mount_private_tmp(folder, &mounts.tmp_passthroughs).at_step(SetupStep::Mounts)?;
     }
     match shm {
         Some(shm) => mount_over(shm.as_fd(), c"/dev/shm").at_step(SetupStep::Mounts),
@@ -72,13 +73,13 @@ pub(in crate::confine) fn apply_mount_plan(
     }
 }
 
-/// Puts a folder in the place of `/tmp` and `/var/tmp`, and what is needed of
-/// them back where it was, with what was mounted in it.
-fn mount_private_tmp(folder: &CStr, carried: &[TmpPassthrough]) -> Result<(), Errno> {
+/// Mounts a folder over `/tmp` and `/var/tmp`, and paths of the shared ones that are
+/// needed back into it, with their own mounts.
+fn mount_private_tmp(folder: &CStr, tmp_passthroughs: &[TmpPassthrough]) -> Result<(), Errno> {
     let mut trees: [Option<OwnedFd>; MAX_TMP_PASSTHROUGHS] = [const { None }; MAX_TMP_PASSTHROUGHS];
-    for (held, carried) in trees.iter_mut().zip(carried) {
-        let tree = clone_tree_recursive(&carried.path)?;
-        if carried.read_only {
+    for (held, tmp_passthroughs) in trees.iter_mut().zip(tmp_passthroughs) {
+        let tree = clone_tree_recursive(&tmp_passthroughs.path)?;
+        if tmp_passthroughs.read_only {
             set_read_only(tree.as_fd())?;
         }
         *held = Some(tree);
@@ -87,12 +88,12 @@ fn mount_private_tmp(folder: &CStr, carried: &[TmpPassthrough]) -> Result<(), Er
     let var_tmp = clone_mount(folder)?;
     mount_over(tmp.as_fd(), c"/tmp")?;
     mount_over(var_tmp.as_fd(), c"/var/tmp")?;
-    for (held, carried) in trees.iter().zip(carried) {
-        for above in &carried.above {
+    for (held, tmp_passthroughs) in trees.iter().zip(tmp_passthroughs) {
+        for above in &tmp_passthroughs.above {
             mount_over(clone_mount(above)?.as_fd(), above)?;
         }
         if let Some(held) = held {
-            mount_over(held.as_fd(), &carried.path)?;
+            mount_over(held.as_fd(), &tmp_passthroughs.path)?;
         }
     }
     Ok(())
@@ -105,8 +106,8 @@ fn clone_tree_recursive(path: &CStr) -> Result<OwnedFd, Errno> {
     rustix::mount::open_tree(rustix::fs::CWD, path, flags)
 }
 
-/// The project in this mount namespace. A handle from before leads to the mounts
-/// from before, where nothing is read-only, and must not be used.
+/// The project in this mount namespace. A descriptor from before leads to the old
+/// mounts, where nothing is read-only, and must not be used.
 pub(in crate::confine) fn open_project(start: &StartDirectory) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = rustix::fs::open(&*start.project, flags, Mode::empty())?;
@@ -118,13 +119,13 @@ fn apply_self_bind(project: BorrowedFd<'_>, pin: &SelfBindMount) -> Result<(), E
     bind_onto_itself(project, &pin.path, pin.read_only)
 }
 
-/// Mounts a path onto itself: in this namespace nothing can take its place, and
-/// a file cannot be written. Fails if it is not there, or was moved while this was done:
-/// whoever is told that it is held relies on it.
+/// Mounts a path onto itself: in this namespace nothing can replace it, and a file
+/// cannot be written. Fails if it does not exist or was moved meanwhile, because the
+/// caller relies on it.
 pub(in crate::confine) fn hold_path(project: BorrowedFd<'_>, path: &CStr) -> Result<(), Errno> {
     bind_onto_itself(project, path, false)?;
-    // A rename that began before ends before this: it waits for the folder, and then
-    // refuses, because the name is taken.
+    // A rename in progress holds the folder's lock, so this one waits for it, and then
+    // fails, because the name is taken.
     let _taken = rustix::fs::renameat_with(project, path, project, path, RenameFlags::NOREPLACE);
     let there =
         rustix::fs::openat2(project, path, OPEN_NOFOLLOW, Mode::empty(), RESOLVE_NO_SYMLINKS)?;
@@ -136,7 +137,7 @@ pub(in crate::confine) fn hold_path(project: BorrowedFd<'_>, path: &CStr) -> Res
     }
 }
 
-/// How a path of the project is opened that is mounted over: itself and no link, or
+/// Flags to open a path that is mounted over: the path itself and no link, or
 /// something else could take its place.
 const OPEN_NOFOLLOW: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 const RESOLVE_NO_SYMLINKS: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
@@ -172,8 +173,8 @@ fn bind_onto_itself(
         | OpenTreeFlags::AT_EMPTY_PATH
         | OpenTreeFlags::AT_RECURSIVE;
     let tree = rustix::mount::open_tree(&held, c"", flags)?;
-    // A file where a folder was expected leads elsewhere, as the `.git` of a
-    // worktree does; whoever rewrites it chooses the hooks.
+    // A file where a folder was expected points elsewhere, like the `.git` of a
+    // worktree; whoever rewrites it chooses the hooks.
     let is_folder = FileType::from_raw_mode(rustix::fs::fstat(&held)?.st_mode).is_dir();
     if make_read_only || !is_folder {
         set_read_only(tree.as_fd())?;
@@ -187,7 +188,7 @@ fn clone_mount(folder: &CStr) -> Result<OwnedFd, Errno> {
     rustix::mount::open_tree(rustix::fs::CWD, folder, flags)
 }
 
-/// Mounts a folder over another; where there is none, there is nothing to cover.
+/// Mounts a folder over another, if that exists.
 fn mount_over(tree: BorrowedFd<'_>, target: &CStr) -> Result<(), Errno> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
     match rustix::mount::move_mount(tree, c"", rustix::fs::CWD, target, flags) {
@@ -211,15 +212,15 @@ fn set_read_only(tree: BorrowedFd<'_>) -> Result<(), Errno> {
         ptr_arg(&raw const attributes),
         size_of::<libc::mount_attr>(),
     ];
-    // SAFETY: the descriptor is open, the structure is as long as we say.
+    // SAFETY: the descriptor is open, the structure has the given length.
     let result = unsafe { raw_syscall::syscall(libc::SYS_mount_setattr, arguments) };
     result.map(drop).map_err(Errno::from_raw_os_error)
 }
 
-/// The rules name files by identity, and the new `/proc` is a new file system.
+/// Landlock identifies files, and the new `/proc` is a new file system.
 ///
-/// The rules are shared by all runs of the policy, so each run leaves one behind
-/// for a `/proc` that no other run can reach; they are built anew from time to time.
+/// All runs of the policy share the ruleset, so each run leaves one rule for a
+/// `/proc` that no other run can reach; it is rebuilt from time to time.
 fn allow_reading_proc(plan: &SpawnPlan<'_>) -> Result<(), SetupFailure> {
     #[repr(C, packed)]
     struct PathBeneath {

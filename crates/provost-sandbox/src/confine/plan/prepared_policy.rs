@@ -1,5 +1,5 @@
-//! What the runs of a wall share and what is made anew when the project has
-//! changed: the rules, and the plan of the mounts.
+//! What the runs of a sandbox share, rebuilt when the project has changed: the rules
+//! and the mount plan.
 
 use std::fs;
 use std::io;
@@ -16,27 +16,27 @@ use crate::confine::SandboxError;
 use crate::root_dir::RootDir;
 use crate::sandbox_policy::{NetworkAccess, SandboxPolicy};
 
-/// Runs that share one set of rules, each leaving a rule for its `/proc` in it.
+/// Runs that share one ruleset; each adds a rule for its `/proc`.
 const RUNS_PER_RULES: u32 = 64;
 
-/// How often to look for repositories inside the project. Looking takes longer
-/// than a spawn, and they are rarely made.
+/// How often to search for repositories inside the project. A search takes longer
+/// than a spawn, and new repositories are rare.
 const RESCAN_INTERVAL: Duration = Duration::from_secs(15);
 
-/// The folders that everybody shares and a run gets its own of.
+/// The shared folders that a run gets private ones of.
 const SHARED_TMP_DIRS: [&str; 2] = ["/tmp", "/var/tmp"];
 
-/// What a run needs and what may be made anew, because the project has changed.
+/// The rules and mounts of a policy.
 #[derive(Clone, Debug)]
 pub(in crate::confine) struct PreparedPolicy {
     pub(in crate::confine) rules: Arc<LandlockRuleset>,
     pub(in crate::confine) mounts: Option<Arc<MountPlan>>,
-    /// The policy with the repositories that were found last.
+    /// The policy with the repositories of the last search.
     policy: Arc<SandboxPolicy>,
-    /// How many runs have used the rules.
+    /// How many runs have used the ruleset.
     pub(in crate::confine) runs: u32,
-    /// When the repositories were looked for.
-    looked: Instant,
+    /// When repositories were searched for.
+    scanned_at: Instant,
 }
 
 impl PreparedPolicy {
@@ -47,16 +47,22 @@ impl PreparedPolicy {
         let mounts =
             applied.mount_namespace.then(|| build_mount_plan(&policy, applied)).transpose()?;
         let rules = Arc::new(build_landlock_ruleset(&policy, applied)?);
-        Ok(Self { rules, mounts: mounts.map(Arc::new), policy, runs: 0, looked: Instant::now() })
+        Ok(Self {
+            rules,
+            mounts: mounts.map(Arc::new),
+            policy,
+            runs: 0,
+            scanned_at: Instant::now(),
+        })
     }
 
-    /// Makes anew what has become old.
+    /// Rebuilds what is stale.
     pub(in crate::confine) fn refresh(
         &mut self,
         applied: &AppliedLayers,
     ) -> Result<(), SandboxError> {
-        if self.looked.elapsed() >= RESCAN_INTERVAL {
-            self.looked = Instant::now();
+        if self.scanned_at.elapsed() >= RESCAN_INTERVAL {
+            self.scanned_at = Instant::now();
             if let Some(policy) = self.policy.rescan_repositories() {
                 *self = Self::new(Arc::new(policy), applied)?;
             }
@@ -100,7 +106,7 @@ fn build_mount_plan(
         pins.extend(above.map(|above| (above.to_owned(), false)));
         pins.push((inside.to_owned(), true));
     }
-    // Folders before what is in them, each once.
+    // Folders before their content, each once.
     pins.sort();
     pins.dedup_by(|second, first| {
         let same = first.0 == second.0;
@@ -111,11 +117,12 @@ fn build_mount_plan(
         Ok(SelfBindMount { path: to_cstring(path.as_os_str(), "a protected path")?, read_only })
     });
     let scratch = to_cstring(policy.scratch.as_os_str(), "the scratch folder")?;
-    let carried = if applied.private_tmp { build_tmp_passthroughs(policy)? } else { Vec::new() };
+    let tmp_passthroughs =
+        if applied.private_tmp { build_tmp_passthroughs(policy)? } else { Vec::new() };
     let shm = if policy.is_confined() && !policy.project.starts_with("/dev/shm") {
         let shm = policy.scratch.join("shm");
         fs::create_dir_all(&shm)
-            .map_err(SandboxError::wrap_io("make the folder for shared memory"))?;
+            .map_err(SandboxError::wrap_io("create the folder for shared memory"))?;
         Some(to_cstring(shm.as_os_str(), "the scratch folder")?)
     } else {
         None
@@ -127,14 +134,14 @@ fn build_mount_plan(
     Ok(MountPlan {
         pins: pins.collect::<Result<_, SandboxError>>()?,
         tmp: applied.private_tmp.then_some(scratch),
-        carried,
+        tmp_passthroughs,
         shm,
         empty,
         proc: applied.pid_namespace,
     })
 }
 
-/// What a run must still reach though it lies in the `/tmp` that is replaced.
+/// Paths below the shared `/tmp` that a run must still reach.
 fn find_paths_in_shared_tmp(policy: &SandboxPolicy) -> Vec<(&Path, &'static str)> {
     let mut all: Vec<(&Path, &str)> = Vec::new();
     for path in policy.writable.iter().chain([&policy.project]).chain(&policy.readable) {
@@ -146,27 +153,27 @@ fn find_paths_in_shared_tmp(policy: &SandboxPolicy) -> Vec<(&Path, &'static str)
     }
     all.sort();
     all.dedup();
-    // What lies within another comes along with it.
+    // What is inside another one comes with it.
     let outer: Vec<PathBuf> = all.iter().map(|(path, _)| path.to_path_buf()).collect();
     all.retain(|(path, _)| !outer.iter().any(|other| path != other && path.starts_with(other)));
     all
 }
 
-/// Whether a run can have a `/tmp` of its own: what it must reach in the shared
-/// one is carried over, unless that is too much or holds what is hidden, which
-/// the rules could not tell apart there.
+/// Whether a run can have a private `/tmp`: paths of the shared one that it must reach
+/// are mounted into it, unless they are too many or contain hidden paths, which the
+/// rules could not exclude there.
 pub(in crate::confine) fn can_use_private_tmp(policy: &SandboxPolicy) -> bool {
-    let carried = find_paths_in_shared_tmp(policy);
+    let tmp_passthroughs = find_paths_in_shared_tmp(policy);
     let shares =
         |path: &&PathBuf| SHARED_TMP_DIRS.iter().any(|shared| path.as_path() == Path::new(shared));
     let hides =
         |(path, _): &(&Path, &str)| policy.hidden.iter().any(|hidden| hidden.starts_with(path));
-    carried.len() <= MAX_TMP_PASSTHROUGHS
+    tmp_passthroughs.len() <= MAX_TMP_PASSTHROUGHS
         && !policy.writable.iter().chain([&policy.project]).any(|path| shares(&path))
-        && !carried.iter().any(hides)
+        && !tmp_passthroughs.iter().any(hides)
 }
 
-/// Makes the places in the scratch folder where they are mounted again.
+/// Creates the mount points for them in the scratch folder.
 fn build_tmp_passthroughs(policy: &SandboxPolicy) -> Result<Vec<TmpPassthrough>, SandboxError> {
     let what = "a path below /tmp";
     // Covering a folder hides what was put into it, so each is covered once.
@@ -174,7 +181,7 @@ fn build_tmp_passthroughs(policy: &SandboxPolicy) -> Result<Vec<TmpPassthrough>,
     let one = |(path, shared): (&Path, &str)| {
         let inside = path.strip_prefix(shared).unwrap_or(path);
         create_mount_point(path, &policy.scratch.join(inside))
-            .map_err(SandboxError::wrap_io("make a place in the private /tmp"))?;
+            .map_err(SandboxError::wrap_io("create a mount point in the private /tmp"))?;
         let read_only = !policy.writable.iter().any(|writable| path.starts_with(writable));
         let above = path.ancestors().skip(1).take_while(|above| *above != Path::new(shared));
         let mut new: Vec<&Path> =
@@ -189,10 +196,10 @@ fn build_tmp_passthroughs(policy: &SandboxPolicy) -> Result<Vec<TmpPassthrough>,
 }
 
 /// A folder for a folder, a file for a file.
-fn create_mount_point(path: &Path, place: &Path) -> io::Result<()> {
+fn create_mount_point(path: &Path, mount_point: &Path) -> io::Result<()> {
     if path.is_dir() {
-        return fs::create_dir_all(place);
+        return fs::create_dir_all(mount_point);
     }
-    place.parent().map_or(Ok(()), fs::create_dir_all)?;
-    fs::File::options().append(true).create(true).open(place).map(drop)
+    mount_point.parent().map_or(Ok(()), fs::create_dir_all)?;
+    fs::File::options().append(true).create(true).open(mount_point).map(drop)
 }

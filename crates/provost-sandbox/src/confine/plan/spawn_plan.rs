@@ -1,8 +1,8 @@
-//! Everything a child needs, made before it exists.
+//! All that a child needs, prepared before it exists.
 //!
-//! After the fork of a process with many threads, nothing may be allocated and
-//! no lock taken: another thread may have held it. So the parent prepares all
-//! strings, tables and handles, and the child only makes system calls with them.
+//! After the fork of a process with many threads, nothing may be allocated and no
+//! lock taken: another thread may have held it. So the parent prepares all strings,
+//! tables and descriptors, and the child only makes system calls with them.
 
 use std::ffi::{CStr, CString, OsStr, c_char};
 use std::os::fd::{BorrowedFd, RawFd};
@@ -17,7 +17,7 @@ use crate::confine::SandboxError;
 use crate::confine::error::SetupStep;
 use crate::root_dir::RootDir;
 
-/// The strings of an argument list or environment, with the table exec wants.
+/// The strings of an argument list or environment, with the pointer table for exec.
 pub(in crate::confine) struct CStringArray {
     _owned: Vec<CString>,
     table: Vec<*const c_char>,
@@ -48,91 +48,91 @@ pub(in crate::confine) fn to_cstring(
     CString::new(string.as_bytes()).map_err(|_| SandboxError::Nul(what))
 }
 
-/// A folder of the project that is mounted onto itself.
+/// A path of the project that is mounted onto itself.
 #[derive(Debug)]
 pub(in crate::confine) struct SelfBindMount {
     /// Relative to the project.
     pub(in crate::confine) path: CString,
-    /// Read-only, or only so that it cannot be renamed.
+    /// Whether it is read-only, or only protected from renames.
     pub(in crate::confine) read_only: bool,
 }
 
-/// A file of the project that another is mounted over.
+/// A file of the project that another one is mounted over.
 #[derive(Debug)]
 pub(in crate::confine) struct FileOverrideMount {
     /// Relative to the project.
     pub(in crate::confine) path: CString,
-    /// The file that is mounted, by its absolute path.
+    /// The absolute path of the file that is mounted.
     pub(in crate::confine) copy: CString,
 }
 
-/// How many paths can be carried into a private `/tmp`; the child has no heap to keep more.
+/// How many paths can be mounted into a private `/tmp`; the child has no heap for more.
 pub(in crate::confine) const MAX_TMP_PASSTHROUGHS: usize = 8;
 
-/// What lies in the shared `/tmp` and is mounted at the same place in the private one.
+/// A path of the shared `/tmp` that is mounted at the same path in the private one.
 #[derive(Debug)]
 pub(in crate::confine) struct TmpPassthrough {
     pub(in crate::confine) path: CString,
-    /// The folders between, outermost first. They are mounted onto themselves, so
-    /// that no command can put others in their place for those that come after it.
+    /// The folders between, outermost first. They are mounted onto themselves, so that
+    /// no command can replace them for later ones.
     pub(in crate::confine) above: Vec<CString>,
-    /// Whether it may not be written. The rules cannot tell: what is allowed in
-    /// the private folder is allowed in everything that is mounted within it.
+    /// Whether it is read-only. Landlock cannot tell: what it allows in the private
+    /// folder is allowed in everything that is mounted in it.
     pub(in crate::confine) read_only: bool,
 }
 
-/// What the mount namespace looks like. The same for every run of a policy.
+/// The mounts of the namespace. The same for every run of a policy.
 #[derive(Debug)]
 pub(in crate::confine) struct MountPlan {
     pub(in crate::confine) pins: Vec<SelfBindMount>,
-    /// The folder that becomes `/tmp` and `/var/tmp`.
+    /// The folder that is mounted over `/tmp` and `/var/tmp`.
     pub(in crate::confine) tmp: Option<CString>,
-    /// What is needed of the `/tmp` that was there; at most [`CARRIED`].
-    pub(in crate::confine) carried: Vec<TmpPassthrough>,
-    /// The folder that becomes `/dev/shm`, likewise.
+    /// Needed paths of the shared `/tmp`; at most [`MAX_TMP_PASSTHROUGHS`].
+    pub(in crate::confine) tmp_passthroughs: Vec<TmpPassthrough>,
+    /// The folder that is mounted over `/dev/shm`.
     pub(in crate::confine) shm: Option<CString>,
-    /// Folders that become empty.
+    /// Folders that are covered by an empty one.
     pub(in crate::confine) empty: Vec<CString>,
     pub(in crate::confine) proc: bool,
 }
 
-/// The maps of a user namespace: the user is who they were, and nobody else exists.
+/// The maps of a user namespace: the user keeps its ids, and no other ids exist.
 #[derive(Debug)]
 pub(in crate::confine) struct UserMaps {
     pub(in crate::confine) uid: String,
     pub(in crate::confine) gid: String,
 }
 
-/// Where the child starts.
+/// The start directory of the child.
 pub(in crate::confine) struct StartDirectory {
-    /// The project by path, to be found again in a new mount namespace …
+    /// The project by path, to be opened again in a new mount namespace …
     pub(in crate::confine) project: CString,
-    /// … where it must be the same folder as this.
+    /// … where it must have this device and inode.
     pub(in crate::confine) identity: (u64, u64),
     /// The working directory inside it.
     pub(in crate::confine) inside: CString,
-    /// The working directory as a handle, for when there is no new mount namespace.
+    /// The working directory, open, for runs without a mount namespace.
     pub(in crate::confine) folder: RootDir,
 }
 
-/// One run, ready to go.
-#[expect(clippy::struct_excessive_bools, reason = "each is a choice of the caller by itself")]
+/// A run that is ready to start.
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent choice of the caller")]
 pub(in crate::confine) struct SpawnPlan<'a> {
     pub(in crate::confine) flags: i32,
     pub(in crate::confine) maps: Option<&'a UserMaps>,
     pub(in crate::confine) mounts: Option<&'a MountPlan>,
-    /// What this run finds in the place of files of the project.
-    pub(in crate::confine) covers: Vec<FileOverrideMount>,
-    /// What this run cannot replace; folders before what is in them.
-    pub(in crate::confine) held: Vec<CString>,
+    /// Files that are mounted over files of the project.
+    pub(in crate::confine) file_overrides: Vec<FileOverrideMount>,
+    /// Paths that this run cannot replace; folders before their content.
+    pub(in crate::confine) held_paths: Vec<CString>,
     pub(in crate::confine) loopback: bool,
     pub(in crate::confine) rules: Option<Arc<LandlockRuleset>>,
     pub(in crate::confine) filter: &'a [sock_filter],
-    /// Whether the filter asks, so that its other end must be sent to the parent.
-    pub(in crate::confine) asks: bool,
+    /// Whether the filter notifies, so that its listener must be sent to the parent.
+    pub(in crate::confine) needs_broker: bool,
     pub(in crate::confine) drop_capabilities: bool,
     pub(in crate::confine) limits: Vec<(u32, u64)>,
-    pub(in crate::confine) doors: Vec<RawFd>,
+    pub(in crate::confine) cgroup_fds: Vec<RawFd>,
     pub(in crate::confine) start: StartDirectory,
     pub(in crate::confine) streams: [RawFd; 3],
     pub(in crate::confine) terminal: bool,
@@ -141,14 +141,14 @@ pub(in crate::confine) struct SpawnPlan<'a> {
     pub(in crate::confine) environment: CStringArray,
     pub(in crate::confine) report: RawFd,
     pub(in crate::confine) control: RawFd,
-    pub(in crate::confine) keep_leftovers: bool,
+    pub(in crate::confine) keep_orphans: bool,
     pub(in crate::confine) die_with_parent: bool,
 }
 
-/// In the child: what failed, and the kernel's answer.
+/// In the child: the step that failed, and the errno.
 pub(in crate::confine) type SetupFailure = (SetupStep, i32);
 
-/// Names the step of a system call in the child.
+/// Adds the setup step to the error of a system call.
 pub(in crate::confine) trait AtSetupStep<T> {
     fn at_step(self, step: SetupStep) -> Result<T, SetupFailure>;
 }
@@ -160,17 +160,17 @@ impl<T> AtSetupStep<T> for Result<T, rustix::io::Errno> {
 }
 
 impl SpawnPlan<'_> {
-    /// In the child: says what failed, through the pipe that the parent reads.
+    /// In the child: reports the failure over the pipe that the parent reads.
     pub(in crate::confine) fn report_failure(&self, (step, errno): SetupFailure) {
         let [a, b, c, d] = errno.to_ne_bytes();
         // SAFETY: the descriptor was inherited and is open until the exec.
         let report = unsafe { BorrowedFd::borrow_raw(self.report) };
-        // If the parent is gone, nobody needs to know.
+        // Fails if the parent is gone.
         let _ = rustix::io::write(report, &[step as u8, a, b, c, d]);
     }
 }
 
-/// A borrowed view of a descriptor that the plan keeps open.
+/// Borrows a descriptor that the plan keeps open.
 ///
 /// # Safety
 ///

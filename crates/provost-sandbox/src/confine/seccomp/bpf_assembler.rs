@@ -1,9 +1,9 @@
-//! From the table to a program for the kernel.
+//! Compiles the table to a BPF program.
 //!
-//! The kernel translates the filter and runs it once for each system call number
-//! when it is installed; measured, every instruction costs 0.25 µs and every step
-//! of those runs 4 µs. So the shape matters: numbers are found by halving, the
-//! wide stretches of allowed ones first, and all answers are shared.
+//! Linux compiles the filter when it is installed and evaluates it once for each
+//! system call number; measured, every instruction costs 0.25 µs and every step of
+//! those evaluations 4 µs. So the shape matters: numbers are found by binary search,
+//! weighted by the size of the ranges, and all results are shared.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const ANY_BIT: u16 = 0x45; // BPF_JMP | BPF_JSET | BPF_K
 const AND: u16 = 0x54; // BPF_ALU | BPF_AND | BPF_K
 const RETURN: u16 = 0x06; // BPF_RET | BPF_K
 
-/// Where the kernel puts number, architecture and arguments.
+/// Offsets of number, architecture and arguments.
 const NR_OFFSET: u32 = 0;
 const ARCH_OFFSET: u32 = 4;
 const ARGS_OFFSET: u32 = 16;
@@ -27,23 +27,23 @@ const ARGS_OFFSET: u32 = 16;
 const AUDIT_ARCH: u32 = 0xC000_003E;
 #[cfg(target_arch = "aarch64")]
 const AUDIT_ARCH: u32 = 0xC000_00B7;
-/// Calls of the x32 interface have this bit and would miss every rule.
+/// Calls of the x32 ABI have this bit and would match no rule.
 const X32_SYSCALL_BIT: u32 = 0x4000_0000;
 
-/// The program for these rules. Should they ever not fit together, it is one
-/// that lets nothing run; the tests assemble all tables there are.
+/// The program for these rules. If they could not be assembled, it would be one that
+/// denies everything; the tests assemble all tables.
 pub(super) fn assemble_program(rules: &[SyscallRule]) -> Vec<sock_filter> {
     let mut calls: BTreeMap<u32, Vec<SyscallRule>> = BTreeMap::new();
     for rule in rules {
-        // Numbers of calls are small and positive.
+        // System call numbers are small and positive.
         calls.entry(u32::try_from(rule.call).unwrap_or(u32::MAX)).or_default().push(*rule);
     }
     let mut tree = SyscallDecisionTree::default();
-    let stretches = split_into_ranges(&calls, &mut tree.answers);
-    tree.build_subtree(&stretches);
+    let ranges = split_into_ranges(&calls, &mut tree.answers);
+    tree.build_subtree(&ranges);
     let mut program = vec![
         statement(LOAD, ARCH_OFFSET),
-        // Code of another architecture has other numbers: nothing could be judged.
+        // Another architecture has other numbers: kill.
         jump(EQUAL, AUDIT_ARCH, 1, 0),
         statement(RETURN, libc::SECCOMP_RET_KILL_PROCESS),
         statement(LOAD, NR_OFFSET),
@@ -57,16 +57,16 @@ pub(super) fn assemble_program(rules: &[SyscallRule]) -> Vec<sock_filter> {
     program
 }
 
-/// Numbers from `first` on, up to the next stretch, that get the same answer.
+/// Numbers from `first` up to the next range that have the same result.
 struct SyscallRange {
     first: u32,
     answer: usize,
 }
 
-/// Beyond this no call has a number; only for weighing the last stretch.
+/// The end of the last range, only for weighting.
 const MAX_SYSCALL_NUMBER: u32 = 480;
 
-/// The number line, cut where the answer changes.
+/// Splits the numbers into ranges with the same result.
 fn split_into_ranges(
     calls: &BTreeMap<u32, Vec<SyscallRule>>,
     answers: &mut Vec<Vec<sock_filter>>,
@@ -90,7 +90,7 @@ fn split_into_ranges(
         all.push(SyscallRange { first: *number, answer: denied });
         all.push(SyscallRange { first: number + 1, answer: allowed });
     }
-    // A stretch of no numbers gives way to the one that follows it.
+    // An empty range is replaced by the one after it.
     let mut cut: Vec<SyscallRange> = Vec::new();
     for stretch in all {
         if cut.last().is_some_and(|last| last.first == stretch.first) {
@@ -103,14 +103,14 @@ fn split_into_ranges(
     cut
 }
 
-/// Where a test leads.
+/// The target of a jump.
 #[derive(Clone, Copy)]
 enum JumpTarget {
     Test(usize),
     Action(usize),
 }
 
-/// The tests that find a number's stretch, and the answers they lead to.
+/// The search tree, and the results at its leaves.
 #[derive(Default)]
 struct SyscallDecisionTree {
     tests: Vec<(u32, JumpTarget, JumpTarget)>,
@@ -118,15 +118,15 @@ struct SyscallDecisionTree {
 }
 
 impl SyscallDecisionTree {
-    /// Splits where both sides hold about as many numbers.
-    fn build_subtree(&mut self, stretches: &[SyscallRange]) -> JumpTarget {
-        let [first, .., last] = stretches else {
-            return JumpTarget::Action(stretches.first().map_or(0, |only| only.answer));
+    /// Splits where both sides have about as many numbers.
+    fn build_subtree(&mut self, ranges: &[SyscallRange]) -> JumpTarget {
+        let [first, .., last] = ranges else {
+            return JumpTarget::Action(ranges.first().map_or(0, |only| only.answer));
         };
         let end = last.first.max(MAX_SYSCALL_NUMBER.min(last.first + 64));
         let middle = first.first.midpoint(end);
-        let split = stretches.partition_point(|stretch| stretch.first <= middle);
-        let (low, high) = stretches.split_at(split.clamp(1, stretches.len() - 1));
+        let split = ranges.partition_point(|stretch| stretch.first <= middle);
+        let (low, high) = ranges.split_at(split.clamp(1, ranges.len() - 1));
         let index = self.tests.len();
         self.tests.push((high[0].first, JumpTarget::Test(0), JumpTarget::Test(0)));
         let below = self.build_subtree(low);
@@ -135,22 +135,22 @@ impl SyscallDecisionTree {
         JumpTarget::Test(index)
     }
 
-    /// All tests, then all answers; `None` if one cannot be reached.
+    /// All tests, then all results; `None` if a jump is too far.
     fn emit_instructions(&self) -> Option<Vec<sock_filter>> {
-        let mut places = Vec::new();
+        let mut positions = Vec::new();
         let mut next = self.tests.len();
         for answer in &self.answers {
-            places.push(next);
+            positions.push(next);
             next += answer.len();
         }
         let mut code = Vec::with_capacity(next);
         for (position, (first, above, below)) in self.tests.iter().enumerate() {
             let reach = |target: &JumpTarget| {
-                let place = match *target {
+                let target_position = match *target {
                     JumpTarget::Test(index) => index,
-                    JumpTarget::Action(index) => places[index],
+                    JumpTarget::Action(index) => positions[index],
                 };
-                u8::try_from(place.checked_sub(position + 1)?).ok()
+                u8::try_from(target_position.checked_sub(position + 1)?).ok()
             };
             code.push(jump(AT_LEAST, *first, reach(above)?, reach(below)?));
         }
@@ -159,7 +159,7 @@ impl SyscallDecisionTree {
     }
 }
 
-/// All rules of one call, one after the other; none matching allows.
+/// All rules of one call in sequence; if none matches, the call is allowed.
 fn compile_syscall_rules(rules: &[SyscallRule]) -> Vec<sock_filter> {
     if let [SyscallRule { when: ArgCondition::Always, answer: always, .. }] = rules {
         return vec![return_action(*always)];
@@ -169,7 +169,7 @@ fn compile_syscall_rules(rules: &[SyscallRule]) -> Vec<sock_filter> {
     code
 }
 
-/// Answers if the rule matches, else goes on after its last instruction.
+/// Returns the result if the rule matches, else continues after its last instruction.
 fn compile_rule(rule: &SyscallRule) -> Vec<sock_filter> {
     let deny = return_action(rule.answer);
     match rule.when {
@@ -204,8 +204,8 @@ fn compile_rule(rule: &SyscallRule) -> Vec<sock_filter> {
     }
 }
 
-/// Passes to the next instruction if the loaded value is none of these, else
-/// over it.
+/// Continues with the next instruction if the loaded value is none of these, else
+/// skips it.
 fn jump_if_none_of(values: &'static [u32]) -> impl Iterator<Item = sock_filter> {
     let n_values = u8::try_from(values.len()).unwrap_or(u8::MAX);
     (1u8..)
@@ -214,7 +214,7 @@ fn jump_if_none_of(values: &'static [u32]) -> impl Iterator<Item = sock_filter> 
 }
 
 fn load_argument(argument: u8) -> sock_filter {
-    // The lower half comes first on the little-endian machines we build for.
+    // The lower half comes first on little-endian machines, the only ones supported.
     statement(LOAD, ARGS_OFFSET + 8 * u32::from(argument))
 }
 

@@ -1,31 +1,30 @@
-//! The table for sockets, one for each kind of access.
+//! The rules for sockets, one table for each kind of access.
 //!
-//! Packets, vsock, Bluetooth, the crypto interface …: no program we run for
-//! others needs them, and each is a way out or into the kernel. Of netlink, only
-//! the question for the machine's addresses is left to servers, which print them;
-//! several end themselves without an answer.
+//! Packets, vsock, Bluetooth, the crypto API …: no program in a sandbox needs them,
+//! and each is a way out or into Linux. Of netlink, only route queries are allowed to
+//! servers, which print the machine's addresses; several servers exit without them.
 //!
-//! Sockets with a path (docker's, an agent's) pass Landlock up to interface 8, so their
-//! family is denied whole, but to those whose connections are asked for. Pairs without
-//! a name stay, as long as they cannot send elsewhere.
+//! Landlock up to ABI 8 does not restrict Unix sockets (docker's, an SSH agent's), so
+//! their family is denied, except to runs whose connections go through the broker.
+//! Unnamed pairs are allowed, as long as they cannot send elsewhere.
 
 use libc::{EAFNOSUPPORT, EPERM};
 
 use super::syscall_rules::ArgCondition::{Always, EqualsAndNotIn, HasAnyBit, NotIn};
 use super::syscall_rules::{SyscallRule, deny, notify};
 
-/// Which sockets a child may make.
+/// Which sockets a child may create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::confine) enum SocketAccess {
-    /// None but unnamed pairs.
+    /// Only unnamed pairs.
     None,
-    /// Internet sockets, because the network namespace leads nowhere.
+    /// Internet sockets, because the network namespace is isolated.
     Isolated,
     /// TCP sockets to listen on.
     Listen,
-    /// The same, and each connection is asked for.
+    /// The same, and each connection goes through the broker.
     ListenWithBroker,
-    /// Internet sockets with the network behind them.
+    /// Internet sockets with access to the network.
     Internet,
 }
 
@@ -36,15 +35,15 @@ const ROUTE_PROTOCOLS: &[u32] = &[libc::NETLINK_ROUTE as u32];
 const UNIX: u32 = libc::AF_UNIX as u32;
 const STREAM: u32 = libc::SOCK_STREAM as u32;
 const DGRAM: u32 = libc::SOCK_DGRAM as u32;
-/// Pairs that lead to each other and nowhere else. Datagrams can be sent to any name.
+/// Types whose pairs only reach each other. Datagrams can be sent to any name.
 const PAIR_TYPES: &[u32] = &[STREAM, libc::SOCK_SEQPACKET as u32];
-/// The type of a socket without its flags.
+/// The bits of the type of a socket, without its flags.
 const SOCKET_TYPE_MASK: u32 = 0xf;
-/// Protocols that Landlock takes for TCP: the default one and TCP itself.
+/// Protocols that Landlock treats as TCP: the default one and TCP itself.
 const TCP_PROTOCOLS: &[u32] = &[0, libc::IPPROTO_TCP as u32];
 const FASTOPEN: u32 = libc::MSG_FASTOPEN as u32;
 
-/// No socket with a name at all.
+/// No named sockets.
 #[rustfmt::skip]
 const NO_SOCKET_RULES: &[SyscallRule] = &[
     deny(libc::SYS_socket, Always, EAFNOSUPPORT, "no network, no sockets with a name"),
@@ -52,7 +51,7 @@ const NO_SOCKET_RULES: &[SyscallRule] = &[
     deny(libc::SYS_socketpair, EqualsAndNotIn((0, UNIX), (1, SOCKET_TYPE_MASK), PAIR_TYPES), EPERM, "datagrams go to any name"),
 ];
 
-/// Any internet socket: the network namespace leads nowhere.
+/// Any internet socket: the network namespace is isolated.
 #[rustfmt::skip]
 const ISOLATED_RULES: &[SyscallRule] = &[
     deny(libc::SYS_socket, NotIn(0, &[INET, INET6]), EAFNOSUPPORT, "only internet sockets"),
@@ -62,7 +61,7 @@ const ISOLATED_RULES: &[SyscallRule] = &[
     deny(libc::SYS_socketpair, EqualsAndNotIn((0, UNIX), (1, SOCKET_TYPE_MASK), PAIR_TYPES), EPERM, "datagrams go to any name"),
 ];
 
-/// Internet sockets, and the question for the addresses.
+/// Internet sockets and route queries.
 #[rustfmt::skip]
 const INTERNET_RULES: &[SyscallRule] = &[
     deny(libc::SYS_socket, NotIn(0, &[INET, INET6, NETLINK]), EAFNOSUPPORT, "only internet sockets"),
@@ -73,7 +72,7 @@ const INTERNET_RULES: &[SyscallRule] = &[
     deny(libc::SYS_socketpair, EqualsAndNotIn((0, UNIX), (1, SOCKET_TYPE_MASK), PAIR_TYPES), EPERM, "datagrams go to any name"),
 ];
 
-/// TCP, without a way to call out but `connect`.
+/// TCP only, without ways to connect other than `connect`.
 #[rustfmt::skip]
 const LISTEN_RULES: &[SyscallRule] = &[
     deny(libc::SYS_socket, EqualsAndNotIn((0, NETLINK), (2, u32::MAX), ROUTE_PROTOCOLS), EPERM, "servers ask for the machine's addresses, nothing else"),
@@ -87,22 +86,22 @@ const LISTEN_RULES: &[SyscallRule] = &[
     deny(libc::SYS_socketpair, EqualsAndNotIn((0, UNIX), (1, SOCKET_TYPE_MASK), PAIR_TYPES), EPERM, "datagrams go to any name"),
 ];
 
-/// And without that.
+/// Without `connect` as well.
 #[rustfmt::skip]
 const DENY_CONNECT_RULES: &[SyscallRule] = &[
     deny(libc::SYS_socket, NotIn(0, &[INET, INET6, NETLINK]), EAFNOSUPPORT, "only internet sockets"),
-    deny(libc::SYS_connect, Always, EPERM, "it may listen, not call"),
+    deny(libc::SYS_connect, Always, EPERM, "it may listen, not connect"),
 ];
 
-/// Or with that asked for, also of sockets with a path.
+/// With `connect` through the broker, also for Unix sockets.
 #[rustfmt::skip]
 const BROKERED_CONNECT_RULES: &[SyscallRule] = &[
-    deny(libc::SYS_socket, NotIn(0, &[INET, INET6, NETLINK, UNIX]), EAFNOSUPPORT, "only these can be asked for"),
+    deny(libc::SYS_socket, NotIn(0, &[INET, INET6, NETLINK, UNIX]), EAFNOSUPPORT, "only these can be brokered"),
     deny(libc::SYS_socket, EqualsAndNotIn((0, UNIX), (1, SOCKET_TYPE_MASK), &[STREAM]), EPERM, "datagrams go to any name without connect"),
-    notify(libc::SYS_connect, "it may call itself, which a filter cannot tell"),
+    notify(libc::SYS_connect, "it may connect to itself, which a filter cannot check"),
 ];
 
-/// The rules for this kind.
+/// The rules for this kind of access.
 pub(super) fn rules_for_access(sockets: SocketAccess) -> Vec<SyscallRule> {
     match sockets {
         SocketAccess::None => NO_SOCKET_RULES.to_vec(),

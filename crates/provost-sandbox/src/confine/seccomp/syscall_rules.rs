@@ -1,29 +1,29 @@
-//! The table. One line per denial, or question: the call, when, the answer, and why.
+//! The table. One line per rule: the call, the condition, the action, and the reason.
 
 use libc::{ENOSYS, EPERM};
 
-/// One denial, or a question to whoever stands by.
+/// One denial, or a notification to the broker.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SyscallRule {
     pub(super) call: i64,
     pub(super) when: ArgCondition,
     pub(super) answer: SeccompAction,
-    /// Why it is denied; kept beside the denial so that neither goes without the other.
+    /// Why it is denied; next to the rule so that they stay together.
     #[cfg_attr(not(test), expect(dead_code, reason = "read by people and by the tests"))]
     pub(super) reason: &'static str,
 }
 
-/// What the caller gets.
+/// What the filter returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SeccompAction {
-    /// This error.
+    /// Fails with this errno.
     Errno(i32),
-    /// What the process says that holds the other end of the filter.
+    /// The process with the listener decides.
     Notify,
 }
 
-/// On which arguments a call is denied. Only the lower half of an argument is
-/// looked at: those used here are all 32 bits wide in the kernel.
+/// The arguments on which a rule matches. Only the lower half of an argument is
+/// compared: those used here are all 32 bits wide in Linux.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ArgCondition {
     Always,
@@ -54,8 +54,8 @@ pub(super) const fn notify(call: i64, reason: &'static str) -> SyscallRule {
     SyscallRule { call, when: ArgCondition::Always, answer: SeccompAction::Notify, reason }
 }
 
-/// Every flag that makes a namespace. `CLONE_NEWTIME` shares its bit with the
-/// exit signal of `clone`, which cannot make one.
+/// Every flag that creates a namespace. `CLONE_NEWTIME` shares its bit with the exit
+/// signal of `clone`, which cannot create one.
 const NAMESPACE_FLAGS: u32 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWUTS
@@ -85,7 +85,7 @@ pub(super) const CONFINED_RULES: &[SyscallRule] = &[
     deny(libc::SYS_process_vm_writev, Always, EPERM, "writes the memory of other processes"),
     deny(libc::SYS_pidfd_getfd, Always, EPERM, "takes open files from other processes"),
     deny(libc::SYS_kcmp, Always, EPERM, "compares kernel objects of other processes"),
-    // Kernel interfaces that were broken often, or go round other checks.
+    // Interfaces that were broken often, or bypass other checks.
     deny(libc::SYS_io_uring_setup, Always, EPERM, "does what calls do, past this filter"),
     deny(libc::SYS_io_uring_enter, Always, EPERM, "does what calls do, on a ring from elsewhere"),
     deny(libc::SYS_io_uring_register, Always, EPERM, "does what calls do, on a ring from elsewhere"),
@@ -95,12 +95,12 @@ pub(super) const CONFINED_RULES: &[SyscallRule] = &[
     deny(libc::SYS_add_key, Always, EPERM, "the keyring is shared with the user's session"),
     deny(libc::SYS_request_key, Always, EPERM, "the keyring is shared with the user's session"),
     deny(libc::SYS_keyctl, Always, EPERM, "the keyring is shared with the user's session"),
-    // Namespaces: each makes new root-like rights and new attack surface.
+    // Namespaces: each gives new root-like rights and new attack surface.
     deny(libc::SYS_unshare, HasAnyBit(0, NAMESPACE_FLAGS | CLONE_NEWTIME), EPERM, "makes namespaces"),
     deny(libc::SYS_clone, HasAnyBit(0, NAMESPACE_FLAGS), EPERM, "makes namespaces"),
     deny(libc::SYS_clone3, Always, ENOSYS, "its flags are out of sight; libc falls back to clone"),
     deny(libc::SYS_setns, Always, EPERM, "enters namespaces"),
-    // Mounts: whoever can mount can undo what is read-only or masked.
+    // Mounts: they can undo what is read-only or masked.
     deny(libc::SYS_mount, Always, EPERM, "mounts"),
     deny(libc::SYS_umount2, Always, EPERM, "unmounts what masks something"),
     deny(libc::SYS_move_mount, Always, EPERM, "mounts"),
@@ -133,7 +133,7 @@ pub(super) const CONFINED_RULES: &[SyscallRule] = &[
     #[cfg(target_arch = "x86_64")]
     deny(libc::SYS_modify_ldt, Always, EPERM, "16-bit segments were a way into the kernel"),
     deny(libc::SYS_personality, NotIn(0, &[0, u32::MAX]), EPERM, "weakens address randomisation and mapping checks"),
-    // Set-id files: a trap for whoever runs them outside.
+    // Set-id files: a trap for users who run them outside.
     #[cfg(target_arch = "x86_64")]
     deny(libc::SYS_chmod, HasAnyBit(1, SET_ID), EPERM, "makes set-id programs"),
     deny(libc::SYS_fchmod, HasAnyBit(1, SET_ID), EPERM, "makes set-id programs"),
@@ -145,7 +145,7 @@ pub(super) const CONFINED_RULES: &[SyscallRule] = &[
     deny(libc::SYS_mknod, HasAnyBit(1, SET_ID), EPERM, "makes set-id programs"),
     deny(libc::SYS_mknodat, HasAnyBit(2, SET_ID), EPERM, "makes set-id programs"),
     deny(libc::SYS_openat2, Always, ENOSYS, "its mode is out of sight; programs fall back to openat"),
-    // Open only looks at its mode when it creates; with other flags it may be noise.
+    // Open only uses its mode when it creates; with other flags it may be garbage.
     #[cfg(target_arch = "x86_64")]
     deny(libc::SYS_open, BothHaveBits((1, CREATE), (2, SET_ID)), EPERM, "makes set-id programs"),
     deny(libc::SYS_openat, BothHaveBits((2, CREATE), (3, SET_ID)), EPERM, "makes set-id programs"),

@@ -8,7 +8,7 @@ use super::*;
 
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 
-/// What the kernel would answer.
+/// The result of the filter for a call.
 fn interpret_filter(program: &[sock_filter], call: i64, arguments: [u64; 6]) -> u32 {
     let arch: u32 = if cfg!(target_arch = "x86_64") { 0xC000_003E } else { 0xC000_00B7 };
     let mut data = Vec::new();
@@ -87,10 +87,10 @@ fn every_rule_denies_what_it_says_and_none_is_redundant() {
                 &arguments,
             );
             // Two rules of one call may overlap in the example; they must not be equal.
-            let twin = without.iter().any(|other| {
+            let duplicate = without.iter().any(|other| {
                 other.call == rule.call && format!("{:?}", other.when) == format!("{:?}", rule.when)
             });
-            assert!(!twin, "said twice: {rule:?}");
+            assert!(!duplicate, "duplicate rule: {rule:?}");
             if matches!(
                 rule.when,
                 ArgCondition::Always | ArgCondition::HasAnyBit(..) | ArgCondition::Equals(..)
@@ -134,7 +134,7 @@ fn arguments_decide_where_they_should() {
         (&none, libc::SYS_clone3, &[], Some(libc::ENOSYS)),
         (&none, libc::SYS_ioctl, &[0, 0x5401], None),
         (&none, libc::SYS_ioctl, &[0, 0x5412], Some(libc::EPERM)),
-        // The kernel looks at 32 bits of a request; so must the filter.
+        // Linux reads 32 bits of a request; so must the filter.
         (&none, libc::SYS_ioctl, &[0, 0xdead_0000_5412], Some(libc::EPERM)),
         (&none, libc::SYS_personality, &[0xffff_ffff], None),
         (&none, libc::SYS_personality, &[0x0040_0000], Some(libc::EPERM)),
@@ -146,7 +146,7 @@ fn arguments_decide_where_they_should() {
         (&none, pair, &[unix, cloexec], None),
         (&none, pair, &[unix, 5], None),
         (&none, pair, &[unix, 2], Some(libc::EPERM)),
-        // The kernel takes raw ones for datagrams.
+        // Linux treats raw ones as datagrams.
         (&none, pair, &[unix, 3], Some(libc::EPERM)),
         (&none, socket, &[inet, 1], Some(libc::EAFNOSUPPORT)),
         (&listen, socket, &[inet, cloexec], None),
@@ -177,17 +177,17 @@ fn arguments_decide_where_they_should() {
 
 #[test]
 fn only_connections_are_asked_for_and_only_by_those_who_listen() {
-    let asked = |kind| {
+    let notifying_calls = |kind| {
         let program = compile_confined(kind);
-        let asks =
+        let notifies =
             |call: &i64| interpret_filter(&program, *call, [0; 6]) == libc::SECCOMP_RET_USER_NOTIF;
-        (0..600).filter(asks).collect::<Vec<_>>()
+        (0..600).filter(notifies).collect::<Vec<_>>()
     };
-    assert_eq!(asked(SocketAccess::ListenWithBroker), [libc::SYS_connect]);
+    assert_eq!(notifying_calls(SocketAccess::ListenWithBroker), [libc::SYS_connect]);
     for kind in
         [SocketAccess::None, SocketAccess::Isolated, SocketAccess::Listen, SocketAccess::Internet]
     {
-        assert!(asked(kind).is_empty(), "{kind:?}");
+        assert!(notifying_calls(kind).is_empty(), "{kind:?}");
     }
 }
 

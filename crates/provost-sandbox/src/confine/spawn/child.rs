@@ -1,7 +1,7 @@
 //! In the child that becomes the command: the last steps before exec.
 //!
-//! It shares its memory with the warden, who stands still meanwhile, and makes
-//! nothing but system calls.
+//! It shares its memory with the supervisor, which is suspended meanwhile, and only
+//! makes system calls.
 
 use std::os::fd::{AsRawFd as _, RawFd};
 
@@ -12,10 +12,10 @@ use crate::confine::plan::mounts;
 use crate::confine::plan::spawn_plan::{AtSetupStep as _, SetupFailure, SpawnPlan, borrow_fd};
 use crate::confine::raw_syscall::{at_step, int_arg, ptr_arg, syscall};
 
-/// The highest capability of any kernel we know, with room.
+/// The highest capability of any Linux version, with reserve.
 const MAX_CAPABILITY: usize = 63;
 
-/// The last number a descriptor can have.
+/// The highest descriptor number.
 const MAX_FD: usize = u32::MAX as usize;
 const CLOSE_RANGE_CLOEXEC: usize = libc::CLOSE_RANGE_CLOEXEC as usize;
 #[expect(clippy::cast_possible_truncation, reason = "a 16-bit request")]
@@ -26,7 +26,7 @@ const FILTER_NEW_LISTENER: usize = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER as usi
 #[expect(clippy::cast_possible_truncation, reason = "a flag in the first byte")]
 const FILTER_WAIT_KILLABLE: usize = libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV as usize;
 
-/// Becomes the command, or says why not.
+/// Executes the command, or returns why not.
 pub(in crate::confine) fn exec_command(plan: &SpawnPlan<'_>) -> SetupFailure {
     if let Err(failed) = apply_restrictions(plan) {
         return failed;
@@ -41,7 +41,7 @@ pub(in crate::confine) fn exec_command(plan: &SpawnPlan<'_>) -> SetupFailure {
 }
 
 fn apply_restrictions(plan: &SpawnPlan<'_>) -> Result<(), SetupFailure> {
-    join_cgroups(&plan.doors)?;
+    join_cgroups(&plan.cgroup_fds)?;
     rustix::process::setsid().at_step(SetupStep::Session)?;
     connect_streams(plan)?;
     enter_working_directory(plan)?;
@@ -65,27 +65,27 @@ fn apply_restrictions(plan: &SpawnPlan<'_>) -> Result<(), SetupFailure> {
     install_filter(plan)
 }
 
-/// Enters groups, with all that is started from here on.
-pub(in crate::confine) fn join_cgroups(doors: &[RawFd]) -> Result<(), SetupFailure> {
-    for door in doors {
-        // SAFETY: the group keeps its door open while the run lives.
-        rustix::io::write(unsafe { borrow_fd(*door) }, b"0").at_step(SetupStep::Cgroup)?;
+/// Joins the cgroups, with all processes that are started later.
+pub(in crate::confine) fn join_cgroups(cgroup_fds: &[RawFd]) -> Result<(), SetupFailure> {
+    for fd in cgroup_fds {
+        // SAFETY: the cgroup keeps the descriptor open while the run lives.
+        rustix::io::write(unsafe { borrow_fd(*fd) }, b"0").at_step(SetupStep::Cgroup)?;
     }
     Ok(())
 }
 
 fn connect_streams(plan: &SpawnPlan<'_>) -> Result<(), SetupFailure> {
     for (target, source) in (0..).zip(plan.streams) {
-        // SAFETY: plain numbers. The sources were made to lie above the targets.
+        // SAFETY: plain numbers. The sources are above the targets.
         at_step(unsafe { syscall(libc::SYS_dup3, [int_arg(source), target]) }, SetupStep::Streams)?;
     }
     if plan.terminal {
-        // SAFETY: standard input is the terminal that was given, our session has none.
+        // SAFETY: standard input is the given terminal, and our session has none.
         let taken = unsafe { syscall(libc::SYS_ioctl, [0, TAKE_TERMINAL]) };
         at_step(taken, SetupStep::Session)?;
     }
-    // SAFETY: plain numbers. Marked instead of closed: the report pipe must
-    // stay until the exec.
+    // SAFETY: plain numbers. Marked close-on-exec instead of closed: the report pipe must
+    // stay open until the exec.
     let marked = unsafe { syscall(libc::SYS_close_range, [3, MAX_FD, CLOSE_RANGE_CLOEXEC]) };
     at_step(marked, SetupStep::Streams).map(drop)
 }
@@ -113,8 +113,8 @@ fn apply_limits(plan: &SpawnPlan<'_>) -> Result<(), SetupFailure> {
     Ok(())
 }
 
-/// So that root gets nothing back by running a program. An ordinary user may not
-/// drop it and has nothing in it to gain, since `no_new_privs` is set.
+/// Drops the bounding set, so that root regains nothing by exec. An ordinary user may
+/// not drop it and cannot gain anything, since `no_new_privs` is set.
 fn drop_bounding_set() -> Result<(), SetupFailure> {
     for capability in 0..=MAX_CAPABILITY {
         // SAFETY: the call takes numbers and changes only this process.
@@ -122,7 +122,7 @@ fn drop_bounding_set() -> Result<(), SetupFailure> {
             unsafe { syscall(libc::SYS_prctl, [int_arg(libc::PR_CAPBSET_DROP), capability]) };
         match dropped {
             Ok(_) => {}
-            // The kernel has fewer than we counted to, or we have no right to.
+            // Linux has fewer capabilities, or we may not drop them.
             Err(libc::EINVAL | libc::EPERM) => break,
             Err(other) => return Err((SetupStep::Capabilities, other)),
         }
@@ -148,10 +148,10 @@ fn drop_capabilities() -> Result<(), SetupFailure> {
     }
 }
 
-/// The kernel's signal set is 64 bits; all were blocked before the fork.
+/// Unblocks all signals, which were blocked before the clone. A signal set has 64 bits.
 fn unblock_signals() {
     let none = 0u64;
-    // SAFETY: the set has the size that is given. It cannot fail with these arguments.
+    // SAFETY: the set has the given size. It cannot fail with these arguments.
     let _ = unsafe {
         let set = [int_arg(libc::SIG_SETMASK), ptr_arg(&raw const none), 0, size_of::<u64>()];
         syscall(libc::SYS_rt_sigprocmask, set)
@@ -160,35 +160,34 @@ fn unblock_signals() {
 
 fn install_filter(plan: &SpawnPlan<'_>) -> Result<(), SetupFailure> {
     let program = libc::sock_fprog {
-        // The table is far below the 4096 instructions the kernel takes.
+        // The table is far below the limit of 4096 instructions.
         len: u16::try_from(plan.filter.len()).unwrap_or(u16::MAX),
         filter: plan.filter.as_ptr().cast_mut(),
     };
-    // SAFETY: the program outlives the call; the kernel only reads it.
+    // SAFETY: the program outlives the call, which only reads it.
     let install = |flags| unsafe {
         let mode = libc::SECCOMP_SET_MODE_FILTER as usize;
         syscall(libc::SYS_seccomp, [mode, flags, ptr_arg(&raw const program)])
     };
-    if !plan.asks {
+    if !plan.needs_broker {
         return at_step(install(0), SetupStep::Seccomp).map(drop);
     }
-    // With signals held back while an answer is on its way, where the kernel can.
-    let line = match install(FILTER_NEW_LISTENER | FILTER_WAIT_KILLABLE) {
+    // With only fatal signals while a notification is pending, where supported.
+    let listener = match install(FILTER_NEW_LISTENER | FILTER_WAIT_KILLABLE) {
         Err(libc::EINVAL) => install(FILTER_NEW_LISTENER),
         other => other,
     };
-    send_listener_fd(plan, at_step(line, SetupStep::Seccomp)?)
+    send_listener_fd(plan, at_step(listener, SetupStep::Seccomp)?)
 }
 
-/// Sends the other end of the filter to the parent. The one that is left here is
-/// closed by the exec.
-fn send_listener_fd(plan: &SpawnPlan<'_>, line: usize) -> Result<(), SetupFailure> {
+/// Sends the listener of the filter to the parent. The exec closes ours.
+fn send_listener_fd(plan: &SpawnPlan<'_>, listener: usize) -> Result<(), SetupFailure> {
     #[repr(C)]
     struct Rights {
         head: libc::cmsghdr,
         fd: i32,
     }
-    let fd = i32::try_from(line).map_err(|_| (SetupStep::Seccomp, libc::EBADF))?;
+    let fd = i32::try_from(listener).map_err(|_| (SetupStep::Seccomp, libc::EBADF))?;
     // SAFETY: all zero is a value of each.
     let (mut rights, mut message): (Rights, libc::msghdr) = unsafe { std::mem::zeroed() };
     rights.head.cmsg_level = libc::SOL_SOCKET;

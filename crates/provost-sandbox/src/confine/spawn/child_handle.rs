@@ -1,4 +1,4 @@
-//! The parent's hold on a run.
+//! The parent's handle of a run.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use crate::confine::supervisor::supervisor_stack::SupervisorStack;
 use crate::confine::supervisor::{CONTROL_END, CONTROL_TO_ALL};
 use crate::confine::{AppliedLayers, SandboxError};
 
-/// How long the kernel gets to make killed processes disappear.
+/// How long killed processes may take to disappear.
 const KILL_WAIT: Duration = Duration::from_secs(5);
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum SandboxExit {
-    /// By itself, with this code.
+    /// It exited with this code.
     Code(i32),
-    /// By this signal.
+    /// It was killed by this signal.
     Signal(i32),
 }
 
@@ -39,10 +39,10 @@ impl SandboxExit {
     }
 }
 
-/// A running command with everything it started.
+/// A running command with all its processes.
 ///
-/// The handle of its process ([`AsFd`]) becomes readable when the command and
-/// all it left behind are gone. Dropping the child ends the run.
+/// Its pidfd ([`AsFd`]) becomes readable when all processes of the run have ended.
+/// Dropping the child ends the run.
 #[derive(Debug)]
 pub struct SandboxChild {
     /// Its standard input, if it is a pipe.
@@ -51,7 +51,7 @@ pub struct SandboxChild {
     pub stdout: Option<OwnedFd>,
     /// Its standard error, if it is a pipe.
     pub stderr: Option<OwnedFd>,
-    /// Which layers were applied.
+    /// The layers that were applied.
     pub applied: AppliedLayers,
     pub(in crate::confine) run: SandboxRun,
 }
@@ -62,14 +62,14 @@ pub(in crate::confine) struct SandboxRun {
     pub(in crate::confine) pidfd: OwnedFd,
     pub(in crate::confine) control: OwnedFd,
     pub(in crate::confine) groups: Option<(Arc<CgroupPool>, RunCgroup)>,
-    /// What the warden stands on; gone when it is.
+    /// The supervisor's stack, in use until it has ended.
     pub(in crate::confine) stack: Option<SupervisorStack>,
-    /// Let go of when the run has ended.
+    /// Released when the run has ended.
     pub(in crate::confine) namespace: MountNamespaceHandle,
     pub(in crate::confine) state: SandboxRunState,
 }
 
-/// What is known about a run by now.
+/// What is known about a run so far.
 #[derive(Debug, Default)]
 pub(in crate::confine) struct SandboxRunState {
     status: Option<SandboxExit>,
@@ -79,22 +79,22 @@ pub(in crate::confine) struct SandboxRunState {
 }
 
 impl SandboxChild {
-    /// The process at the top of the run: the parent of the command and of all orphans.
+    /// The supervisor's process: the parent of the command and of all orphans.
     pub fn pid(&self) -> u32 {
         self.run.pid
     }
 
-    /// How the run ended, or `None` while anything of it lives.
+    /// The exit of the run, or `None` while a process of it is alive.
     pub fn try_wait(&mut self) -> Result<Option<SandboxExit>, SandboxError> {
         self.run.wait_until(Some(Instant::now()))
     }
 
-    /// Waits until nothing of the run lives.
+    /// Waits until all processes of the run have ended.
     pub fn wait(&mut self) -> Result<SandboxExit, SandboxError> {
         self.run.wait_until(None)?.ok_or(SandboxError::StillAlive)
     }
 
-    /// Waits, but not longer than this.
+    /// Waits at most this long.
     pub fn wait_for(&mut self, time: Duration) -> Result<Option<SandboxExit>, SandboxError> {
         self.run.wait_until(Some(Instant::now() + time))
     }
@@ -104,19 +104,19 @@ impl SandboxChild {
         self.run.send_control_byte(encode_signal(signal))
     }
 
-    /// Asks all processes of the run to end, daemons included, and does not wait.
+    /// Sends SIGTERM to all processes of the run, daemons included; does not wait.
     pub fn terminate(&self) -> Result<(), SandboxError> {
         self.run.send_control_byte(CONTROL_TO_ALL | encode_signal(Signal::TERM))
     }
 
-    /// Ends the run by force and does not wait: the handle becomes readable when
-    /// nothing is left. A second call no longer trusts the run's own warden.
+    /// Kills the run and does not wait: the pidfd becomes readable when no process is
+    /// left. A second call kills the supervisor itself.
     pub fn kill(&mut self) -> Result<(), SandboxError> {
         self.run.kill()
     }
 
-    /// Ends the run: SIGTERM to all its processes, a grace, SIGKILL. When it
-    /// returns `Ok`, no process of the run is left, daemons included.
+    /// Stops the run: SIGTERM to all processes, a grace period, SIGKILL. When it returns
+    /// `Ok`, no process of the run is left, daemons included.
     pub fn stop(&mut self, grace: Duration) -> Result<SandboxExit, SandboxError> {
         self.run.stop(grace)
     }
@@ -131,11 +131,11 @@ impl AsFd for SandboxChild {
 impl Drop for SandboxRun {
     fn drop(&mut self) {
         if self.state.ended.is_none() {
-            // Whoever wants to hear about a failure calls `stop`.
+            // A caller that needs the error calls `stop`.
             drop(self.stop(Duration::ZERO));
         }
         if self.state.ended.is_none() {
-            // It still stands there. Memory is lost, which is the lesser evil.
+            // The supervisor still uses it. Leaking the memory is the lesser evil.
             std::mem::forget(self.stack.take());
         }
     }
@@ -176,7 +176,7 @@ impl SandboxRun {
         if !std::mem::replace(&mut self.state.was_killed, true) {
             return self.send_control_byte(CONTROL_END);
         }
-        // A warden that does not answer; in a process id namespace this ends all.
+        // The supervisor does not respond; in a pid namespace this ends all processes.
         match rustix::process::pidfd_send_signal(&self.pidfd, Signal::KILL) {
             Ok(()) | Err(Errno::SRCH) => Ok(()),
             Err(errno) => Err(SandboxError::wrap_errno("kill the run")(errno)),
@@ -185,7 +185,7 @@ impl SandboxRun {
 
     fn send_control_byte(&self, byte: u8) -> Result<(), SandboxError> {
         match rustix::net::send(&self.control, &[byte], SendFlags::NOSIGNAL) {
-            // The warden is gone, and all with it: nobody is left to signal.
+            // The supervisor has ended, and all processes with it.
             Ok(_) | Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => Ok(()),
             Err(errno) => Err(SandboxError::wrap_errno("signal the run")(errno)),
         }
@@ -210,7 +210,7 @@ impl SandboxRun {
                 Err(errno) => return Err(SandboxError::wrap_errno("wait for the run")(errno)),
             }
         };
-        // A run that was killed before its command's end could be told.
+        // The run was killed before the command's status was reported.
         let killed =
             SandboxExit::Signal(ended.and_then(|status| status.terminating_signal()).unwrap_or(9));
         let exit = self.state.status.unwrap_or(killed);
@@ -231,8 +231,8 @@ impl SandboxRun {
         loop {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let timeout = left.and_then(|left| Timespec::try_from(left).ok());
-            let mut lines = [PollFd::new(&self.pidfd, PollFlags::IN)];
-            match rustix::event::poll(&mut lines, timeout.as_ref()) {
+            let mut poll_fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
+            match rustix::event::poll(&mut poll_fds, timeout.as_ref()) {
                 Ok(0) => return Ok(false),
                 Ok(_) => return Ok(true),
                 Err(Errno::INTR) => {}
@@ -241,16 +241,16 @@ impl SandboxRun {
         }
     }
 
-    /// What the warden said about the command before it ended.
+    /// Receives the command's status, which the supervisor sends before it exits.
     fn receive_status(&mut self) {
         let mut status = [0; 4];
-        let heard = rustix::net::recv(&self.control, &mut status, RecvFlags::DONTWAIT);
-        if heard.is_ok_and(|(n_read, _)| n_read == status.len()) {
+        let received = rustix::net::recv(&self.control, &mut status, RecvFlags::DONTWAIT);
+        if received.is_ok_and(|(n_read, _)| n_read == status.len()) {
             self.record_status(status);
         }
     }
 
-    /// The command has ended so.
+    /// Records the status of the command.
     pub(in crate::confine) fn record_status(&mut self, status: [u8; 4]) {
         self.state.status = Some(SandboxExit::from_status(i32::from_ne_bytes(status)));
     }

@@ -1,4 +1,4 @@
-//! What to run.
+//! The command to run.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -6,45 +6,45 @@ use std::path::{Path, PathBuf};
 
 use crate::confine::SandboxError;
 
-/// One command to run behind a wall.
+/// A command to run in a sandbox.
 #[derive(Debug)]
 pub struct SandboxCommand {
     /// A path, or a name to be found on the `PATH` of `env`.
     pub program: OsString,
     /// The arguments after the program's name.
     pub args: Vec<OsString>,
-    /// The whole environment. See [`crate::environment::allowed`]; `TMPDIR` is
-    /// added unless it is there.
+    /// The whole environment. See [`crate::environment::filter_allowed`]; `TMPDIR` is
+    /// added unless it is set.
     pub env: Vec<(OsString, OsString)>,
     /// The working directory, relative to the project; `.` is the project.
     pub cwd: PathBuf,
     /// Standard input, output and error.
     pub stdio: [SandboxStdio; 3],
-    /// Whether the first stream is a terminal that becomes the command's own.
+    /// Whether standard input is a terminal that becomes the controlling terminal.
     pub controlling_terminal: bool,
-    /// What happens to what the command leaves running.
-    pub leftovers: OrphanPolicy,
+    /// What happens to processes that outlive the command.
+    pub orphans: OrphanPolicy,
     /// What happens when our process ends.
     pub parent: ParentExitPolicy,
-    /// Files of the project in whose place the command finds others. Only where
-    /// there is a mount namespace; see [`crate::confine::AppliedLayers`].
-    pub scripts: Vec<FileOverride>,
-    /// Paths of the project that the command can neither replace nor move, as
-    /// [`crate::confine::ProcessPhase::hold`] does for one that runs.
-    pub held: Vec<PathBuf>,
+    /// Files that are mounted over files of the project. Needs a mount namespace; see
+    /// [`crate::confine::AppliedLayers`].
+    pub file_overrides: Vec<FileOverride>,
+    /// Paths of the project that the command can neither replace nor move, like
+    /// [`crate::confine::SandboxChild::hold_paths`] for a running one.
+    pub held_paths: Vec<PathBuf>,
 }
 
-/// A file in the place of another, read-only.
+/// A file that is mounted over another, read-only.
 #[derive(Debug)]
 pub struct FileOverride {
-    /// Which one, relative to the project.
+    /// The path that is covered, relative to the project.
     pub path: PathBuf,
-    /// The file that is there instead, by its absolute path.
+    /// The absolute path of the file that is mounted.
     pub copy: PathBuf,
 }
 
 impl SandboxCommand {
-    /// A command at the project's top with nothing to read, its output in pipes.
+    /// A command in the project's root, without input, with its output in pipes.
     pub fn new(program: impl AsRef<OsStr>, args: &[impl AsRef<OsStr>]) -> Self {
         Self {
             program: program.as_ref().to_owned(),
@@ -53,14 +53,14 @@ impl SandboxCommand {
             cwd: PathBuf::from("."),
             stdio: [SandboxStdio::Null, SandboxStdio::Pipe, SandboxStdio::Pipe],
             controlling_terminal: false,
-            leftovers: OrphanPolicy::Kill,
+            orphans: OrphanPolicy::Kill,
             parent: ParentExitPolicy::Terminate,
-            scripts: Vec::new(),
-            held: Vec::new(),
+            file_overrides: Vec::new(),
+            held_paths: Vec::new(),
         }
     }
 
-    /// The file to execute: the program itself if it has a slash, else the first
+    /// The file to execute: the program itself if it contains a slash, else the first
     /// executable of that name on the child's own `PATH`.
     pub(in crate::confine) fn resolve_program(&self) -> Result<PathBuf, SandboxError> {
         let name = Path::new(&self.program);
@@ -69,7 +69,7 @@ impl SandboxCommand {
         }
         let path = self.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value);
         let path = path.map_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"), |path| path.as_os_str());
-        // A relative entry would make the project's own files programs.
+        // A relative entry would make files of the project programs.
         let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
         folders
             .map(|folder| folder.join(name))
@@ -82,25 +82,25 @@ fn is_executable_file(file: &Path) -> bool {
     file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
-/// Where a stream comes from or goes to.
+/// The source or destination of a stream.
 #[derive(Debug)]
 pub enum SandboxStdio {
-    /// Nowhere.
+    /// `/dev/null`.
     Null,
-    /// To us, through a pipe in the [`crate::confine::ProcessPhase`].
+    /// A pipe, whose other end is in the [`crate::confine::SandboxChild`].
     Pipe,
-    /// The same as ours.
+    /// Our own stream.
     Inherit,
-    /// This: a file, the end of a pipe, a terminal.
+    /// A file, the end of a pipe, or a terminal.
     Fd(OwnedFd),
 }
 
-/// What happens to processes that the command leaves running when it ends.
+/// What happens to processes that outlive the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrphanPolicy {
-    /// They are killed, and the run is over.
+    /// They are killed, and the run ends.
     Kill,
-    /// The run goes on until they have ended, or it is stopped.
+    /// The run continues until they have ended, or it is stopped.
     Keep,
 }
 
@@ -109,25 +109,25 @@ pub enum OrphanPolicy {
 pub enum ParentExitPolicy {
     /// It ends too.
     Terminate,
-    /// It goes on, and nobody can stop it through us any more.
+    /// It continues, and cannot be stopped through us any more.
     Outlive,
 }
 
-/// How much a run may use.
+/// Resource limits of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResourceLimits {
-    /// Processes and threads at once.
+    /// Number of processes and threads.
     pub processes: u32,
-    /// Memory in bytes: of all together where there is a cgroup, else of each process.
+    /// Memory in bytes: of the whole run with a cgroup, else of each process.
     pub memory: u64,
     /// Open files of each process.
     pub open_files: u64,
-    /// The longest file it can write, in bytes.
+    /// The largest file it can write, in bytes.
     pub file_size: u64,
 }
 
 impl Default for ResourceLimits {
-    /// Room for a large build, not for an accident.
+    /// Enough for a large build.
     fn default() -> Self {
         Self { processes: 2048, memory: 8 << 30, open_files: 16_384, file_size: 8 << 30 }
     }

@@ -1,10 +1,10 @@
-//! Holding files of the project in the place where they are.
+//! Keeps files of the project from being replaced.
 //!
-//! A file that is mounted over another, as a pinned script is for the command
-//! that runs it, falls off when somebody in another mount namespace renames over
-//! the name beneath it. So nobody may: in the namespaces of all other runs the
-//! name is mounted onto itself, and the kernel refuses to replace a mount point.
-//! For a run that has begun its warden does that, when it is told to.
+//! A file that is mounted over another, like a pinned script for the command that
+//! runs it, is detached when a process in another mount namespace renames a file over
+//! the path below it. So in the namespaces of all other runs the path is mounted onto
+//! itself, and Linux refuses to replace a mount point. In a running sandbox the
+//! supervisor does that on request.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::AsFd as _;
@@ -23,22 +23,22 @@ use crate::confine::spawn::child_handle::SandboxRun;
 use crate::confine::spawn::command::FileOverride;
 use crate::confine::{SandboxChild, SandboxError};
 
-/// How long a warden gets to hold one path.
+/// How long a supervisor may take to hold one path.
 const HOLD_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The longest order: the project and a path in it.
+/// The largest control message: the project and a path in it.
 pub(in crate::confine) const MAX_CONTROL_MESSAGE: usize = 2 * 4096 + 8;
 
-/// Begins an order to hold a path. No signal has this number.
+/// The control message to hold a path. No signal has this number.
 pub(in crate::confine) const CONTROL_HOLD_PATH: u8 = 0xfe;
 
-/// What the warden answers.
+/// The supervisor's replies.
 const CONTROL_PATH_HELD: u8 = 1;
 
 impl SandboxChild {
-    /// Makes it impossible for the run to replace or move these paths of the
-    /// project, and to write those that are files, for as long as it lives.
-    /// Folders come before what is in them.
+    /// Keeps the run from replacing or moving these paths of the project, and from
+    /// writing those that are files, as long as it lives. Folders come before their
+    /// content.
     pub fn hold_paths(&mut self, project: &Path, paths: &[PathBuf]) -> Result<(), SandboxError> {
         if !self.applied.mount_namespace {
             return Ok(());
@@ -50,10 +50,10 @@ impl SandboxChild {
 impl SandboxRun {
     fn hold_path(&mut self, project: &Path, path: &Path) -> Result<(), SandboxError> {
         let (project, path) = (project.as_os_str().as_bytes(), path.as_os_str().as_bytes());
-        let order = [&[CONTROL_HOLD_PATH], project, &[0], path, &[0]].concat();
-        match rustix::net::send(&self.control, &order, SendFlags::NOSIGNAL) {
+        let message = [&[CONTROL_HOLD_PATH], project, &[0], path, &[0]].concat();
+        match rustix::net::send(&self.control, &message, SendFlags::NOSIGNAL) {
             Ok(_) => {}
-            // All of it is gone.
+            // All processes of the run have ended.
             Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => return Ok(()),
             Err(errno) => return Err(SandboxError::wrap_errno("hold a file")(errno)),
         }
@@ -61,24 +61,24 @@ impl SandboxRun {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let timeout = Timespec::try_from(left).ok();
-            let mut lines = [PollFd::new(&self.control, PollFlags::IN)];
-            match rustix::event::poll(&mut lines, timeout.as_ref()) {
+            let mut poll_fds = [PollFd::new(&self.control, PollFlags::IN)];
+            match rustix::event::poll(&mut poll_fds, timeout.as_ref()) {
                 Ok(0) => return Err(SandboxError::wrap_errno("hold a file")(Errno::TIMEDOUT)),
                 Ok(_) => {}
                 Err(Errno::INTR) => continue,
                 Err(errno) => return Err(SandboxError::wrap_errno("hold a file")(errno)),
             }
-            let mut said = [0; 8];
-            match rustix::net::recv(&self.control, &mut said, RecvFlags::DONTWAIT) {
+            let mut reply = [0; 8];
+            match rustix::net::recv(&self.control, &mut reply, RecvFlags::DONTWAIT) {
                 Ok((0, _)) | Err(Errno::CONNRESET) => return Ok(()),
-                Ok((2, _)) if said[0] == CONTROL_HOLD_PATH && said[1] == CONTROL_PATH_HELD => {
+                Ok((2, _)) if reply[0] == CONTROL_HOLD_PATH && reply[1] == CONTROL_PATH_HELD => {
                     return Ok(());
                 }
-                Ok((2, _)) if said[0] == CONTROL_HOLD_PATH => {
+                Ok((2, _)) if reply[0] == CONTROL_HOLD_PATH => {
                     return Err(SandboxError::wrap_errno("hold a file")(Errno::BUSY));
                 }
-                // The command has ended meanwhile, and something of it lives on.
-                Ok((4, _)) => self.record_status([said[0], said[1], said[2], said[3]]),
+                // The command has ended meanwhile, and other processes of the run live on.
+                Ok((4, _)) => self.record_status([reply[0], reply[1], reply[2], reply[3]]),
                 Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(errno) => return Err(SandboxError::wrap_errno("hold a file")(errno)),
             }
@@ -86,9 +86,9 @@ impl SandboxRun {
     }
 }
 
-/// In the warden: does what was ordered; the answer to send.
-pub(in crate::confine) fn execute_hold_path(order: &[u8]) -> [u8; 2] {
-    let mut parts = order.split_inclusive(|byte| *byte == 0);
+/// In the supervisor: executes the request; returns the reply.
+pub(in crate::confine) fn execute_hold_path(message: &[u8]) -> [u8; 2] {
+    let mut parts = message.split_inclusive(|byte| *byte == 0);
     let mut next = || parts.next().and_then(|part| CStr::from_bytes_with_nul(part).ok());
     let (Some(project), Some(path)) = (next(), next()) else { return [CONTROL_HOLD_PATH, 0] };
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -1,8 +1,9 @@
-//! What is done after a run, beside whoever waits for its end.
+//! Releases mount namespaces after a run, in the background.
 //!
-//! The last of a mount namespace unmounts all that is in it and waits for the
-//! kernel to forget it: longer than a short command takes. If that is the warden,
-//! everybody waits for it; so a run's parent is the last, in a thread of its own.
+//! The last process or descriptor of a mount namespace unmounts everything in it and
+//! waits for an RCU grace period: longer than a short command takes. If that was the
+//! supervisor, the caller would wait for it; so the parent holds the namespace and
+//! releases it on a thread of its own.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -10,22 +11,22 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
-/// Namespaces that may wait to be let go; beyond it, it is done at once.
+/// Namespaces that may be queued; beyond that they are released at once.
 const MAX_QUEUED_NAMESPACES: usize = 16;
 
-/// The thread needs next to none.
+/// The thread's stack size, in bytes.
 const REAPER_STACK_SIZE: usize = 64 * 1024;
 
-/// Where namespaces go that are no longer needed; `None` if there is no thread.
+/// The queue of namespaces to release; `None` if there is no thread.
 static REAPER_QUEUE: OnceLock<Option<SyncSender<OwnedFd>>> = OnceLock::new();
 
-/// The mount namespace of a run, which lasts at least as long as this.
+/// The mount namespace of a run, which lives at least as long as this.
 #[derive(Debug, Default)]
 pub(in crate::confine) struct MountNamespaceHandle(Option<OwnedFd>);
 
 impl MountNamespaceHandle {
-    /// Of a process that was made with these flags. Where we may not hold it, it goes
-    /// with the process, which is slower and else the same.
+    /// Opens the namespace of a process with these clone flags. If that is not permitted,
+    /// it ends with the process, which is only slower.
     pub(in crate::confine) fn open_for_process(pid: u32, flags: i32) -> Self {
         let own = flags & libc::CLONE_NEWNS != 0;
         let open = || File::open(format!("/proc/{pid}/ns/mnt")).ok().map(OwnedFd::from);
@@ -38,7 +39,7 @@ impl Drop for MountNamespaceHandle {
         if let Some(namespace) = self.0.take()
             && let Some(left) = REAPER_QUEUE.get_or_init(start_reaper)
         {
-            // What does not fit is closed here.
+            // If the queue is full, it is closed here.
             drop(left.try_send(namespace));
         }
     }

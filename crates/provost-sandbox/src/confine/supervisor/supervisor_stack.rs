@@ -1,20 +1,20 @@
-//! Memory for the warden to stand on when it shares ours.
+//! The stack of a supervisor that shares our memory.
 
 use parking_lot::Mutex;
 use std::io;
 use std::ptr::{NonNull, null_mut};
 
-/// Enough for the warden and the command's child together.
+/// Size of the stack in bytes: enough for the supervisor and the command's child.
 const STACK_SIZE: usize = 256 * 1024;
-/// Below the stack, so that one that grows too far ends the warden instead of
-/// writing into our memory.
+/// Size of the guard below the stack, so that an overflow kills the supervisor instead
+/// of writing into our memory.
 const GUARD_SIZE: usize = 64 * 1024;
 
-/// A stack. It must live as long as the process that stands on it.
+/// A stack. It must live as long as the process that uses it.
 #[derive(Debug)]
 pub(in crate::confine) struct SupervisorStack(NonNull<libc::c_void>);
 
-// SAFETY: the memory belongs to the value alone and is not looked at through it.
+// SAFETY: the value owns the memory and never accesses it.
 unsafe impl Send for SupervisorStack {}
 // SAFETY: as above; a shared reference gives access to nothing.
 unsafe impl Sync for SupervisorStack {}
@@ -39,26 +39,26 @@ impl SupervisorStack {
         }
     }
 
-    /// Where the stack begins; it grows down from here.
+    /// The start of the stack; it grows down from here.
     pub(in crate::confine) fn top(&self) -> *mut libc::c_void {
         // SAFETY: the end of our own memory.
         unsafe { self.0.as_ptr().cast::<u8>().add(STACK_SIZE).cast() }
     }
 }
 
-/// Stacks that nobody stands on, kept for the next run.
+/// Unused stacks, kept for the next run.
 static FREE_STACKS: Mutex<Vec<SupervisorStack>> = Mutex::new(Vec::new());
 /// How many are kept.
 const MAX_FREE_STACKS: usize = 8;
 
 impl SupervisorStack {
-    /// One that is free, or a new one.
+    /// An unused stack, or a new one.
     pub(in crate::confine) fn acquire() -> io::Result<Self> {
         let free = FREE_STACKS.lock().pop();
         free.map_or_else(Self::new, Ok)
     }
 
-    /// Keeps it for the next run. Whoever stood on it must be gone.
+    /// Keeps it for the next run. The process that used it must have ended.
     pub(in crate::confine) fn release(self) {
         let mut free = FREE_STACKS.lock();
         if free.len() < MAX_FREE_STACKS {
@@ -69,7 +69,7 @@ impl SupervisorStack {
 
 impl Drop for SupervisorStack {
     fn drop(&mut self) {
-        // SAFETY: the memory is ours, and whoever stood on it is gone (see `CommandInvocation`).
+        // SAFETY: the memory is ours, and the process that used it has ended.
         unsafe { libc::munmap(self.0.as_ptr(), STACK_SIZE) };
     }
 }
