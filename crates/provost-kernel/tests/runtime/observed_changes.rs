@@ -34,15 +34,18 @@ impl Kernel {
 
     /// The outcome of a command with these parameters.
     async fn outcome(&self, id: Uuid) -> Value {
-        let mut told = self.told.clone();
-        let end = |told: &Vec<Value>| {
+        let mut reports = self.reports.clone();
+        let end = |reports: &Vec<Value>| {
             let ours = |report: &&Value| {
                 report["action"] == json!(id) && report["what"]["kind"] == "finished"
             };
-            told.iter().find(ours).map(|report| report["what"].clone())
+            reports.iter().find(ours).map(|report| report["what"].clone())
         };
-        let told = timeout(LONG, told.wait_for(|told| end(told).is_some())).await.unwrap().unwrap();
-        end(&told).unwrap()
+        let reports = timeout(LONG, reports.wait_for(|reports| end(reports).is_some()))
+            .await
+            .unwrap()
+            .unwrap();
+        end(&reports).unwrap()
     }
 
     async fn check(&self, command: &str, wanted: &Value) {

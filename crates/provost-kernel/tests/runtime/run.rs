@@ -77,7 +77,7 @@ async fn what_is_printed_is_read_by_cursor_across_runs_and_without_secrets() {
     assert_eq!(kernel.logs(0).await, (first + &second, end));
     let kept = kernel.folder.path().join("data/00000000-0000-0000-0000-000000000007/runtime.log");
     assert!(!std::fs::read_to_string(kept).unwrap().contains("s3cr3t"));
-    assert!(!kernel.told.borrow().iter().any(|report| report.to_string().contains("s3cr3t")));
+    assert!(!kernel.reports.borrow().iter().any(|report| report.to_string().contains("s3cr3t")));
 }
 
 #[tokio::test]

@@ -252,7 +252,7 @@ impl ConnectBroker {
                 Some(Err(errno)) => self.listener.fail_request(&connection.request, errno),
                 // A caller that was killed waits no more.
                 None if self.listener.is_pending(&connection.request) => {
-                    still_pending.push(connection)
+                    still_pending.push(connection);
                 }
                 None => {}
             }

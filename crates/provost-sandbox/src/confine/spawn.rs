@@ -302,9 +302,10 @@ fn open_stream(
             let (theirs, ours) = if number == 0 { (read, write) } else { (write, read) };
             (dup_above_stdio(theirs.as_fd())?, Some(ours))
         }
-        // SAFETY: our own streams stay open as long as we run.
         SandboxStdio::Inherit => {
-            (dup_above_stdio(unsafe { BorrowedFd::borrow_raw(number) })?, None)
+            // SAFETY: our own streams stay open as long as we run.
+            let own = unsafe { BorrowedFd::borrow_raw(number) };
+            (dup_above_stdio(own)?, None)
         }
         SandboxStdio::Fd(fd) => (dup_above_stdio(fd.as_fd())?, None),
     })

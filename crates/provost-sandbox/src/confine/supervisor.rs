@@ -236,7 +236,7 @@ fn supervise_command(options: SupervisorOptions, command: c_int) {
             match receive_control_message(&mut buffer) {
                 Some([CONTROL_END, ..]) => break,
                 Some([CONTROL_HOLD_PATH, message @ ..]) => {
-                    send_to_parent(&hold_paths::execute_hold_path(message))
+                    send_to_parent(&hold_paths::execute_hold_path(message));
                 }
                 Some([signal, ..]) => {
                     stopping |= signal & CONTROL_TO_ALL != 0;

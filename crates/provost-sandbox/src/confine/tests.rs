@@ -290,11 +290,11 @@ fn a_standby_supervisor_waits_in_the_cgroup_of_its_command_and_leaves_it_when_th
     wait_until(|| of(&supervisor) == of("self"));
     let mut input = std::fs::File::from(child.stdin.take().unwrap());
     std::io::Write::write_all(&mut input, b"done\n").unwrap();
-    let mut said = String::new();
+    let mut output_text = String::new();
     let mut output = std::fs::File::from(child.stdout.take().unwrap());
-    std::io::Read::read_to_string(&mut output, &mut said).unwrap();
+    std::io::Read::read_to_string(&mut output, &mut output_text).unwrap();
     assert_eq!(child.wait().unwrap(), SandboxExit::Code(0));
-    assert!(said.contains("/provost-") && said.ends_with("done\n"), "{said}");
+    assert!(output_text.contains("/provost-") && output_text.ends_with("done\n"), "{output_text}");
 }
 
 /// Waits for a condition.

@@ -14,7 +14,8 @@ pub(in crate::host) struct HeadTailBuffer {
     tail_limit: usize,
     tail: VecDeque<TailChunk>,
     tail_bytes: usize,
-    seen: [u64; 2],
+    /// Bytes printed to stdout and stderr.
+    totals_by_stream: [u64; 2],
     dropped: u64,
 }
 
@@ -34,7 +35,7 @@ impl HeadTailBuffer {
             tail_limit: limit / 2,
             tail: VecDeque::new(),
             tail_bytes: 0,
-            seen: [0; 2],
+            totals_by_stream: [0; 2],
             dropped: 0,
         }
     }
@@ -45,8 +46,8 @@ impl HeadTailBuffer {
         stream: OutputStream,
         mut data: Bytes,
     ) -> Option<OutputChunk> {
-        let offset = self.seen[stream_index(stream)];
-        self.seen[stream_index(stream)] += length(&data);
+        let offset = self.totals_by_stream[stream_index(stream)];
+        self.totals_by_stream[stream_index(stream)] += length(&data);
         // The head ends at a character boundary, and is never reopened.
         let fits = if data.len() <= self.head_left {
             data.len()
@@ -100,7 +101,7 @@ impl HeadTailBuffer {
 
     /// Bytes of stdout, bytes of stderr, and dropped bytes.
     pub(in crate::host) fn totals(&self) -> (u64, u64, u64) {
-        (self.seen[0], self.seen[1], self.dropped)
+        (self.totals_by_stream[0], self.totals_by_stream[1], self.dropped)
     }
 }
 
@@ -117,12 +118,12 @@ fn length(data: &[u8]) -> u64 {
 
 /// The last character boundary at or before `at`.
 fn char_boundary_before(data: &[u8], at: usize) -> usize {
-    (at.saturating_sub(3)..=at).rev().find(|&place| is_char_boundary(data, place)).unwrap_or(at)
+    (at.saturating_sub(3)..=at).rev().find(|&offset| is_char_boundary(data, offset)).unwrap_or(at)
 }
 
 /// The first character boundary at or after `at`.
 fn char_boundary_after(data: &[u8], at: usize) -> usize {
-    (at..data.len().min(at + 4)).find(|&place| is_char_boundary(data, place)).unwrap_or(at)
+    (at..data.len().min(at + 4)).find(|&offset| is_char_boundary(data, offset)).unwrap_or(at)
 }
 
 fn is_char_boundary(data: &[u8], at: usize) -> bool {
@@ -158,22 +159,22 @@ mod tests {
     }
 
     fn run(limit: u64, pieces: &[Vec<u8>]) -> (Vec<OutputChunk>, HeadTailBuffer) {
-        let mut keeper = HeadTailBuffer::new(limit);
+        let mut buffer = HeadTailBuffer::new(limit);
         let mut sent: Vec<_> =
-            pieces.iter().filter_map(|piece| keeper.push(OUT, piece.clone().into())).collect();
-        sent.extend(keeper.drain_tail());
-        (sent, keeper)
+            pieces.iter().filter_map(|piece| buffer.push(OUT, piece.clone().into())).collect();
+        sent.extend(buffer.drain_tail());
+        (sent, buffer)
     }
 
     #[test]
     fn the_head_and_the_tail_are_kept_and_the_gap_is_marked() {
         let pieces: Vec<_> = (0..100).map(|n| format!("{n:02}").into_bytes()).collect();
-        let (sent, keeper) = run(20, &pieces);
+        let (sent, buffer) = run(20, &pieces);
         let text: Vec<_> = sent.iter().flat_map(|output| bytes(output).to_vec()).collect();
         assert_eq!(String::from_utf8(text).unwrap(), "00010203049596979899");
         let gap = sent.iter().find(|output| output.dropped > 0).unwrap();
         assert_eq!((gap.dropped, gap.offset), (180, 190));
-        assert_eq!(keeper.totals(), (200, 0, 180));
+        assert_eq!(buffer.totals(), (200, 0, 180));
     }
 
     #[test]
@@ -201,7 +202,7 @@ mod tests {
             limit in 2..400_u64,
         ) {
             let all = pieces.concat();
-            let (sent, keeper) = run(limit, &pieces);
+            let (sent, buffer) = run(limit, &pieces);
             let mut at = 0;
             for output in &sent {
                 at += output.dropped;
@@ -210,14 +211,14 @@ mod tests {
                 prop_assert_eq!(bytes(output), &all[start..start + bytes(output).len()]);
                 at += length(bytes(output));
             }
-            let (seen, _, dropped) = keeper.totals();
-            prop_assert_eq!(seen, length(&all));
+            let (total, _, dropped) = buffer.totals();
+            prop_assert_eq!(total, length(&all));
             let n_sent: u64 = sent.iter().map(|output| length(bytes(output))).sum();
             prop_assert!(n_sent <= limit);
             if sent.last().is_some_and(|last| last.dropped == 0 || !bytes(last).is_empty()) {
-                prop_assert_eq!(n_sent + dropped, seen);
+                prop_assert_eq!(n_sent + dropped, total);
             }
-            if seen <= limit / 2 {
+            if total <= limit / 2 {
                 prop_assert_eq!(dropped, 0);
             }
         }

@@ -201,15 +201,15 @@ mod tests {
     }
 
     async fn numbers(spool: &ReportSpool, after: ReportNumber) -> Vec<ReportNumber> {
-        let (mut seen, mut last, mut buffer) = (Vec::new(), after, Vec::new());
+        let (mut numbers, mut last, mut buffer) = (Vec::new(), after, Vec::new());
         loop {
             let (bytes, up_to) = spool.read_after(last, 50_000, &mut buffer).unwrap();
             let mut frames = FrameReader::new(bytes);
             while let Some(KernelFrame::Report(report)) = frames.next().await.unwrap() {
-                seen.push(report.number);
+                numbers.push(report.number);
             }
             if up_to == last {
-                return seen;
+                return numbers;
             }
             last = up_to;
         }

@@ -93,8 +93,8 @@ impl SeccompListener {
     }
 
     fn send_response(&self, call: &ConnectRequest, error: i32) -> Result<(), Errno> {
-        let mut said = libc::seccomp_notif_resp { id: call.id, val: 0, error, flags: 0 };
-        self.ioctl(libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut said)
+        let mut response = libc::seccomp_notif_resp { id: call.id, val: 0, error, flags: 0 };
+        self.ioctl(libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut response)
     }
 
     fn ioctl<T>(&self, request: libc::Ioctl, argument: *mut T) -> Result<(), Errno> {
@@ -132,10 +132,12 @@ impl ConnectRequest {
     /// Reads the address from the caller's memory, exactly once.
     pub(super) fn read_address(&self) -> Result<Vec<u8>, Errno> {
         let mut bytes = vec![0u8; self.length.min(MAX_ADDRESS_LEN)];
-        let place = usize::try_from(self.at).map_err(|_| Errno::FAULT)?;
+        let remote_address = usize::try_from(self.at).map_err(|_| Errno::FAULT)?;
         let ours = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-        let theirs =
-            libc::iovec { iov_base: std::ptr::without_provenance_mut(place), iov_len: bytes.len() };
+        let theirs = libc::iovec {
+            iov_base: std::ptr::without_provenance_mut(remote_address),
+            iov_len: bytes.len(),
+        };
         // SAFETY: our buffer has the given length; Linux checks the remote one.
         let n_read = unsafe {
             libc::process_vm_readv(self.pid()?, &raw const ours, 1, &raw const theirs, 1, 0)

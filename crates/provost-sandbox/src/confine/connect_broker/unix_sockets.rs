@@ -104,9 +104,9 @@ impl UnixSocketDir {
             Err(errno @ (Errno::NOENT | Errno::NOTDIR)) => return Err(errno),
             Err(_) => return Err(Errno::PERM),
         };
-        let place = std::fs::read_link(format!("/proc/self/fd/{}", found.as_raw_fd()));
-        let place = place.map_err(|_| Errno::PERM)?;
-        let is_hidden = self.hidden.iter().any(|hidden| place.starts_with(hidden));
+        let real_path = std::fs::read_link(format!("/proc/self/fd/{}", found.as_raw_fd()));
+        let real_path = real_path.map_err(|_| Errno::PERM)?;
+        let is_hidden = self.hidden.iter().any(|hidden| real_path.starts_with(hidden));
         if is_hidden { Err(Errno::PERM) } else { Ok(found) }
     }
 }

@@ -98,7 +98,7 @@ pub(super) const CONFINED_RULES: &[SyscallRule] = &[
     // Namespaces: each gives new root-like rights and new attack surface.
     deny(libc::SYS_unshare, HasAnyBit(0, NAMESPACE_FLAGS | CLONE_NEWTIME), EPERM, "makes namespaces"),
     deny(libc::SYS_clone, HasAnyBit(0, NAMESPACE_FLAGS), EPERM, "makes namespaces"),
-    deny(libc::SYS_clone3, Always, ENOSYS, "its flags are out of sight; libc falls back to clone"),
+    deny(libc::SYS_clone3, Always, ENOSYS, "its flags are not visible to a filter; libc falls back to clone"),
     deny(libc::SYS_setns, Always, EPERM, "enters namespaces"),
     // Mounts: they can undo what is read-only or masked.
     deny(libc::SYS_mount, Always, EPERM, "mounts"),
@@ -144,7 +144,7 @@ pub(super) const CONFINED_RULES: &[SyscallRule] = &[
     #[cfg(target_arch = "x86_64")]
     deny(libc::SYS_mknod, HasAnyBit(1, SET_ID), EPERM, "makes set-id programs"),
     deny(libc::SYS_mknodat, HasAnyBit(2, SET_ID), EPERM, "makes set-id programs"),
-    deny(libc::SYS_openat2, Always, ENOSYS, "its mode is out of sight; programs fall back to openat"),
+    deny(libc::SYS_openat2, Always, ENOSYS, "its mode is not visible to a filter; programs fall back to openat"),
     // Open only uses its mode when it creates; with other flags it may be garbage.
     #[cfg(target_arch = "x86_64")]
     deny(libc::SYS_open, BothHaveBits((1, CREATE), (2, SET_ID)), EPERM, "makes set-id programs"),

@@ -48,7 +48,7 @@ fn example_arguments(rule: &SyscallRule) -> Vec<u64> {
     match rule.when {
         ArgCondition::Always => {}
         ArgCondition::Equals(index, value) | ArgCondition::HasAnyBit(index, value) => {
-            set(index, value)
+            set(index, value);
         }
         ArgCondition::NotIn(index, _) => set(index, 0x7777),
         ArgCondition::BothHaveBits((first, bits), (second, others)) => {
