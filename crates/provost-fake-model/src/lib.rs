@@ -1,12 +1,12 @@
-//! A provider of models that says what it is told to: for tests and benchmarks.
+//! A scripted model provider for tests and benchmarks.
 //!
-//! It listens on a port of this machine, keeps every request, and answers with what a
-//! function makes of it: an [`WriteReply`] in the wire format of the path that was asked
-//! (Responses, Chat Completions, Messages, `streamGenerateContent`), a status, or raw
-//! bytes, whole or cut, with a pace, ending well or badly.
+//! It listens on a local port, records every request, and answers with the
+//! [`FakeReply`] that a function returns: a completion in the wire format of the
+//! requested path (Responses, Chat Completions, Messages, `streamGenerateContent`), a
+//! status, or raw bytes, with a delay between pieces and any ending.
 //!
 //! It depends on no other crate of Provost, so that a mistake there is not repeated
-//! here; and nothing but tests and benchmarks may depend on it.
+//! here; only tests and benchmarks may depend on it.
 
 mod server;
 mod wire_formats;

@@ -1,4 +1,4 @@
-//! The server: it keeps what it is asked and sends what it is told to.
+//! The server: records requests and sends scripted replies.
 
 use parking_lot::Mutex;
 use std::net::SocketAddr;
@@ -19,10 +19,10 @@ use tokio::task::JoinHandle;
 
 use crate::{FakeCompletion, FakeWireFormat};
 
-/// The longest request that is taken.
+/// The largest request body, in bytes.
 const MAX_REQUEST_BYTES: usize = 64 * 1024 * 1024;
 
-/// A request as it came.
+/// A recorded request.
 #[derive(Debug, Clone)]
 pub struct ReceivedRequest {
     /// Path and query.
@@ -34,12 +34,12 @@ pub struct ReceivedRequest {
 }
 
 impl ReceivedRequest {
-    /// A header as text; empty if it is not there.
+    /// A header as text; empty if it is missing.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
-    /// The wire format that its path asks for.
+    /// The wire format of its path.
     pub fn wire_format(&self) -> Option<FakeWireFormat> {
         FakeWireFormat::from_path(&self.path)
     }
@@ -48,43 +48,43 @@ impl ReceivedRequest {
 /// How a stream ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamEnding {
-    /// In order.
+    /// Regularly.
     Complete,
     /// The connection breaks.
     ConnectionReset,
-    /// Nothing more comes, and the connection stays.
+    /// Nothing more is sent, and the connection stays open.
     Stalled,
 }
 
-/// What is answered.
+/// The reply to a request.
 #[derive(Debug, Clone)]
 pub enum FakeReply {
-    /// A model's answer, in the wire format that was asked.
+    /// A completion, in the wire format of the request.
     Completion(FakeCompletion),
     /// A status with headers and a body.
     Status {
         /// The status.
         status: u16,
-        /// Headers beside the type of the body, which is JSON.
+        /// Headers besides the content type, which is JSON.
         headers: Vec<(&'static str, String)>,
         /// The body.
         body: Value,
     },
-    /// Pieces of a stream, as they are.
+    /// Raw pieces of a stream.
     RawStream {
         /// The pieces.
         pieces: Vec<Bytes>,
-        /// The while between two of them.
+        /// The delay between two of them.
         pace: Duration,
-        /// What follows.
+        /// How the stream ends.
         ending: StreamEnding,
     },
-    /// No answer at all, not even a status.
+    /// No response at all, not even a status.
     NoResponse,
 }
 
 impl FakeReply {
-    /// A stream that ends like this.
+    /// A stream of one piece with this ending.
     pub fn raw_stream(text: impl Into<String>, ending: StreamEnding) -> Self {
         let pieces = vec![Bytes::from(text.into())];
         Self::RawStream { pieces, pace: Duration::ZERO, ending }
@@ -101,11 +101,11 @@ type ReplyRule = dyn Fn(usize, &ReceivedRequest) -> FakeReply + Send + Sync;
 struct FakeServerState {
     rule: Box<ReplyRule>,
     received: Mutex<Vec<ReceivedRequest>>,
-    /// How many answers are being sent now.
+    /// How many replies are being sent.
     open: watch::Sender<usize>,
 }
 
-/// The server. It ends when this is dropped.
+/// The server. It stops when this is dropped.
 pub struct FakeModelServer {
     address: SocketAddr,
     shared: Arc<FakeServerState>,
@@ -114,7 +114,7 @@ pub struct FakeModelServer {
 
 impl std::fmt::Debug for FakeModelServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "FakeModel({})", self.address)
+        write!(f, "FakeModelServer({})", self.address)
     }
 }
 
@@ -125,8 +125,8 @@ impl Drop for FakeModelServer {
 }
 
 impl FakeModelServer {
-    /// One that answers by a rule: it is given the number of the request, from 0, and
-    /// the request.
+    /// Starts a server that replies by a rule, which gets the number of the request, from
+    /// 0, and the request.
     pub async fn start_with_rule(
         rule: impl Fn(usize, &ReceivedRequest) -> FakeReply + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
@@ -139,13 +139,13 @@ impl FakeModelServer {
         });
         let router = Router::new().fallback(handle_request).with_state(Arc::clone(&shared));
         let task = tokio::spawn(async move {
-            // It ends by being aborted; an error of the listener shows in the test.
+            // It ends by being aborted; an error of the listener fails the test.
             drop(axum::serve(listener, router).await);
         });
         Ok(Self { address, shared, task })
     }
 
-    /// One that gives these answers, one after the other, and the last again and again.
+    /// Starts a server that sends these replies in order, and then repeats the last.
     pub async fn start_with_replies(replies: Vec<FakeReply>) -> std::io::Result<Self> {
         Self::start_with_rule(move |n, _| {
             let reply = replies.get(n).or(replies.last());
@@ -159,7 +159,7 @@ impl FakeModelServer {
         format!("http://{}", self.address)
     }
 
-    /// The base address for a wire format, as a provider's configuration wants it.
+    /// The base URL of a wire format, for a provider's configuration.
     pub fn base_url(&self, format: FakeWireFormat) -> String {
         format!("{}{}", self.url(), format.base_path())
     }
@@ -169,21 +169,21 @@ impl FakeModelServer {
         self.shared.received.lock().clone()
     }
 
-    /// Waits until no answer is being sent: all were read to the end, or given up.
+    /// Waits until no reply is being sent: all were read to the end, or cancelled.
     pub async fn wait_until_idle(&self) {
         let mut open = self.shared.open.subscribe();
         // The sender lives as long as this does.
         drop(open.wait_for(|n| *n == 0).await);
     }
 
-    /// Waits until an answer is being sent.
+    /// Waits until a reply is being sent.
     pub async fn wait_until_busy(&self) {
         let mut open = self.shared.open.subscribe();
         drop(open.wait_for(|n| *n > 0).await);
     }
 }
 
-/// Counts an answer while it is being sent.
+/// Counts a reply while it is being sent.
 struct ActiveReplyGuard(Arc<FakeServerState>);
 
 impl ActiveReplyGuard {
@@ -213,7 +213,7 @@ async fn handle_request(
     let reply = {
         let mut all = shared.received.lock();
         let reply = (shared.rule)(all.len(), &received);
-        // Whoever looks which models there are does not use up what a model would say.
+        // A request for the list of models does not use up a completion.
         if matches!(reply, FakeReply::Completion(_)) && format.is_none() {
             return StatusCode::NOT_FOUND.into_response();
         }
@@ -221,10 +221,10 @@ async fn handle_request(
         reply
     };
     match reply {
-        FakeReply::Completion(answer) => {
-            let events = format.map(|format| answer.encode_events(format)).unwrap_or_default();
+        FakeReply::Completion(completion) => {
+            let events = format.map(|format| completion.encode_events(format)).unwrap_or_default();
             let pieces = events.into_iter().map(Bytes::from).collect();
-            stream_response(&shared, pieces, answer.pace, StreamEnding::Complete)
+            stream_response(&shared, pieces, completion.pace, StreamEnding::Complete)
         }
         FakeReply::Status { status, headers, body } => {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -263,7 +263,7 @@ fn stream_response(
             }
             None if ending == StreamEnding::Stalled => std::future::pending().await,
             None => {
-                // What was sent leaves before the connection breaks.
+                // Lets the last piece be sent before the connection breaks.
                 tokio::task::yield_now().await;
                 None
             }

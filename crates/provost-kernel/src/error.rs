@@ -1,4 +1,4 @@
-//! Why an action failed: a code for programs, a sentence for people.
+//! Why an action failed: a code for programs, a message for people.
 
 use std::io;
 
@@ -12,12 +12,12 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct ActionError {
-    /// What a program can branch on.
+    /// A stable code for programs.
     pub code: Code,
-    /// What a person reads.
+    /// A message for people.
     #[serde(rename = "error")]
     pub message: String,
-    /// More for programs, where it helps.
+    /// Structured details for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }
@@ -28,23 +28,23 @@ impl ActionError {
         Self { code, message: message.into(), details: None }
     }
 
-    /// The same with details.
+    /// Adds details.
     #[must_use]
     pub fn with_details(mut self, details: Value) -> Self {
         self.details = Some(details);
         self
     }
 
-    /// The same, saying which file it is about.
+    /// Prefixes the message with a path.
     #[must_use]
     pub fn with_path(mut self, path: &RelPath) -> Self {
         self.message = format!("{path}: {}", self.message);
         self
     }
 
-    /// Someone stopped the action before it was done.
+    /// The action was cancelled before it finished.
     pub fn cancelled() -> Self {
-        Self::new(Code::Cancelled, "stopped before it was done")
+        Self::new(Code::Cancelled, "cancelled before it finished")
     }
 }
 
@@ -69,14 +69,14 @@ impl From<RootDirError> for ActionError {
     }
 }
 
-/// What the operating system says in its own words.
+/// An error of the operating system.
 pub(crate) fn from_io(doing: &str, error: &io::Error) -> ActionError {
     let kind = error.kind();
     let code =
         if matches!(kind, io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) {
             Code::PermissionDenied
         } else if matches!(kind, io::ErrorKind::WouldBlock | io::ErrorKind::ResourceBusy) {
-            // Somebody was faster; the same request may succeed the next time.
+            // Another process was faster; a retry may succeed.
             Code::Conflict
         } else if matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
             Code::NoSpace

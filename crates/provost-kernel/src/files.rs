@@ -1,8 +1,8 @@
-//! The actions on files, each in a file of its own.
+//! The file actions, each in a file of its own.
 //!
-//! Every path goes through [`RootDir`], which resolves it beneath the project with
-//! the handle held to the end. Nothing here opens a file by its absolute name,
-//! and no library that would is handed a path.
+//! Every path goes through [`RootDir`], which resolves it inside the project through
+//! an open descriptor. Nothing here opens a file by its absolute path, and no library
+//! that would is given a path.
 
 mod apply_patch;
 mod create_dir;
@@ -42,10 +42,10 @@ pub use stat_path::{EntryKind, StatPathResult};
 pub use visibility_filter::OmittedPaths;
 pub use write_file::WriteFileResult;
 
-/// Does what the action says, beneath the root.
+/// Executes a file action inside the root.
 ///
-/// `stop` is asked now and then; once it says true, the action ends with
-/// `CANCELLED` as soon as it can leave things whole.
+/// `stop` is polled; once it returns true, the action ends with `CANCELLED` at the
+/// next consistent point.
 pub fn execute_file_action(
     root: &RootDir,
     action: &FileAction,
@@ -54,12 +54,12 @@ pub fn execute_file_action(
     execute_with_visibility(root, action, None, stop)
 }
 
-/// The same for someone whose sight is limited: what they could not read by its
-/// own name is left out of what is searched and listed, and the answer says so.
+/// The same with restricted visibility: paths that the caller may not read are
+/// omitted from searches and listings, and the result says so.
 pub fn execute_with_visibility(
     root: &RootDir,
     action: &FileAction,
-    sight: Option<&PathVisibility>,
+    visibility: Option<&PathVisibility>,
     stop: &dyn Fn() -> bool,
 ) -> Result<Value, ActionError> {
     match action {
@@ -67,9 +67,11 @@ pub fn execute_with_visibility(
         FileAction::WriteFile(action) => to_json_value(write_file::run(root, action)?),
         FileAction::EditFile(action) => to_json_value(edit_file::run(root, action)?),
         FileAction::ApplyPatch(action) => to_json_value(apply_patch::run(root, action, stop)?),
-        FileAction::ListFiles(action) => to_json_value(list_files::run(root, action, sight, stop)?),
+        FileAction::ListFiles(action) => {
+            to_json_value(list_files::run(root, action, visibility, stop)?)
+        }
         FileAction::SearchFiles(action) => {
-            to_json_value(search_files::run(root, action, sight, stop)?)
+            to_json_value(search_files::run(root, action, visibility, stop)?)
         }
         FileAction::Stat(action) => to_json_value(stat_path::run(root, action)?),
         FileAction::CreateDir(action) => to_json_value(create_dir::run(root, action)?),
@@ -83,31 +85,32 @@ pub fn read_file_content(root: &RootDir, action: &ReadFile) -> Result<ReadFileRe
     read_file::run(root, action, &|| false)
 }
 
-/// The project as it was when the action was decided: of its links, those that
-/// were seen then are followed, and no others.
-pub fn restrict_root_links(root: &RootDir, terms: &Preconditions) -> RootDir {
-    let links = terms.links.iter();
+/// The project with the symlinks of the decision: only those that were observed
+/// then are followed.
+pub fn restrict_root_links(root: &RootDir, preconditions: &Preconditions) -> RootDir {
+    let links = preconditions.links.iter();
     root.with_allowed_links(SymlinkSnapshot::new(
         links.map(|link| (link.path.as_str().into(), (&*link.leads_to).into())),
     ))
 }
 
-/// Whether it changes something.
+/// Whether the action changes files.
 pub fn is_write_action(action: &FileAction) -> bool {
     Action::File(action.clone()).kind() == ActionKind::Write
 }
 
-/// Refuses what would change a protected path. The gateway does not permit it in
-/// the first place; with a root whose links are known this cannot be outrun.
+/// Rejects a change of a protected path. The gateway denies it first; with a
+/// restricted root this check is free of races.
 pub fn reject_protected_paths(root: &RootDir, action: &FileAction) -> Result<(), ActionError> {
     for path in Action::File(action.clone()).paths() {
         let links = root.allowed_links();
         let real = links
             .map(|links| [links.resolve(path.as_ref()), links.resolve_nofollow(path.as_ref())]);
         let real = real.into_iter().flatten().filter_map(|real| RelPath::new(real.to_str()?).ok());
-        for place in real.chain([path.clone()]) {
-            if let Some(why) = protection_reason(&place) {
-                let message = format!("{} is protected from agents: {why}", place.display_quoted());
+        for candidate in real.chain([path.clone()]) {
+            if let Some(reason) = protection_reason(&candidate) {
+                let message =
+                    format!("{} is protected from agents: {reason}", candidate.display_quoted());
                 return Err(ActionError::new(Code::ProtectedPath, message));
             }
         }
@@ -117,34 +120,34 @@ pub fn reject_protected_paths(root: &RootDir, action: &FileAction) -> Result<(),
 
 fn to_json_value(result: impl Serialize) -> Result<Value, ActionError> {
     serde_json::to_value(result).map_err(|error| {
-        ActionError::new(Code::Internal, format!("cannot write the answer: {error}"))
+        ActionError::new(Code::Internal, format!("cannot encode the result: {error}"))
     })
 }
 
-/// What became of one path.
+/// A change of one path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangedPath {
     /// The path; after a move, the new one.
     pub path: RelPath,
-    /// What happened to it.
+    /// The kind of the change.
     pub kind: ChangeKind,
     /// The path before a move.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<RelPath>,
 }
 
-/// What can happen to a path.
+/// How a path changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangeKind {
-    /// It was not there before.
+    /// It is new.
     Created,
-    /// Its content is another.
+    /// Its content changed.
     Modified,
-    /// It is gone.
+    /// It was deleted.
     Deleted,
-    /// It has another name.
+    /// It was renamed.
     Moved,
 }
 
@@ -162,7 +165,7 @@ fn hash_content(content: &[u8]) -> Hash {
     Hash::new(*blake3::hash(content).as_bytes())
 }
 
-/// What is at a path, if anything; links are not followed.
+/// The kind of the entry at a path, if there is one; links are not followed.
 fn kind_at(root: &RootDir, path: &RelPath) -> Result<Option<FileKind>, ActionError> {
     match root.stat(path.as_ref()) {
         Ok(stat) => Ok(Some(stat.kind)),
@@ -171,7 +174,7 @@ fn kind_at(root: &RootDir, path: &RelPath) -> Result<Option<FileKind>, ActionErr
     }
 }
 
-/// Makes the folders a path lies in; returns those that were missing, topmost first.
+/// Creates the parent folders of a path; returns those that were missing, topmost first.
 fn create_parent_dirs(root: &RootDir, path: &RelPath) -> Result<Vec<RelPath>, ActionError> {
     let mut missing = Vec::new();
     let mut folder = path.parent();

@@ -1,7 +1,7 @@
-//! The folder of a kernel: its socket, its secret, and where its scratch folder is.
+//! The directory of a kernel: its socket, its secret, and the path of its scratch directory.
 //!
-//! The path of a socket may have no more than 108 bytes, and a data folder may
-//! be deep, so both ends reach the socket through a handle of its folder.
+//! A socket path may have at most 108 bytes, and a data folder may be deep, so
+//! both ends reach the socket through a descriptor of its directory.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -16,27 +16,27 @@ use tempfile::TempDir;
 use tokio::net::{UnixListener, UnixStream};
 use uuid::Uuid;
 
-/// Where a kernel and its daemon meet.
+/// The directory in which a kernel and its daemon find each other.
 #[derive(Debug, Clone)]
 pub struct KernelDir(PathBuf);
 
 impl KernelDir {
-    /// The place in this folder, which need not exist.
+    /// The kernel directory at this path, which need not exist.
     pub fn new(folder: &Path) -> Self {
         Self(folder.to_owned())
     }
 
-    /// The folder.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Where the kernel's own messages go.
+    /// The file with the kernel's own log.
     pub fn log_path(&self) -> PathBuf {
         self.0.join("kernel.log")
     }
 
-    /// Makes the folder with a new secret in it, for a kernel to be started.
+    /// Creates the directory with a new secret, before a kernel is started.
     pub fn prepare(&self) -> io::Result<()> {
         self.remove_stale_scratch();
         DirBuilder::new().recursive(true).mode(0o700).create(&self.0)?;
@@ -47,12 +47,12 @@ impl KernelDir {
         fs::rename(draft, self.0.join("secret"))
     }
 
-    /// The secret that both ends must know.
+    /// The secret that authenticates both ends.
     pub(crate) fn read_secret(&self) -> io::Result<String> {
         fs::read_to_string(self.0.join("secret"))
     }
 
-    /// Listens, in the place of whoever listened before and is gone.
+    /// Binds the socket; replaces the socket of a kernel that is gone.
     pub(crate) fn bind_listener(&self) -> io::Result<UnixListener> {
         let socket = self.0.join("socket");
         match fs::remove_file(&socket) {
@@ -71,16 +71,16 @@ impl KernelDir {
         UnixStream::connect(path).await
     }
 
-    /// A short path of the socket, good while the handle lives.
+    /// A short path of the socket, valid while the file is open.
     fn short_socket_path(&self) -> io::Result<(File, PathBuf)> {
         let folder = File::open(&self.0)?;
         let path = PathBuf::from(format!("/proc/self/fd/{}/socket", folder.as_raw_fd()));
         Ok((folder, path))
     }
 
-    /// Makes a private folder for the temporary files of commands. It is not in
-    /// the place itself, which no command may reach; where it is stands here, so
-    /// that it is found when the kernel could not remove it.
+    /// Creates a private directory for the temporary files of commands. It is outside
+    /// the kernel directory, which no command may access; its path is recorded here, so
+    /// that it can be removed after a crash of the kernel.
     pub(crate) fn create_scratch_dir(&self) -> io::Result<ScratchDir> {
         let folder = tempfile::Builder::new().prefix("provost-").tempdir_in("/tmp")?;
         let lock = File::open(folder.path())?;
@@ -89,8 +89,8 @@ impl KernelDir {
         Ok(ScratchDir { folder, _lock: lock })
     }
 
-    /// Removes the scratch folder of a kernel that was killed; one that lives
-    /// keeps its own.
+    /// Removes the scratch directory of a kernel that was killed. A live kernel holds
+    /// a lock on its own.
     pub fn remove_stale_scratch(&self) {
         let note = self.0.join(SCRATCH_POINTER_FILE);
         let Ok(text) = fs::read(&note) else { return };
@@ -99,27 +99,27 @@ impl KernelDir {
             Ok(()) => drop(fs::remove_file(note)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => drop(fs::remove_file(note)),
             Err(error) => {
-                tracing::debug!(%error, path = %path.display(), "a scratch folder was left");
+                tracing::debug!(%error, path = %path.display(), "cannot remove a scratch directory");
             }
         }
     }
 
-    /// Takes everything away; nobody is here any more.
+    /// Removes the directory, when the kernel has ended.
     pub fn remove_all(&self) {
         if let Err(error) = fs::remove_dir_all(&self.0) {
-            tracing::debug!(%error, "the folder of a kernel could not be removed");
+            tracing::debug!(%error, "cannot remove a kernel directory");
         }
     }
 }
 
-/// The file that says where the scratch folder is.
+/// The file with the path of the scratch directory.
 const SCRATCH_POINTER_FILE: &str = "scratch";
 
-/// A scratch folder, held while the kernel lives and removed with it.
+/// A scratch directory, removed when the kernel ends.
 #[derive(Debug)]
 pub(crate) struct ScratchDir {
     folder: TempDir,
-    /// The kernel ends without a word when it is killed, but the lock ends with it.
+    /// Released by the system even if the kernel is killed.
     _lock: File,
 }
 
@@ -129,13 +129,13 @@ impl ScratchDir {
     }
 }
 
-/// Removes a folder that is ours, where we make them, and that nobody holds.
+/// Removes a scratch directory that Provost created and no kernel has locked.
 fn remove_scratch(path: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(path)?;
     let named = path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"provost-"));
     let ours = found.uid() == rustix::process::geteuid().as_raw();
     if !(found.is_dir() && named && ours && path.parent() == Some(Path::new("/tmp"))) {
-        return Err(io::Error::other("it is not a scratch folder of ours"));
+        return Err(io::Error::other("not a scratch directory of Provost"));
     }
     let lock = File::open(path)?;
     flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
@@ -149,33 +149,32 @@ mod tests {
     #[test]
     fn the_scratch_of_a_dead_kernel_is_removed_and_that_of_a_living_one_stays() {
         let folder = tempfile::tempdir().unwrap();
-        let place = KernelDir::new(&folder.path().join("kernel"));
-        place.prepare().unwrap();
-        let scratch = place.create_scratch_dir().unwrap();
+        let dir = KernelDir::new(&folder.path().join("kernel"));
+        dir.prepare().unwrap();
+        let scratch = dir.create_scratch_dir().unwrap();
         let path = scratch.path().to_owned();
         fs::write(path.join("left"), "x").unwrap();
-        place.remove_stale_scratch();
-        assert!(path.join("left").exists(), "its kernel lives");
-        // Killed: the lock is gone, the folder is not.
+        dir.remove_stale_scratch();
+        assert!(path.join("left").exists(), "its kernel is alive");
+        // After a kill the lock is gone, the directory is not.
         let ScratchDir { folder: left, _lock: lock } = scratch;
         drop(lock);
         let path = left.keep();
-        place.remove_stale_scratch();
+        dir.remove_stale_scratch();
         assert!(!path.exists());
-        place.remove_stale_scratch();
+        dir.remove_stale_scratch();
     }
 
     #[test]
     fn nothing_is_swept_that_is_not_a_scratch_folder() {
         let folder = tempfile::tempdir().unwrap();
-        let place = KernelDir::new(&folder.path().join("kernel"));
-        place.prepare().unwrap();
+        let dir = KernelDir::new(&folder.path().join("kernel"));
+        dir.prepare().unwrap();
         let other = folder.path().join("provost-project");
         fs::create_dir(&other).unwrap();
         for path in [other.clone(), PathBuf::from("/tmp"), folder.path().join("none")] {
-            fs::write(place.path().join(SCRATCH_POINTER_FILE), path.as_os_str().as_bytes())
-                .unwrap();
-            place.remove_stale_scratch();
+            fs::write(dir.path().join(SCRATCH_POINTER_FILE), path.as_os_str().as_bytes()).unwrap();
+            dir.remove_stale_scratch();
         }
         assert!(other.exists());
     }

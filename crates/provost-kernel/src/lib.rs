@@ -1,26 +1,24 @@
-//! What runs beside a project and executes permitted actions.
+//! The process beside a project that executes permitted actions.
 //!
-//! Two halves in one crate, because they speak one protocol: [`host`] is the
+//! Two halves in one crate, because they share one protocol: [`host`] is the
 //! process per project, which owns the commands and outlives the daemon;
-//! [`KernelClient`] is the daemon's handle to it, which takes a permit by value.
-//! Neither decides anything: an action arrives here after it was allowed, in
-//! its canonical form, and is done as it says or not at all.
+//! [`KernelClient`] is the daemon's connection to it, which takes a permit by value.
+//! Neither decides anything: an action arrives after it was allowed, in its
+//! canonical form, and is executed exactly or not at all.
 
+mod client;
 mod error;
 mod file_pinning;
 pub mod files;
 pub mod host;
-mod kernel_client;
 mod kernel_dir;
-mod report_spool;
 mod root_project_files;
 mod socket_writer;
-mod terminal_client;
 mod wire;
 
+pub use client::kernel_client::{KernelClient, KernelError, ReportReceiver};
+pub use client::terminal_client::{TerminalReader, TerminalWriter, attach_terminal};
 pub use error::ActionError;
 pub use file_pinning::{PinnedFileState, pin_file};
-pub use kernel_client::{KernelClient, KernelError, ReportReceiver};
 pub use kernel_dir::KernelDir;
 pub use root_project_files::RootProjectFiles;
-pub use terminal_client::{TerminalReader, TerminalWriter, attach_terminal};

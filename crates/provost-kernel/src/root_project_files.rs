@@ -1,18 +1,18 @@
-//! A project's folder as those see it who find out what to run in it: the kernel,
-//! which runs it, and the gateway, which decides about it.
+//! The project's files as the runtime detection reads them, both in the kernel, which
+//! runs the result, and in the gateway, which decides about it.
 
 use std::path::Path;
 
 use provost_core::runtime::plan::ProjectFiles;
 use provost_sandbox::root_dir::RootDir;
 
-/// The longest file that is looked into.
+/// The largest file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 256 * 1024;
 
-/// How many names of a folder are looked at.
+/// How many entries of a directory are listed.
 const MAX_DIR_ENTRIES: usize = 256;
 
-/// The project's folder, as far as a detection looks.
+/// The project's folder as input of the runtime detection.
 #[derive(Debug, Clone, Copy)]
 pub struct RootProjectFiles<'a>(pub &'a RootDir);
 

@@ -1,10 +1,9 @@
-//! A connection whose end sleeps until something comes in.
+//! A Unix socket that only wakes its task for incoming data.
 //!
-//! Tokio has the system tell it also whenever a socket can be written, and of a Unix
-//! socket the system says so each time that the other end has read something. On the
-//! way of a letter that is typed, each of these wakes a thread for nothing, where the
-//! program that shall answer waits for a processor. So this one asks whether it can
-//! write only when it could not.
+//! Tokio also registers for write readiness, and a Unix socket becomes writable
+//! each time the peer has read something. While a user types, each of these events
+//! would wake a thread for nothing and compete with the program that shall respond.
+//! So write readiness is requested only after a write would have blocked.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -13,13 +12,13 @@ use rustix::net::{SendFlags, Shutdown};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
-/// What goes out. When it is dropped, the other end is told that nothing follows.
+/// The sending half. Dropping it shuts down the write direction.
 #[derive(Debug)]
 pub(crate) struct SocketWriter {
     socket: OwnedFd,
 }
 
-/// What comes in, to be polled like a pipe, and what goes out.
+/// Splits a socket into a receiver, polled like a pipe, and a writer.
 pub(crate) fn split_socket(stream: UnixStream) -> io::Result<(pipe::Receiver, SocketWriter)> {
     let socket = OwnedFd::from(stream.into_std()?);
     let incoming = pipe::Receiver::from_owned_fd_unchecked(socket.try_clone()?)?;
@@ -27,19 +26,19 @@ pub(crate) fn split_socket(stream: UnixStream) -> io::Result<(pipe::Receiver, So
 }
 
 impl SocketWriter {
-    /// Sends what can be sent without waiting; tells how much that was.
+    /// Sends as much as possible without blocking; returns how many bytes.
     pub(crate) fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         Ok(rustix::net::send(&self.socket, bytes, flags)?)
     }
 
-    /// Waits until something can be sent.
+    /// Waits until the socket is writable.
     pub(crate) async fn writable(&self) -> io::Result<()> {
         let end = self.socket.as_fd().try_clone_to_owned()?;
         pipe::Sender::from_owned_fd_unchecked(end)?.writable().await
     }
 
-    /// Sends all of it.
+    /// Sends all bytes.
     pub(crate) async fn send(&self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             match self.try_send(bytes) {
@@ -55,7 +54,7 @@ impl SocketWriter {
 
 impl Drop for SocketWriter {
     fn drop(&mut self) {
-        // One that is gone need not be told.
+        // Fails if the peer is gone, which does not matter.
         let _ = rustix::net::shutdown(&self.socket, Shutdown::Write);
     }
 }

@@ -1,8 +1,8 @@
 //! Frames on the socket between the daemon and a kernel.
 //!
 //! A length (u32, big endian), a kind (one byte), the payload: JSON, except for
-//! what commands print, which is a head of fixed size and the bytes as they
-//! are. The length is checked before anything is allocated.
+//! command output, which is a header of fixed size and the raw bytes. The length is
+//! checked before anything is allocated.
 
 use std::io;
 
@@ -21,19 +21,19 @@ const KIND_RESPONSE: u8 = 2;
 const KIND_REPORT: u8 = 3;
 const KIND_OUTPUT: u8 = 4;
 
-/// The length and the kind.
+/// Bytes of the length and the kind.
 const FRAME_HEADER_BYTES: usize = 5;
 
-/// What stands before the bytes of some output: number, action, stream, offset, dropped.
+/// Bytes before the data of an output frame: number, action, stream, offset, dropped.
 const OUTPUT_HEADER_BYTES: usize = 8 + 16 + 1 + 8 + 8;
 
-/// Bytes asked for at once.
+/// How much a read asks for, in bytes.
 const READ_BUFFER_BYTES: usize = 256 * 1024;
 
-/// Room for most questions.
+/// Enough for most requests, in bytes.
 const INITIAL_FRAME_CAPACITY: usize = 512;
 
-/// What can stand in a frame.
+/// The content of a frame.
 #[derive(Debug)]
 pub(crate) enum KernelFrame {
     Request(RpcRequest),
@@ -41,11 +41,11 @@ pub(crate) enum KernelFrame {
     Report(KernelReport),
 }
 
-/// The bytes of a frame. What a command printed is not copied but stands apart.
+/// Encodes a frame as header and payload; command output is not copied.
 pub(crate) fn encode(frame: &KernelFrame) -> io::Result<(Vec<u8>, Bytes)> {
     match frame {
-        KernelFrame::Request(question) => encode_json(KIND_REQUEST, question),
-        KernelFrame::Response(answer) => encode_json(KIND_RESPONSE, answer),
+        KernelFrame::Request(request) => encode_json(KIND_REQUEST, request),
+        KernelFrame::Response(response) => encode_json(KIND_RESPONSE, response),
         KernelFrame::Report(report) => match &report.what {
             ReportPayload::Output(OutputChunk {
                 stream,
@@ -79,31 +79,18 @@ fn encode_json(kind: u8, payload: &impl Serialize) -> io::Result<(Vec<u8>, Bytes
 
 fn encode_header(kind: u8, length: usize) -> io::Result<Vec<u8>> {
     let checked = u32::try_from(length).ok().filter(|_| length <= MAX_FRAME_BYTES);
-    let checked = checked.ok_or_else(|| io::Error::other("a frame is too large to be sent"))?;
+    let checked = checked.ok_or_else(|| io::Error::other("the frame is too large to send"))?;
     let mut bytes = Vec::with_capacity(FRAME_HEADER_BYTES + OUTPUT_HEADER_BYTES);
     bytes.put_u32(checked);
     bytes.put_u8(kind);
     Ok(bytes)
 }
 
-/// Frames of reports as a daemon wants them that knows JSON only.
-pub(crate) async fn reencode_as_json(frames: &[u8]) -> io::Result<Vec<u8>> {
-    let (mut frames, mut words) = (FrameReader::new(frames), Vec::new());
-    while let Some(frame) = frames.next().await? {
-        if let KernelFrame::Report(report) = frame {
-            let (head, payload) = encode_json(KIND_REPORT, &report)?;
-            words.extend_from_slice(&head);
-            words.extend_from_slice(&payload);
-        }
-    }
-    Ok(words)
-}
-
-/// Puts all of a frame behind what is there.
+/// Appends a whole frame to a buffer.
 pub(crate) fn append_frame(frame: &KernelFrame, to: &mut Vec<u8>) -> io::Result<()> {
     match frame {
-        KernelFrame::Request(question) => append_json(KIND_REQUEST, question, to),
-        KernelFrame::Response(answer) => append_json(KIND_RESPONSE, answer, to),
+        KernelFrame::Request(request) => append_json(KIND_REQUEST, request, to),
+        KernelFrame::Response(response) => append_json(KIND_RESPONSE, response, to),
         KernelFrame::Report(_) => {
             let (head, payload) = encode(frame)?;
             to.extend_from_slice(&head);
@@ -113,18 +100,18 @@ pub(crate) fn append_frame(frame: &KernelFrame, to: &mut Vec<u8>) -> io::Result<
     }
 }
 
-/// Puts an answer behind what is there: what came of a question, as it is.
+/// Appends a successful response, without an intermediate JSON value.
 pub(crate) fn append_result(id: u64, result: &impl Serialize, to: &mut Vec<u8>) -> io::Result<()> {
     #[derive(Serialize)]
-    struct Good<'a, T> {
+    struct SuccessResponse<'a, T> {
         jsonrpc: JsonRpcVersion,
         id: u64,
         result: &'a T,
     }
-    append_json(KIND_RESPONSE, &Good { jsonrpc: JsonRpcVersion::V2, id, result }, to)
+    append_json(KIND_RESPONSE, &SuccessResponse { jsonrpc: JsonRpcVersion::V2, id, result }, to)
 }
 
-/// Writes a payload where it is to be, and its length before it when that is known.
+/// Serializes a payload in place, and fills in its length afterwards.
 fn append_json(kind: u8, payload: &impl Serialize, to: &mut Vec<u8>) -> io::Result<()> {
     let begin = to.len();
     to.extend_from_slice(&[0; FRAME_HEADER_BYTES]);
@@ -140,7 +127,7 @@ fn append_json(kind: u8, payload: &impl Serialize, to: &mut Vec<u8>) -> io::Resu
     Ok(())
 }
 
-/// All of a frame in one piece.
+/// A whole frame in one buffer.
 pub(crate) fn frame_to_bytes(frame: &KernelFrame) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(INITIAL_FRAME_CAPACITY);
     append_frame(frame, &mut bytes)?;
@@ -155,12 +142,12 @@ pub(crate) async fn write(
     to.write_all(&frame_to_bytes(frame)?).await
 }
 
-/// Reads frames. Nothing is lost if the wait for the next one is given up.
+/// Reads frames. Cancelling a read loses nothing.
 #[derive(Debug)]
 pub(crate) struct FrameReader<R> {
     from: R,
     buffer: BytesMut,
-    /// One that was looked at and not taken.
+    /// A frame that was peeked and not taken.
     peeked: Option<KernelFrame>,
 }
 
@@ -169,7 +156,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         Self { from, buffer: BytesMut::new(), peeked: None }
     }
 
-    /// Looks at the next frame; `None` at the end.
+    /// Returns the next frame without taking it; `None` at the end of the stream.
     pub(crate) async fn peek(&mut self) -> io::Result<Option<&KernelFrame>> {
         if self.peeked.is_none() {
             self.peeked = self.next().await?;
@@ -177,13 +164,13 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         Ok(self.peeked.as_ref())
     }
 
-    /// Where the frames came from, and what was read of it beyond them. A frame
-    /// that was looked at counts as taken.
+    /// The underlying reader and what was read beyond the last frame. A peeked frame
+    /// counts as taken.
     pub(crate) fn into_rest(self) -> (R, BytesMut) {
         (self.from, self.buffer)
     }
 
-    /// The next frame; `None` at the end.
+    /// The next frame; `None` at the end of the stream.
     pub(crate) async fn next(&mut self) -> io::Result<Option<KernelFrame>> {
         if let Some(frame) = self.peeked.take() {
             return Ok(Some(frame));
@@ -199,7 +186,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
                 Some(length) => FRAME_HEADER_BYTES + length - self.buffer.len(),
                 None => FRAME_HEADER_BYTES,
             };
-            // A new buffer only when this one is used up: frames that wait hold on to it.
+            // Allocates only when the buffer is used up: frames in flight keep it alive.
             if self.buffer.capacity() - self.buffer.len() < missing {
                 self.buffer.reserve(missing.max(READ_BUFFER_BYTES));
             }
@@ -212,12 +199,12 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
     }
 
-    /// The length of the next frame, if that is there.
+    /// The length of the next frame, if it has been read.
     fn next_length(&self) -> io::Result<Option<usize>> {
         let Some(&[a, b, c, d]) = self.buffer.first_chunk::<4>() else { return Ok(None) };
         let length = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
         if length > MAX_FRAME_BYTES {
-            return Err(io::Error::other(format!("a frame of {length} bytes is too large")));
+            return Err(io::Error::other(format!("the frame is too large: {length} bytes")));
         }
         Ok(Some(length))
     }
@@ -234,7 +221,7 @@ fn decode_frame(kind: u8, mut payload: Bytes) -> io::Result<KernelFrame> {
             let stream = match payload.get_u8() {
                 1 => OutputStream::Stdout,
                 2 => OutputStream::Stderr,
-                other => return Err(io::Error::other(format!("output of the stream {other}"))),
+                other => return Err(io::Error::other(format!("unknown output stream {other}"))),
             };
             let (offset, dropped) = (payload.get_u64(), payload.get_u64());
             let output = OutputChunk { stream, offset, dropped, data: payload.into() };
@@ -246,7 +233,7 @@ fn decode_frame(kind: u8, mut payload: Bytes) -> io::Result<KernelFrame> {
         }
         other => {
             return Err(io::Error::other(format!(
-                "a frame of the kind {other} with {} bytes is not understood",
+                "unknown frame kind {other} ({} bytes)",
                 payload.len()
             )));
         }
@@ -283,7 +270,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn output_of_any_bytes_arrives_as_it_was_sent_in_either_protocol() {
+    async fn output_of_any_bytes_arrives_as_it_was_sent() {
         let large = vec![b'x'; 70_000];
         let sent = [&b""[..], b"text\n", &[0xff, 0, 0x80], &large].map(|data| report(4, data));
         let mut bytes = Vec::new();
@@ -291,9 +278,6 @@ mod tests {
             write(&mut bytes, &KernelFrame::Report(report.clone())).await.unwrap();
         }
         assert_eq!(reports(FrameReader::new(&bytes[..])).await, sent);
-        let words = reencode_as_json(&bytes).await.unwrap();
-        assert_ne!(words, bytes);
-        assert_eq!(reports(FrameReader::new(&words[..])).await, sent);
     }
 
     #[tokio::test]
@@ -308,8 +292,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_came_of_a_question_arrives_as_an_answer_and_what_cannot_be_written_leaves_nothing()
-     {
+    async fn a_result_arrives_as_a_response_and_one_that_cannot_be_encoded_leaves_nothing() {
         let mut bytes = b"".to_vec();
         append_result(7, &serde_json::json!({ "content": "a\n\"b\"" }), &mut bytes).unwrap();
         let good = bytes.len();
@@ -324,7 +307,7 @@ mod tests {
             ..
         })) = frames.next().await.unwrap()
         else {
-            panic!("no answer");
+            panic!("no response");
         };
         assert_eq!(result.to_value()["content"], "a\n\"b\"");
         assert!(frames.next().await.unwrap().is_none());

@@ -16,25 +16,10 @@ pub use crate::output::{OutputChunk, OutputData, OutputStream};
 use crate::runtime::RuntimeChange;
 use crate::{ActionId, Code, PinnedFile, RawJson};
 
-/// The version of this protocol. A kernel outlives the daemon that started it, so each side
-/// supports older versions of the other, and a daemon does not use a kernel that is newer than
-/// itself.
-///
-/// - 1: all reports are JSON.
-/// - 2: output is sent as bytes behind a fixed header.
-/// - 3: the kernel receives the secrets, and redacts them.
-/// - 4: the kernel runs the project: `terminal`, `logs`, `runtime`, the actions `pty.*`,
-///   `runtime.*` and `preview.fetch`, and reports of the kind `runtime`.
+/// The version of this protocol. A kernel outlives the daemon that started it, so
+/// the two exchange their versions first; a daemon refuses a kernel with another
+/// version, and leaves it running.
 pub const PROTOCOL_VERSION: u32 = 4;
-
-/// The first version in which output is sent as bytes.
-pub const MIN_PROTOCOL_BINARY_OUTPUT: u32 = 2;
-
-/// The first version in which a kernel redacts secrets.
-pub const MIN_PROTOCOL_REDACTION: u32 = 3;
-
-/// The first version in which a kernel has a terminal, a dev server and a preview.
-pub const MIN_PROTOCOL_RUNTIME: u32 = 4;
 
 /// The longest frame, in bytes. Larger ones are refused before anything is allocated.
 pub const MAX_FRAME_BYTES: usize = 24 * 1024 * 1024;
@@ -246,13 +231,6 @@ pub struct HelloResponse {
     pub version: String,
     /// The running actions.
     pub running: Vec<ActionId>,
-}
-
-impl HelloResponse {
-    /// Whether this kernel has a terminal, a dev server and a preview.
-    pub fn supports_runtime(&self) -> bool {
-        self.protocol >= MIN_PROTOCOL_RUNTIME
-    }
 }
 
 /// Why an action failed.

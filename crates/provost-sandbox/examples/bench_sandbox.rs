@@ -1,9 +1,9 @@
-//! What the wall costs: `cargo run --release -p provost-sandbox --example bench_sandbox`.
+//! What the sandbox costs: `cargo run --release -p provost-sandbox --example bench_sandbox`.
 //!
-//! All ways are measured in turn in the same run, so that a busy machine slows
-//! all of them, and only ratios are judged.
+//! All variants are measured in turn in the same run, so that a busy machine slows all
+//! of them, and only ratios are compared.
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
-#![expect(clippy::unwrap_used, reason = "a benchmark that cannot measure has nothing to say")]
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot measure fails")]
 
 use std::fs::File;
 use std::io::Read as _;
@@ -34,8 +34,8 @@ fn main() -> process::ExitCode {
     if text.contains("FAIL") { process::ExitCode::FAILURE } else { process::ExitCode::SUCCESS }
 }
 
-/// Medians of all ways, measured in turn, each round beginning with another:
-/// what one leaves behind for the next to pay hits all alike.
+/// Medians of all variants, measured in turn, each round starting with another one, so
+/// that the after-effects of one are spread over all.
 fn interleave(runs: usize, warm_up: usize, ways: &mut [(&str, &mut dyn FnMut())]) -> Vec<Duration> {
     let mut times = vec![Vec::with_capacity(runs); ways.len()];
     for run in 0..runs + warm_up {
@@ -62,18 +62,18 @@ fn spawns(dir: &Path) -> String {
     let at = |name: &str| dir.join(name);
     let (project, home, data, scratch) = (at("project"), at("home"), at("data"), at("scratch"));
     let places = SandboxPaths { project: &project, home: &home, data: &data, scratch: &scratch };
-    let wall = |layers| {
+    let sandbox = |layers| {
         let policy = SandboxPolicy::new(SandboxProfile::Build, &places);
         Sandbox::new(policy, &machine, layers, ResourceLimits::default()).unwrap()
     };
-    let bare = wall(LayerSelection::Exactly(OptionalLayers::default()));
+    let bare = sandbox(LayerSelection::Exactly(OptionalLayers::default()));
     let isolated = OptionalLayers { pid: true, net: true, ..OptionalLayers::default() };
-    let isolated = wall(LayerSelection::Exactly(isolated));
-    let auto = wall(LayerSelection::Auto);
-    let run = |wall: &Sandbox| {
+    let isolated = sandbox(LayerSelection::Exactly(isolated));
+    let auto = sandbox(LayerSelection::Auto);
+    let run = |sandbox: &Sandbox| {
         let mut command = SandboxCommand::new("/bin/true", &[] as &[&str]);
         command.stdio = [SandboxStdio::Null, SandboxStdio::Null, SandboxStdio::Null];
-        wall.spawn(command).unwrap().wait().unwrap();
+        sandbox.spawn(command).unwrap().wait().unwrap();
     };
     let plain = |program: &str, args: &[&str]| {
         let null = process::Stdio::null;

@@ -1,15 +1,15 @@
-//! Where limits on processes and memory can be set, if anywhere.
+//! Detects where limits on processes and memory can be set.
 //!
-//! Three worlds have to be handled: version 2 with a delegated subtree (a login
-//! session under systemd), version 1 hierarchies that we may write (root, older
-//! systems), and none. A place counts only if a group can be made in it now.
+//! Three cases: version 2 with a delegated subtree (a login session under systemd),
+//! version 1 hierarchies that we may write (root, older systems), and none. A parent
+//! counts only if a cgroup can be created in it now.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-/// Where groups with limits can be made.
+/// The parents in which cgroups with limits can be created.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CgroupParents {
@@ -19,7 +19,7 @@ pub struct CgroupParents {
     pub memory: Option<CgroupParent>,
 }
 
-/// A folder of the cgroup file system in which we can make groups.
+/// A folder of the cgroup file system in which we can create cgroups.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CgroupParent {
@@ -27,13 +27,13 @@ pub struct CgroupParent {
     pub version: u8,
     /// The folder.
     pub path: PathBuf,
-    /// The group that this process is in.
+    /// The cgroup of this process.
     #[serde(skip)]
     pub own: PathBuf,
 }
 
 impl CgroupParents {
-    /// Looks at where this process is and tries to make a group there.
+    /// Finds the cgroup of this process, and tries to create one there.
     pub fn detect() -> Self {
         let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
@@ -57,8 +57,8 @@ fn detect_parent(controller: &str, groups: &str, mounts: &str) -> Option<CgroupP
     })
 }
 
-/// A group's own folder qualifies if it hands the controller on; else the one
-/// above, since a group that holds processes cannot hand anything on.
+/// A cgroup's own folder qualifies if it delegates the controller; otherwise its
+/// parent, since a cgroup with processes cannot delegate.
 fn find_v2_parent(controller: &str, mount: &Path, group: &str) -> Option<CgroupParent> {
     let own = join_group_path(mount, group);
     own.ancestors()
@@ -143,8 +143,8 @@ mod tests {
     #[test]
     fn a_place_that_is_found_can_hold_a_group() {
         let found = CgroupParents::detect();
-        for place in [found.pids, found.memory].into_iter().flatten() {
-            assert!(can_create_group(&place.path), "{place:?}");
+        for parent in [found.pids, found.memory].into_iter().flatten() {
+            assert!(can_create_group(&parent.path), "{parent:?}");
         }
     }
 }

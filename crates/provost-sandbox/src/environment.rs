@@ -1,15 +1,15 @@
-//! Which of our variables a child gets to see.
+//! Which environment variables a child gets.
 //!
-//! An allow list, because a list of forbidden names forgets the next key. Agents,
-//! buses and displays (`SSH_AUTH_SOCK`, `DBUS_*`, `DISPLAY`, `WAYLAND_DISPLAY`,
-//! `XDG_RUNTIME_DIR`) are doors out of the sandbox and are not on it.
+//! An allow list, because a deny list misses the next key. Agents, buses and displays
+//! (`SSH_AUTH_SOCK`, `DBUS_*`, `DISPLAY`, `WAYLAND_DISPLAY`, `XDG_RUNTIME_DIR`) are ways
+//! out of the sandbox and are not on it.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-/// Names that say who and where, and hold no secret.
+/// Names that identify user and location, and hold no secret.
 const ALLOWED_NAMES: &[&str] = &[
     "PATH",
     "HOME",
@@ -27,7 +27,7 @@ const ALLOWED_NAMES: &[&str] = &[
     "CLICOLOR",
     "FORCE_COLOR",
     "CI",
-    // Where toolchains live; without them many builds do not start.
+    // Locations of toolchains; without them many builds do not start.
     "CARGO_HOME",
     "RUSTUP_HOME",
     "RUSTUP_TOOLCHAIN",
@@ -47,21 +47,21 @@ const ALLOWED_NAMES: &[&str] = &[
     "SSL_CERT_DIR",
 ];
 
-/// Keeps the variables that a confined child may see.
+/// Keeps the variables that a confined child may get.
 pub fn filter_allowed(
     variables: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> Vec<(OsString, OsString)> {
     variables.into_iter().filter(|(name, _)| is_allowed(name)).collect()
 }
 
-/// What git is told in every command, as if by `-c`, which no file of a
-/// repository overrides. Without the first, a folder in the project that looks
-/// like a repository is one, and its configuration names programs; without the
-/// second, so does that of any repository when its state is looked at.
+/// The configuration of git in every command, like `-c`, which no file of a repository
+/// overrides. Without the first, a folder in the project that looks like a repository is
+/// one, and its configuration names programs; without the second, any repository runs
+/// its file system monitor on `git status`.
 const GIT_CONFIG: [(&str, &str); 2] =
     [("safe.bareRepository", "explicit"), ("core.fsmonitor", "false")];
 
-/// The variables that tell git so.
+/// The variables with this configuration.
 pub fn build_git_variables() -> Vec<(OsString, OsString)> {
     let mut variables = vec![("GIT_CONFIG_COUNT".into(), GIT_CONFIG.len().to_string().into())];
     for (number, (name, value)) in GIT_CONFIG.iter().enumerate() {
@@ -71,8 +71,8 @@ pub fn build_git_variables() -> Vec<(OsString, OsString)> {
     variables
 }
 
-/// What a terminal says of itself, and what only holds in the one that Provost
-/// was started from.
+/// Variables that describe a terminal, and those that only hold in the terminal that
+/// Provost was started from.
 const TERMINAL_SPECIFIC_NAMES: &[&str] = &[
     "TERM",
     "COLORTERM",
@@ -96,8 +96,8 @@ const TERMINAL_SPECIFIC_NAMES: &[&str] = &[
     "CI",
 ];
 
-/// The variables of the person's own shell in a terminal of ours: all that they
-/// have, but for what is not so here and for Provost's own settings.
+/// The variables of the user's own shell in our terminal: all of the user's, except
+/// those that describe another terminal and Provost's own settings.
 pub fn build_terminal_variables(
     variables: impl IntoIterator<Item = (OsString, OsString)>,
     home: &Path,
@@ -118,8 +118,7 @@ pub fn build_terminal_variables(
     kept
 }
 
-/// The person's shell: what `SHELL` says, else the user database, else whatever
-/// every system has.
+/// The user's shell: `SHELL`, else the user database, else `bash` or `sh`.
 pub fn find_user_shell(variables: &[(OsString, OsString)]) -> PathBuf {
     let named = variables.iter().find(|(name, _)| name == "SHELL").map(|(_, path)| path.into());
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
@@ -127,8 +126,8 @@ pub fn find_user_shell(variables: &[(OsString, OsString)]) -> PathBuf {
     let usable = |path: &PathBuf| {
         path.is_absolute() && path.is_file() && access(path, Access::EXEC_OK).is_ok()
     };
-    let known = named.into_iter().chain(listed).chain(["/bin/bash".into()]);
-    known.into_iter().find(usable).unwrap_or_else(|| "/bin/sh".into())
+    let candidates = named.into_iter().chain(listed).chain(["/bin/bash".into()]);
+    candidates.into_iter().find(usable).unwrap_or_else(|| "/bin/sh".into())
 }
 
 fn parse_passwd_shell(user: u32, users: &str) -> Option<PathBuf> {
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_doors_do_not_pass() {
+    fn keys_and_ways_out_do_not_pass() {
         let names = [
             "PATH",
             "LC_ALL",

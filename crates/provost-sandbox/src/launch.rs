@@ -1,9 +1,9 @@
-//! Starting our own programs, unconfined: the daemon, the kernel of a project, the browser.
+//! Starts our own programs, unconfined: the daemon, the kernel of a project, the browser.
 //!
-//! Nothing an agent asked for goes through here; that is what the confined
-//! spawn is for. What is started here must outlive its starter, so it gets its
-//! own session and is not our child when it runs.
-#![expect(unsafe_code, reason = "what happens between fork and exec has no safe interface")]
+//! No action of an agent goes through here; those use the confined spawn. What is
+//! started here must outlive its starter, so it gets its own session and is not our
+//! child when it runs.
+#![expect(unsafe_code, reason = "the code between fork and exec needs raw system calls")]
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
@@ -16,12 +16,12 @@ use std::process::{Command, Output, Stdio};
 
 use rustix::pipe::{PipeFlags, pipe_with};
 
-/// Starts a program that lives on when we end, and returns its process id.
+/// Starts a program that outlives us, and returns its process id.
 ///
-/// It gets its own session, `/` as working directory, nothing on standard
-/// input, both outputs appended to `log`, our environment with `additions`, and
-/// no other open file of ours. It is reparented away from us before it runs, so
-/// it can become no zombie that we would have to reap.
+/// It gets its own session, `/` as working directory, no standard input, both outputs
+/// appended to `log`, our environment with `additions`, and no other open file of ours.
+/// It is reparented away from us before it runs, so it cannot become a zombie that we
+/// would have to reap.
 pub fn spawn_detached<A: AsRef<OsStr>>(
     program: &Path,
     args: &[A],
@@ -34,18 +34,18 @@ pub fn spawn_detached<A: AsRef<OsStr>>(
     spawn_daemonized(command, out)
 }
 
-/// Keeps other processes of the same user from reading our memory and our
-/// environment, where tokens and keys are. For the daemon and the kernels, early.
+/// Keeps other processes of the same user from reading our memory and environment, which
+/// hold tokens and keys. The daemon and the kernels call it early.
 pub fn protect_own_memory() -> io::Result<()> {
     let behavior = rustix::process::DumpableBehavior::NotDumpable;
     Ok(rustix::process::set_dumpable_behavior(behavior)?)
 }
 
-/// Shows a URL in the person's browser; `browser` is their `$BROWSER`, if any.
+/// Opens a URL in the user's browser; `browser` is `$BROWSER`, if it is set.
 ///
-/// `$BROWSER` may list several programs separated by colons, each with `%s`
-/// where the URL goes; the first that starts is taken, then `xdg-open`. That it
-/// started is all that can be known: whether a window opened, only the person sees.
+/// `$BROWSER` may list several programs separated by colons, each with `%s` for the URL;
+/// the first that starts is used, then `xdg-open`. Success only means that a program
+/// started, not that a window opened.
 pub fn open_in_browser(url: &str, browser: Option<&str>) -> io::Result<()> {
     let listed = browser.unwrap_or_default().split(':').filter(|entry| !entry.trim().is_empty());
     let mut last = io::Error::new(io::ErrorKind::NotFound, "no program to open a URL with");
@@ -61,7 +61,7 @@ pub fn open_in_browser(url: &str, browser: Option<&str>) -> io::Result<()> {
     Err(last)
 }
 
-/// Runs a program to its end, with nothing on standard input, and returns what it printed.
+/// Runs a program to its end, without standard input, and returns its output.
 pub fn run_and_capture<A: AsRef<OsStr>>(program: &Path, args: &[A]) -> io::Result<Output> {
     Command::new(program).args(args).stdin(Stdio::null()).output()
 }
@@ -91,15 +91,15 @@ fn spawn_daemonized(mut command: Command, out: File) -> io::Result<u32> {
     }
     let spawned = command.spawn();
     drop(write);
-    // The one waited for here is the intermediate, which ends at once.
+    // This waits for the intermediate process, which exits at once.
     spawned?.wait()?;
     let mut pid = [0; 4];
     File::from(read).read_exact(&mut pid)?;
     Ok(u32::from_ne_bytes(pid))
 }
 
-/// In the child: a new session, a second fork so that no terminal can be
-/// acquired and the starter is no longer the parent, and the word of who we are.
+/// In the child: creates a session, forks again so that no terminal can be acquired and
+/// the starter is no longer the parent, and reports the pid.
 fn daemonize(report: BorrowedFd<'_>) -> io::Result<()> {
     rustix::process::setsid()?;
     // SAFETY: no arguments; the process has one thread, being a fresh fork.
@@ -109,8 +109,8 @@ fn daemonize(report: BorrowedFd<'_>) -> io::Result<()> {
         // SAFETY: `_exit` runs no destructors, which belong to the parent.
         _ => unsafe { libc::_exit(0) },
     }
-    // SAFETY: plain system calls on numbers. The descriptors are marked instead
-    // of closed, because the standard library reports a failed exec through one.
+    // SAFETY: plain system calls on numbers. The descriptors are marked instead of closed,
+    // because the standard library reports a failed exec through one.
     let marked = unsafe {
         libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC)
     };
@@ -136,8 +136,8 @@ mod tests {
         }
     }
 
-    /// As `/proc` writes it: 0 where the session's leader lives outside our PID
-    /// namespace, which the typed `getsid` of rustix takes for impossible.
+    /// As in `/proc`: 0 if the session leader is outside our pid namespace, which the typed
+    /// `getsid` of rustix does not expect.
     fn own_session() -> String {
         let stat = fs::read_to_string("/proc/self/stat").unwrap();
         let (_, after_name) = stat.rsplit_once(')').unwrap();
@@ -148,7 +148,7 @@ mod tests {
     fn a_detached_program_has_its_own_session_and_nothing_of_ours() {
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("log");
-        // Open across exec on purpose: the launch must not hand it on.
+        // Open across exec on purpose: the launch must not pass it on.
         let leak = File::open("/dev/null").unwrap();
         rustix::io::fcntl_setfd(&leak, rustix::io::FdFlags::empty()).unwrap();
         let script = format!(

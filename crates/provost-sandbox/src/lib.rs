@@ -1,10 +1,10 @@
-//! The wall between what an agent asked for and the machine.
+//! Confinement of child processes, and file access that cannot leave a directory.
 //!
-//! This crate turns a decision that was made elsewhere into a confined child
-//! process or a file operation that cannot leave its root. It is mechanism: it
-//! never decides whether something may run, reads no configuration and no
-//! environment, and keeps no record. It is the only crate that starts processes
-//! and the only one with `unsafe`.
+//! This crate turns a decision that was made elsewhere into a confined child process
+//! or a file operation that cannot leave its root. It is mechanism only: it never
+//! decides whether something may run, reads no configuration and no environment, and
+//! keeps no log. It is the only crate that starts processes and the only one with
+//! `unsafe`.
 
 pub mod cgroup;
 pub mod confine;

@@ -1,9 +1,9 @@
-//! The ports on which a tree of processes listens.
+//! The ports on which a process tree listens.
 //!
-//! The kernel is asked for the listening sockets alone, see `diag`. Whose a socket
-//! is stands in `/proc/<pid>/fd`; it is looked up once per socket.
-//! Only sockets of our own network namespace are seen, which is where the profile
-//! `serve` runs: it has no network of its own.
+//! Linux is asked for the listening sockets only, see [`socket_diag`]. The owner of a
+//! socket is found in `/proc/<pid>/fd`, once per socket.
+//! Only sockets of our own network namespace are found, which is where the profile
+//! `serve` runs: it has no network namespace.
 
 pub(crate) mod socket_diag;
 
@@ -14,70 +14,70 @@ use std::net::IpAddr;
 
 use socket_diag::{SocketDiag, TcpSocketInfo};
 
-/// Processes of a tree that are looked at, at most.
+/// How many processes of a tree are inspected.
 const MAX_TREE_PROCESSES: usize = 4096;
 
-/// How often it is looked up whose a socket is before it is somebody else's for
-/// good: a list of children that is read while one of them ends may miss another.
+/// How many lookups are made before a socket counts as outside the tree for good: a
+/// list of children that is read while one of them exits may miss another.
 const MAX_OWNER_LOOKUPS: u8 = 20;
 
-/// A socket on which someone of the tree listens.
+/// A socket on which a process of the tree listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ListeningSocket {
     /// The port.
     pub port: u16,
     /// The address it is bound to.
     pub address: IpAddr,
-    /// The process that has it; one of them, if there are several.
+    /// The process that has it open; one of them, if there are several.
     pub pid: u32,
-    /// The kernel's number of the socket: one that is opened anew has another.
+    /// The inode of the socket: a reopened one has another.
     pub inode: u32,
 }
 
-/// Finds the listeners of one tree, again and again.
+/// Scans the listeners of one tree repeatedly.
 #[derive(Debug)]
 pub struct ListenerScanner {
     root: u32,
     diag: SocketDiag,
-    /// Whose the sockets are that were seen.
-    known: HashMap<u32, SocketOwner>,
+    /// The owners of the sockets that were found before.
+    owners_by_inode: HashMap<u32, SocketOwner>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum SocketOwner {
-    /// This process of the tree.
+    /// A process of the tree.
     InTree(u32),
-    /// Nobody of the tree, as far as was seen so often.
+    /// None of the tree, after this many lookups.
     OutsideTree(u8),
 }
 
 impl ListenerScanner {
-    /// For the tree below this process, and the process itself.
+    /// For this process and all its descendants.
     pub fn new(root: u32) -> io::Result<Self> {
-        Ok(Self { root, diag: SocketDiag::new()?, known: HashMap::new() })
+        Ok(Self { root, diag: SocketDiag::new()?, owners_by_inode: HashMap::new() })
     }
 
-    /// Who listens now, by port and address.
+    /// The current listeners, by port and address.
     pub fn scan(&mut self) -> io::Result<Vec<ListeningSocket>> {
-        let seen = self.diag.list_listeners(None)?;
-        let is_there = |inode: &u32| seen.iter().any(|seen| seen.inode == *inode);
-        self.known.retain(|inode, _| is_there(inode));
-        let doubtful = |seen: &TcpSocketInfo| match self.known.get(&seen.inode) {
+        let sockets = self.diag.list_listeners(None)?;
+        let is_there = |inode: &u32| sockets.iter().any(|socket| socket.inode == *inode);
+        self.owners_by_inode.retain(|inode, _| is_there(inode));
+        let needs_lookup = |socket: &TcpSocketInfo| match self.owners_by_inode.get(&socket.inode) {
             None => true,
             Some(SocketOwner::OutsideTree(looks)) => *looks < MAX_OWNER_LOOKUPS,
             Some(SocketOwner::InTree(_)) => false,
         };
-        if seen.iter().any(doubtful) {
-            self.cache_socket_owners(&seen);
+        if sockets.iter().any(needs_lookup) {
+            self.cache_socket_owners(&sockets);
         }
-        let mut found: Vec<ListeningSocket> = seen
+        let mut found: Vec<ListeningSocket> = sockets
             .iter()
-            .filter_map(|seen| match self.known.get(&seen.inode)? {
+            .filter_map(|socket| match self.owners_by_inode.get(&socket.inode)? {
                 SocketOwner::InTree(pid) => Some(ListeningSocket {
-                    port: seen.port,
-                    address: seen.address,
+                    port: socket.port,
+                    address: socket.address,
                     pid: *pid,
-                    inode: seen.inode,
+                    inode: socket.inode,
                 }),
                 SocketOwner::OutsideTree(_) => None,
             })
@@ -87,29 +87,29 @@ impl ListenerScanner {
         Ok(found)
     }
 
-    /// Finds out whose the sockets are.
-    fn cache_socket_owners(&mut self, seen: &[TcpSocketInfo]) {
+    /// Looks up the owners of the sockets.
+    fn cache_socket_owners(&mut self, sockets: &[TcpSocketInfo]) {
         let mut owners = BTreeMap::new();
         for pid in list_process_tree(self.root) {
             for (_, inode) in list_open_sockets(pid) {
                 owners.entry(inode).or_insert(pid);
             }
         }
-        for TcpSocketInfo { inode, .. } in seen {
-            let owner = match (owners.get(inode), self.known.get(inode)) {
+        for TcpSocketInfo { inode, .. } in sockets {
+            let owner = match (owners.get(inode), self.owners_by_inode.get(inode)) {
                 (Some(pid), _) => SocketOwner::InTree(*pid),
                 (None, Some(SocketOwner::OutsideTree(looks))) => {
                     SocketOwner::OutsideTree(looks.saturating_add(1))
                 }
                 (None, Some(SocketOwner::InTree(_)) | None) => SocketOwner::OutsideTree(1),
             };
-            self.known.insert(*inode, owner);
+            self.owners_by_inode.insert(*inode, owner);
         }
     }
 }
 
-/// A process and all below it, as far as they are there. Whoever left its parent
-/// has fallen to the top of the tree, which takes up orphans.
+/// A process and its descendants, as far as they are alive. Orphans are reparented to
+/// the root of the tree, which is a subreaper.
 pub fn list_process_tree(root: u32) -> Vec<u32> {
     let mut found = vec![root];
     let mut next = 0;
@@ -137,7 +137,7 @@ fn list_children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// The sockets that a process has open: its number for each, and the kernel's.
+/// The sockets that a process has open: descriptor and inode.
 pub(crate) fn list_open_sockets(pid: u32) -> Vec<(u32, u32)> {
     let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten();
     let numbers = files
@@ -146,7 +146,7 @@ pub(crate) fn list_open_sockets(pid: u32) -> Vec<(u32, u32)> {
     numbers.filter_map(|number| Some((number, read_socket_inode(pid, number)?))).collect()
 }
 
-/// The kernel's number of the socket that a process has open under this one.
+/// The inode of the socket behind a descriptor of a process.
 pub(crate) fn read_socket_inode(pid: u32, number: u32) -> Option<u32> {
     let link = fs::read_link(format!("/proc/{pid}/fd/{number}")).ok()?;
     link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
@@ -159,14 +159,14 @@ mod tests {
 
     #[test]
     fn what_a_process_listens_on_is_found_and_nothing_else() {
-        let mut finder = ListenerScanner::new(std::process::id()).unwrap();
+        let mut scanner = ListenerScanner::new(std::process::id()).unwrap();
         let v4 = TcpListener::bind("127.0.0.1:0").unwrap();
         let any = TcpListener::bind("0.0.0.0:0").unwrap();
         let _connected = TcpStream::connect(v4.local_addr().unwrap()).unwrap();
         let mut expected = vec![v4.local_addr().unwrap(), any.local_addr().unwrap()];
         let v6 = TcpListener::bind("[::1]:0");
         expected.extend(v6.iter().map(|v6| v6.local_addr().unwrap()));
-        let found = finder.scan().unwrap();
+        let found = scanner.scan().unwrap();
         for address in &expected {
             let one = found.iter().find(|found| found.port == address.port()).unwrap();
             assert_eq!((one.address, one.pid), (address.ip(), std::process::id()));
@@ -176,19 +176,19 @@ mod tests {
         };
         let first = inode(&found, &expected[1]);
         drop(any);
-        assert_eq!(inode(&finder.scan().unwrap(), &expected[1]), None, "it is closed");
+        assert_eq!(inode(&scanner.scan().unwrap(), &expected[1]), None, "it is closed");
         let _again = TcpListener::bind(expected[1]).unwrap();
-        let again = inode(&finder.scan().unwrap(), &expected[1]);
+        let again = inode(&scanner.scan().unwrap(), &expected[1]);
         assert!(again.is_some() && again != first, "another socket on the same port: {again:?}");
     }
 
     #[test]
     fn a_listener_of_somebody_else_is_not_found() {
         let _ours = TcpListener::bind("127.0.0.1:0").unwrap();
-        // No process has this number.
-        let mut finder = ListenerScanner::new(u32::MAX).unwrap();
-        assert_eq!(finder.scan().unwrap(), []);
-        assert_eq!(finder.scan().unwrap(), [], "also when it was seen before");
+        // No process has this pid.
+        let mut scanner = ListenerScanner::new(u32::MAX).unwrap();
+        assert_eq!(scanner.scan().unwrap(), []);
+        assert_eq!(scanner.scan().unwrap(), [], "also with a cached result");
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! Giving memory back while nothing happens.
+//! Gives memory back to the system while the process is idle.
 //!
-//! A program that has started holds pages of its own file that it needed for
-//! that and will not need again; with a process per project they add up. Pages
-//! that were never changed can be given back at any time: the kernel keeps the
-//! file in its cache and maps them again where they are touched.
-#![expect(unsafe_code, reason = "which mappings can be given back has no safe interface")]
+//! After its start a program holds pages of its own file that it will not need again;
+//! with a process per project they add up. Pages that were never changed can be
+//! released at any time: Linux keeps the file in its cache and maps them again on
+//! access.
+#![expect(unsafe_code, reason = "releasing mappings has no safe interface")]
 
 use std::ffi::c_void;
 use std::fs;
@@ -14,28 +14,28 @@ use std::time::Duration;
 use rustix::mm::Advice;
 use rustix::time::ClockId;
 
-/// A process that computes for less than this between two looks rests.
+/// A process that uses less CPU time than this between two calls is idle.
 const IDLE_CPU_TIME: Duration = Duration::from_millis(50);
 
-/// Pages of files to hold before it is worth giving them back.
+/// How many file pages must be mapped before a release is worth it.
 const MIN_TRIM_PAGES: u64 = 512;
 
-/// Gives back the pages of files, when a process rests.
+/// Releases file pages when the process is idle.
 #[derive(Debug)]
 pub struct MemoryTrimmer {
     computed: Duration,
-    /// Pages of files that were still held after giving back.
+    /// File pages that were still mapped after the last release.
     needed: u64,
 }
 
 impl MemoryTrimmer {
-    /// Begins to look.
+    /// Starts to measure.
     pub fn new() -> Self {
         Self { computed: process_cpu_time(), needed: 0 }
     }
 
-    /// Looks whether the process has rested since the last look and holds more
-    /// than it needs, and gives that back. Tells how many bytes were mapped.
+    /// Releases file pages if the process was idle since the last call and holds more than
+    /// it needs. Returns how many bytes were mapped.
     pub fn trim_if_idle(&mut self) -> io::Result<usize> {
         let now = process_cpu_time();
         let rests = now.saturating_sub(self.computed) < IDLE_CPU_TIME;
@@ -55,21 +55,21 @@ impl Default for MemoryTrimmer {
     }
 }
 
-/// Gives back every mapped page of a file that nobody has written to.
+/// Releases all mapped file pages that were never written.
 fn release_file_pages() -> io::Result<usize> {
     let mut given = 0;
     for MemoryMapping { start, length } in
         find_clean_mappings(&fs::read_to_string("/proc/self/smaps")?)
     {
         let start = std::ptr::with_exposed_provenance_mut::<c_void>(start);
-        // SAFETY: the mapping is of a file, cannot be written, and has no page that
-        // differs from the file: what is touched again reads the same. A mapping
-        // that was replaced meanwhile could be another's, but nothing in this
-        // program unmaps code or constants.
+        // SAFETY: the mapping is of a file, cannot be written, and has no page that differs
+        // from the file: an access reads the same again. A mapping that was replaced
+        // meanwhile could be another one, but nothing in this program unmaps code or
+        // constants.
         unsafe { rustix::mm::madvise(start, length, Advice::LinuxDontNeed) }?;
         given += length;
     }
-    // What was allocated and freed again.
+    // Heap memory that was freed.
     #[cfg(target_env = "gnu")]
     // SAFETY: the allocator's own function, which any thread may call.
     unsafe {
@@ -84,7 +84,7 @@ struct MemoryMapping {
     length: usize,
 }
 
-/// The mappings of code and constants, all of whose pages are as in the file.
+/// The mappings of code and constants whose pages are all as in the file.
 fn find_clean_mappings(smaps: &str) -> Vec<MemoryMapping> {
     let mut found = Vec::new();
     let mut current = None;
@@ -99,7 +99,7 @@ fn find_clean_mappings(smaps: &str) -> Vec<MemoryMapping> {
 }
 
 /// The first line of a mapping: `Some(None)` for one that must stay.
-#[expect(clippy::option_option, reason = "no such line, or one that is of no use")]
+#[expect(clippy::option_option, reason = "not a header, or a mapping that must stay")]
 fn parse_mapping_header(line: &str) -> Option<Option<MemoryMapping>> {
     let mut words = line.split_ascii_whitespace();
     let (start, end) = words.next()?.split_once('-')?;
@@ -112,14 +112,14 @@ fn parse_mapping_header(line: &str) -> Option<Option<MemoryMapping>> {
     Some((of_a_file && constant).then_some(mapping))
 }
 
-/// Pages of files that are mapped now.
+/// File pages that are mapped now.
 fn count_file_pages() -> io::Result<u64> {
     let statm = fs::read_to_string("/proc/self/statm")?;
     let shared = statm.split_ascii_whitespace().nth(2).and_then(|word| word.parse().ok());
     shared.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
 }
 
-/// How long this process has computed.
+/// The CPU time of this process.
 fn process_cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(ClockId::ProcessCPUTime);
     Duration::try_from(time).unwrap_or_default()
@@ -158,7 +158,7 @@ Anonymous:             0 kB
         let given = release_file_pages().unwrap();
         assert!(given > 64 * 1024, "{given}");
         assert!(count_file_pages().unwrap() < before, "{before}");
-        // All of this runs in code that was given back.
+        // All of this runs in code that was released.
         assert_eq!(fs::read_to_string("/proc/self/statm").unwrap().split(' ').count(), 7);
     }
 }

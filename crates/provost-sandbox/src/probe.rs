@@ -1,9 +1,9 @@
-//! What this machine can enforce, found by trying it.
+//! Detects what this machine can enforce, by trying it.
 //!
-//! A kernel that was built with a feature may still refuse it here (a container,
-//! a security module, a limit of zero namespaces), so nothing is inferred from
-//! version numbers: every layer is tried in a throwaway child process.
-#![expect(unsafe_code, reason = "the tries happen in forked children, by raw system calls")]
+//! Linux may have a feature and still refuse it here (a container, a security module,
+//! a limit of zero namespaces), so nothing is inferred from version numbers: every
+//! layer is tried in a throwaway child process.
+#![expect(unsafe_code, reason = "the attempts run in forked children, by raw system calls")]
 
 mod attempt;
 
@@ -12,30 +12,30 @@ use serde::Serialize;
 use crate::cgroup::CgroupParents;
 use attempt::ProbeAttempt;
 
-/// What the machine offers to build a wall from. Shown by `provost doctor`.
+/// The layers that the machine offers. Shown by `provost doctor`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineFeatures {
-    /// The kernel's release, as `uname -r` prints it.
+    /// The release of Linux, as `uname -r` prints it.
     pub kernel: String,
     /// Whether we run as root, which makes dropping capabilities matter more.
     pub root: bool,
-    /// The newest Landlock interface of the kernel; 0 if it has none or it is off.
+    /// The newest Landlock ABI; 0 if there is none or it is disabled.
     pub landlock_abi: u32,
-    /// Whether a system call filter can be installed.
+    /// Whether a seccomp filter can be installed.
     pub seccomp: LayerSupport,
-    /// Whether a filter can ask us about a call and we can answer for the caller,
-    /// which is how a dev server reaches its own ports.
+    /// Whether a filter can notify us and we can answer for the caller, which is how a dev
+    /// server reaches its own ports.
     pub notification: LayerSupport,
-    /// Whether a process can give up gaining rights by exec.
+    /// Whether `no_new_privs` can be set.
     pub no_new_privs: LayerSupport,
-    /// Which namespaces we can make, directly or inside a user namespace.
+    /// Which namespaces can be created, directly or inside a user namespace.
     pub namespaces: NamespaceSupport,
     /// Where limits on processes and memory can be set.
     pub cgroups: CgroupParents,
 }
 
-/// Whether something works here, and if not, what the kernel said.
+/// Whether a layer works here, and if not, why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", rename_all = "camelCase")]
 pub enum LayerSupport {
@@ -43,7 +43,7 @@ pub enum LayerSupport {
     Available,
     /// It did not.
     Refused {
-        /// The kernel's answer, in words.
+        /// The error of the system, in words.
         reason: String,
     },
 }
@@ -55,7 +55,7 @@ impl LayerSupport {
     }
 }
 
-/// The namespaces, each tried for real.
+/// The namespaces, each one tried.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NamespaceSupport {
@@ -73,11 +73,11 @@ pub struct NamespaceSupport {
     pub ipc: LayerSupport,
     /// Host names.
     pub uts: LayerSupport,
-    /// A `/proc` of its own for a process id namespace; containers often refuse it.
+    /// A `/proc` of its own for a pid namespace; containers often refuse it.
     pub proc: LayerSupport,
 }
 
-/// Tries every layer and reports what happened. Takes a few milliseconds.
+/// Tries every layer. Takes a few milliseconds.
 pub fn probe_machine() -> MachineFeatures {
     let direct = attempt::run_in_child(ProbeAttempt::Unshare(libc::CLONE_NEWUTS)).is_available();
     let kind = |flag| {
@@ -109,7 +109,7 @@ pub fn probe_machine() -> MachineFeatures {
 }
 
 fn probe_seccomp_notify() -> LayerSupport {
-    // Some machines let nobody but root look into other processes, some nobody at all.
+    // Some machines let only root inspect other processes, some nobody at all.
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     let allowed = if rustix::process::geteuid().is_root() { 2 } else { 1 };
     if scope.trim().parse().is_ok_and(|scope: u32| scope > allowed) {
@@ -119,11 +119,11 @@ fn probe_seccomp_notify() -> LayerSupport {
     attempt::run_in_child(ProbeAttempt::SeccompNotify)
 }
 
-/// The newest Landlock interface the kernel has; 0 if there is none.
+/// The newest Landlock ABI of Linux; 0 if there is none.
 pub fn probe_landlock_abi() -> u32 {
     const VERSION: libc::c_uint = 1;
-    // SAFETY: with a null attribute and the version flag the call reads nothing
-    // of ours and only returns a number.
+    // SAFETY: with a null attribute and the version flag the call reads no memory of
+    // ours and only returns a number.
     let abi = unsafe {
         libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0usize, VERSION)
     };
@@ -146,7 +146,7 @@ mod tests {
         assert!(json["landlockAbi"].is_u64());
         assert!(json["namespaces"]["pid"]["status"].is_string(), "{json}");
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
-        assert!(status.contains("NoNewPrivs:\t0"), "the probe must try in children only");
+        assert!(status.contains("NoNewPrivs:\t0"), "the probe must only try in children");
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! A terminal: one end for a program, the other for whoever looks on.
+//! A pseudoterminal: one end for a program, the other for us.
 //!
-//! Nobody else opens one, and only the kernel process of a project asks for it:
-//! `cargo xtask tidy` checks both. The program's end is given to
-//! [`IdempotencyKey`](crate::confine::Command) as its three streams and becomes its
-//! controlling terminal; ours neither blocks nor is handed on to any program.
+//! No other crate opens one, and only the kernel process of a project uses it:
+//! `cargo xtask tidy` checks both. The program's end is passed to a
+//! [`SandboxCommand`] as its three streams and becomes its controlling terminal; our
+//! end never blocks and is not inherited by any program.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -14,7 +14,7 @@ use rustix::termios::Winsize;
 
 use crate::confine::{SandboxCommand, SandboxStdio};
 
-/// How large a terminal is, in characters.
+/// The size of a terminal, in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PtySize {
     /// The width.
@@ -29,26 +29,26 @@ impl From<PtySize> for Winsize {
     }
 }
 
-/// Our end of a terminal. It can be waited for like any descriptor.
+/// Our end of a PTY. It can be polled like any descriptor.
 #[derive(Debug)]
 pub struct PtyController(OwnedFd);
 
-/// The program's end of a terminal, until a program has it.
+/// The program's end of a PTY, until a program has it.
 #[derive(Debug)]
 pub struct PtyPeer(OwnedFd);
 
-/// Opens a terminal of this size.
+/// Opens a PTY of this size.
 pub fn open_pty(size: PtySize) -> io::Result<(PtyController, PtyPeer)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let controller = rustix::pty::openpt(flags)?;
     rustix::pty::grantpt(&controller)?;
     rustix::pty::unlockpt(&controller)?;
-    // Through the handle and not by its name, which another `/dev/pts` may give to another.
+    // By descriptor and not by name, which may be another PTY in another `/dev/pts`.
     let terminal = rustix::pty::ioctl_tiocgptpeer(&controller, flags)?;
     let own = rustix::fs::fcntl_getfl(&controller)?;
     rustix::fs::fcntl_setfl(&controller, own | rustix::fs::OFlags::NONBLOCK)?;
     let mut modes = rustix::termios::tcgetattr(&terminal)?;
-    // So that erasing a character erases all of its bytes.
+    // UTF-8 mode: erasing a character erases all of its bytes.
     modes.input_modes |= rustix::termios::InputModes::IUTF8;
     rustix::termios::tcsetattr(&terminal, rustix::termios::OptionalActions::Now, &modes)?;
     let controller = PtyController(controller);
@@ -57,7 +57,7 @@ pub fn open_pty(size: PtySize) -> io::Result<(PtyController, PtyPeer)> {
 }
 
 impl PtyPeer {
-    /// Makes this the terminal of a command: its streams, and what controls it.
+    /// Makes this the terminal of a command: its streams, and its controlling terminal.
     pub fn attach_to_command(self, command: &mut SandboxCommand) -> io::Result<()> {
         let copy = || self.0.try_clone().map(SandboxStdio::Fd);
         command.stdio = [copy()?, copy()?, copy()?];
@@ -67,30 +67,30 @@ impl PtyPeer {
 }
 
 impl PtyController {
-    /// Reads what was printed. `WouldBlock` if nothing was; 0 when no program
-    /// has the other end any more.
+    /// Reads output. `WouldBlock` if there is none; 0 when no program has the other end
+    /// open any more.
     pub fn read(&self, into: &mut [u8]) -> io::Result<usize> {
         loop {
             match rustix::io::read(&self.0, &mut *into) {
                 Err(Errno::INTR) => {}
-                // How Linux says that the other end is closed.
+                // Linux reports a closed other end as EIO.
                 Err(Errno::IO) => return Ok(0),
                 read => return Ok(read?),
             }
         }
     }
 
-    /// Types; returns how many bytes were taken, `WouldBlock` if none.
+    /// Writes input; returns how many bytes were written, `WouldBlock` if none.
     pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         Ok(rustix::io::retry_on_intr(|| rustix::io::write(&self.0, bytes))?)
     }
 
-    /// Changes the size; the program in the foreground is told.
+    /// Changes the size; Linux signals the foreground program.
     pub fn resize(&self, size: PtySize) -> io::Result<()> {
         Ok(rustix::termios::tcsetwinsize(&self.0, size.into())?)
     }
 
-    /// The process group in the foreground: right after the start, the program's own.
+    /// The foreground process group: right after the start, that of the program.
     pub fn foreground_process_group(&self) -> Option<u32> {
         let group = rustix::termios::tcgetpgrp(&self.0).ok()?;
         u32::try_from(group.as_raw_nonzero().get()).ok()
@@ -130,7 +130,7 @@ mod tests {
         let n_read = rustix::io::read(&terminal.0, &mut bytes).unwrap();
         assert_eq!(&bytes[..n_read], b"typed\n");
         drop(terminal);
-        // What was echoed comes first.
+        // The echo comes first.
         while controller.read(&mut bytes).unwrap() > 0 {}
     }
 }

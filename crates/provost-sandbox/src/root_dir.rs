@@ -1,23 +1,23 @@
-//! Files beneath a root, and nowhere else.
+//! Access to files inside a directory, and nowhere else.
 //!
-//! A [`RootDir`] is a held handle to a folder. Every path is resolved by the kernel
-//! from that handle with `openat2(RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS)`, so
-//! there is no moment between looking and using in which a symbolic link could be
-//! swapped in: what was resolved is what is held, and what is held is what is
-//! used, to the end of the operation. Nothing here ever calls `realpath`.
+//! A [`RootDir`] is an open directory. Linux resolves every path from that descriptor
+//! with `openat2(RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS)`, so there is no moment
+//! between check and use in which a symlink could be swapped in: what was resolved is
+//! open, and what is open is used, to the end of the operation. Nothing here ever
+//! calls `realpath`.
 //!
 //! - Links that stay inside are followed on the way to a file; one that leads
 //!   outside is [`RootDirError::OutsideRoot`].
-//! - The last component of a write is never followed. A whole-file write goes to
-//!   a new file in the same, held folder, which then replaces the old name, so
-//!   even a lost race replaces a name inside the root and changes no file outside.
-//! - A root that was made with [`RootDir::with_allowed_links`] follows those links only that were
-//!   seen before, and only to where they led then.
-//! - A file with a second name may be a file outside under a name inside; writing
-//!   to it is [`RootDirError::HardLink`].
-//! - Set-id bits are never carried over to what is written.
+//! - The last component of a write is never followed. A whole-file write goes to a new
+//!   file in the same, open directory, which then replaces the old name, so even a
+//!   lost race replaces a name inside the root and changes no file outside.
+//! - A root that was made with [`RootDir::with_allowed_links`] only follows links that
+//!   were observed before, and only to their targets of that time.
+//! - A file with a second name may be a file outside under a name inside; writing to
+//!   it is [`RootDirError::HardLink`].
+//! - Set-id bits are never preserved.
 //!
-//! Extended attributes and access control lists of a replaced file are not kept.
+//! Extended attributes and access control lists of a replaced file are not preserved.
 
 mod directory_ops;
 mod error;
@@ -41,32 +41,32 @@ use std::sync::Arc;
 use rustix::fs::{OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-/// Whether a rename may replace what is at the new name.
+/// Whether a rename may replace an existing entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplaceExisting {
-    /// The new name must be free, else [`RootDirError::Exists`].
+    /// The new name must be free, otherwise [`RootDirError::Exists`].
     No,
-    /// What is there goes, as `rename(2)` does it.
+    /// An existing entry is replaced, like `rename(2)`.
     Yes,
 }
 
-/// A folder that all paths are relative to and none can leave.
+/// A directory that all paths are relative to and none can leave.
 #[derive(Debug)]
 pub struct RootDir {
     dir: Arc<OwnedFd>,
-    /// The only links that are followed; all that stay inside, if it is `None`.
+    /// The only links that are followed; all that stay inside, if `None`.
     links: Option<SymlinkSnapshot>,
 }
 
-/// How a path is resolved: never above the root, never through `/proc`'s links.
+/// Never resolves above the root, nor through magic links of `/proc`.
 const RESOLVE_FLAGS: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
 
-/// How often an interrupted resolution is tried again. The kernel answers
-/// "again" when a rename happened while it walked upwards.
+/// How often an interrupted resolution is retried. Linux returns EAGAIN when a rename
+/// happened while it resolved `..`.
 const RESOLVE_TRIES: u32 = 128;
 
 impl RootDir {
-    /// Opens the folder. Its own path is the operator's word and is followed as it is.
+    /// Opens the directory. Its own path is trusted and followed as it is.
     pub fn open(folder: &Path) -> Result<Self, RootDirError> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = rustix::fs::open(folder, flags, rustix::fs::Mode::empty())
@@ -74,7 +74,7 @@ impl RootDir {
         Ok(Self { dir: Arc::new(dir), links: None })
     }
 
-    /// A folder beneath this one, as a root of its own. `.` is this one again.
+    /// A subdirectory as a root of its own. `.` is the same directory.
     pub fn open_subdir(&self, path: &Path) -> Result<Self, RootDirError> {
         let path = path_validation::validate_relative_or_root(path)?;
         let flags = OFlags::PATH | OFlags::DIRECTORY;
@@ -82,7 +82,7 @@ impl RootDir {
         Ok(Self { dir: Arc::new(dir), links: None })
     }
 
-    /// The one place that resolves a path.
+    /// The only function that resolves a path.
     fn resolve(&self, path: &OsStr, flags: OFlags, doing: &'static str) -> ResolveResult {
         match &self.links {
             None => self.open_beneath(path, flags, RESOLVE_FLAGS, doing),
@@ -102,8 +102,8 @@ impl RootDir {
             match rustix::fs::openat2(&*self.dir, path, flags | OFlags::CLOEXEC, mode, resolve) {
                 Ok(fd) => return Ok(fd),
                 Err(Errno::AGAIN | Errno::INTR) => {}
-                // The kernel's words for "this path leaves the folder" and for a
-                // link that leads anywhere, be it one of `/proc` or a circle.
+                // The errors for "this path leaves the directory" and for a link that is not
+                // followed, be it a magic link or a cycle.
                 Err(Errno::XDEV | Errno::LOOP) => return Err(RootDirError::OutsideRoot),
                 Err(errno) => return Err(RootDirError::from_errno(errno, doing)),
             }
@@ -111,7 +111,7 @@ impl RootDir {
         Err(RootDirError::from_errno(Errno::AGAIN, doing))
     }
 
-    /// The folder that holds a path's last component, open, and that component.
+    /// The open parent directory of a path, and the last component.
     fn open_parent<'p>(&self, path: &'p Path) -> Result<(OwnedFd, &'p OsStr), RootDirError> {
         let (folder, leaf) = path_validation::split_parent(path)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
@@ -127,12 +127,12 @@ impl AsFd for RootDir {
     }
 }
 
-/// A file that was opened for reading, with what is known about it.
+/// A file that is open for reading, with its metadata.
 #[derive(Debug)]
 pub struct OpenedFile {
-    /// The file, at its beginning.
+    /// The file, at offset 0.
     pub file: File,
-    /// What it is; always a regular file.
+    /// Its metadata; always a regular file.
     pub stat: FileStat,
 }
 

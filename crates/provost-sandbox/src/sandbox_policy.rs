@@ -1,42 +1,42 @@
-//! What a child may reach, as plain data.
+//! What a child may access, as plain data.
 //!
-//! A [`SandboxPolicy`] says, for one profile in one project, what can be read, written,
-//! connected to. It is made here and enforced in `confine`; nothing is
-//! decided, and `provost sandbox --explain` prints exactly what is enforced.
+//! A [`SandboxPolicy`] lists, for one profile in one project, what can be read, written
+//! and connected to. `confine` enforces it; nothing is decided here, and
+//! `provost sandbox --explain` prints exactly what is enforced.
 //!
 //! # Hidden inside readable, protected inside writable
 //!
-//! Landlock only allows: a rule on a folder holds for everything beneath it, and
-//! no second rule can take a part back. "Everything except `~/.ssh`" therefore
-//! becomes a rule for every sibling along the way: all of `/` but `/home`, all of
-//! `/home/u` but `.ssh`. It follows that a folder on such a way can be passed
-//! through but not listed, and that what is made in it later is not reachable
-//! until the rules are built again, which happens when the folder changes.
+//! Landlock only allows: a rule on a folder holds for everything below it, and no
+//! second rule can take a part back. "Everything except `~/.ssh`" therefore becomes a
+//! rule for every sibling along the path: all of `/` but `/home`, all of `/home/u` but
+//! `.ssh`. So a folder on such a path can be traversed but not listed, and what is
+//! created in it later is not accessible until the rules are rebuilt, which happens
+//! when the folder changes.
 //!
 //! Protected paths inside the writable project (`.git/hooks`, `.provost` …) would
-//! cost more in this way: without a rule on the project itself, nothing new can
-//! be made at its top, not even `target` or `node_modules`. So:
+//! cost more in this way: without a rule on the project itself, nothing new can be
+//! created at its top level, not even `target` or `node_modules`. So:
 //!
-//! - where the machine permits a mount namespace, the project is one writable
-//!   rule, each protected path is mounted read-only onto itself, and the folders
-//!   between it and the project are mounted onto themselves, so that they cannot
-//!   be renamed away and replaced. A protected path that does not exist cannot be
-//!   mounted: a command can make it. [`MissingProtectedPaths::find_created`] tells afterwards.
-//!   Repositories inside the project are treated the same, as far as they are
-//!   found (see [`NestedRepositories`]).
-//! - else the siblings get the rules. Then a command can change everything that
-//!   is there, and make new files everywhere but at the project's top (and in the
-//!   other folders on the way to a protected path, such as `.git`). Give the
-//!   folders a build makes as [`SandboxPolicy::outputs`]; they are made before it starts.
+//! - with a mount namespace, the project is one writable rule, each protected path is
+//!   mounted read-only onto itself, and the folders between it and the project are
+//!   mounted onto themselves, so that they cannot be renamed and replaced. A protected
+//!   path that does not exist cannot be mounted: a command can create it, and
+//!   [`MissingProtectedPaths::find_created`] reports it afterwards. Repositories inside
+//!   the project are treated the same, as far as they are found (see
+//!   [`NestedRepositories`]).
+//! - without one, the siblings get the rules. Then a command can change everything that
+//!   exists, and create files everywhere but at the project's top level (and in the
+//!   other folders on the path to a protected path, such as `.git`). List the folders
+//!   that a build creates in [`SandboxPolicy::outputs`]; they are created before it starts.
 //!
-//! The person's own shell must not pay that price: where there is a mount
-//! namespace, Provost's data is an empty folder there and all else is as it was;
-//! where there is none, the siblings get the rules. Either way `no_new_privs` is
-//! set, so `sudo` does not work in it, and root keeps its capabilities, with which
-//! it can read a disk. It is a shell for a person, not a wall against one.
+//! The user's own shell must not have these restrictions: with a mount namespace,
+//! Provost's data is an empty folder there and all else is unchanged; without one, the
+//! siblings get the rules. Either way `no_new_privs` is set, so `sudo` does not work in
+//! it, and root keeps its capabilities, with which it can read a disk. It is a shell
+//! for a person, not a sandbox against one.
 //!
-//! The safe half of the trade was taken: a build that cannot make `dist` says so,
-//! a hook that was planted does not.
+//! Failing safely was preferred: a build that cannot create `dist` reports that, a
+//! planted hook does not.
 
 mod explain;
 mod nested_repositories;
@@ -61,71 +61,71 @@ pub enum SandboxProfile {
     Build,
     /// As build, and it may listen on TCP ports that the machine can reach.
     Serve,
-    /// The person's own shell: their rights, but Provost's own data is unreachable.
+    /// The user's own shell: the user's rights, but Provost's own data is not accessible.
     Terminal,
 }
 
-/// What of the network a child gets.
+/// Access to the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum NetworkAccess {
-    /// Nothing that leaves the sandbox. In a network namespace it has a loopback of its own.
+    /// Nothing outside the sandbox. In a network namespace it has a loopback of its own.
     None,
-    /// TCP ports to listen on, and no connection but to these; see `confine::exchange`.
+    /// TCP ports to listen on, and connections only to these; see `confine::connect_broker`.
     Listen,
-    /// Whatever the user has.
+    /// All that the user has.
     Full,
 }
 
-/// The places a policy is made from. Found by the caller; nothing is read from the environment.
+/// The paths a policy is built from. Given by the caller; no environment is read.
 #[derive(Clone, Copy, Debug)]
 pub struct SandboxPaths<'a> {
     /// The project's root.
     pub project: &'a Path,
-    /// The user's home.
+    /// The user's home directory.
     pub home: &'a Path,
-    /// Provost's own data: token, log, sockets. Never reachable.
+    /// Provost's own data: token, log, sockets. Never accessible.
     pub data: &'a Path,
-    /// An existing private folder for temporary files; it becomes `/tmp` where possible.
+    /// An existing private folder for temporary files; mounted over `/tmp` where possible.
     pub scratch: &'a Path,
 }
 
-/// What one profile may reach in one project.
+/// What one profile may access in one project.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SandboxPolicy {
-    /// The profile it is for.
+    /// The profile.
     pub profile: SandboxProfile,
     /// The project's root.
     pub project: PathBuf,
     /// The private folder for temporary files, always writable.
     pub scratch: PathBuf,
-    /// What can be written, apart from the scratch folder.
+    /// Writable paths, apart from the scratch folder.
     pub writable: Vec<PathBuf>,
-    /// What can be read though it is inside something hidden.
+    /// Readable paths inside hidden ones.
     pub readable: Vec<PathBuf>,
-    /// What can be neither read nor written, though the rest can be read.
+    /// Paths that can be neither read nor written.
     pub hidden: Vec<PathBuf>,
-    /// What cannot be written though it is inside something writable: at the top
-    /// of the project, and of the repositories inside it.
+    /// Paths that cannot be written inside writable ones: at the top level of the project,
+    /// and of the repositories inside it.
     pub protected: Vec<PathBuf>,
-    /// The repositories inside the project, as they were when it was looked at last.
+    /// The repositories inside the project, as of the last scan.
     pub nested: NestedRepositories,
-    /// Folders beneath the project that are made before a run where new names at
-    /// the top cannot be made during it (see the module's documentation).
+    /// Folders of the project that are created before a run, where a run cannot create
+    /// names at the top level (see the module's documentation).
     pub outputs: Vec<PathBuf>,
-    /// What of the network it gets.
+    /// Access to the network.
     pub network: NetworkAccess,
 }
 
 impl SandboxPolicy {
-    /// The policy of a profile, with the network the profile has by itself.
-    pub fn new(profile: SandboxProfile, places: &SandboxPaths<'_>) -> Self {
-        // The rules are found by walking real folders, so links are resolved first;
-        // else a home behind a link would be read under its other name.
+    /// The policy of a profile, with its default network access.
+    pub fn new(profile: SandboxProfile, paths: &SandboxPaths<'_>) -> Self {
+        // Rules are built on real folders, so links are resolved first; otherwise a home
+        // behind a link would be readable under its other path.
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let (project, home) = (&*real(places.project), &*real(places.home));
-        let (data, scratch) = (&*real(places.data), &*real(places.scratch));
+        let (project, home) = (&*real(paths.project), &*real(paths.home));
+        let (data, scratch) = (&*real(paths.data), &*real(paths.scratch));
         let mut hidden = match profile {
             SandboxProfile::Read | SandboxProfile::Build | SandboxProfile::Serve => {
                 path_lists::list_hidden_paths(home, data)
@@ -172,8 +172,8 @@ impl SandboxPolicy {
         }
     }
 
-    /// The same with the repositories that are inside the project now; `None` if
-    /// they are those that were.
+    /// The same with the repositories that are inside the project now; `None` if they
+    /// are unchanged.
     pub(crate) fn rescan_repositories(&self) -> Option<Self> {
         if self.protected.is_empty() {
             return None;
@@ -183,20 +183,20 @@ impl SandboxPolicy {
         (nested != self.nested).then(|| Self { protected, nested, ..self.clone() })
     }
 
-    /// The same with the whole network, for a run that was granted it.
+    /// The same with full network access, for a run that was granted it.
     #[must_use]
     pub fn with_full_network(mut self) -> Self {
         self.network = NetworkAccess::Full;
-        // Where `/etc/resolv.conf` leads on most systems.
+        // The targets of `/etc/resolv.conf` on most systems.
         let resolvers = ["/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf"];
         self.readable.extend(resolvers.iter().map(PathBuf::from).filter(|path| path.exists()));
         self
     }
 
-    /// The protected paths that do not exist now, and which a command may
-    /// therefore be able to make. Ask before a run, and [`MissingProtectedPaths::find_created`] after.
+    /// The protected paths that do not exist now, and which a command may be able to
+    /// create. Call it before a run, and [`MissingProtectedPaths::find_created`] after.
     pub fn find_missing_paths(&self) -> MissingProtectedPaths {
-        // A repository that is made, or a file that says where one is, brings hooks along.
+        // A new repository, or a file that points to one, brings hooks.
         let repository = self.project.join(REPOSITORY);
         let repository = (!self.protected.is_empty()).then_some(&repository);
         let all = self.protected.iter().chain(repository);
@@ -205,13 +205,13 @@ impl SandboxPolicy {
         MissingProtectedPaths { project: self.project.clone(), paths }
     }
 
-    /// Whether the profile is behind the wall, rather than the person's own shell.
+    /// Whether the profile is confined, rather than the user's own shell.
     pub fn is_confined(&self) -> bool {
         self.profile != SandboxProfile::Terminal
     }
 }
 
-/// Paths that govern others and were not there before a run.
+/// Protected paths that did not exist before a run.
 #[derive(Clone, Debug)]
 pub struct MissingProtectedPaths {
     project: PathBuf,
@@ -219,14 +219,14 @@ pub struct MissingProtectedPaths {
 }
 
 impl MissingProtectedPaths {
-    /// Which of them exist by now.
+    /// Those that exist now.
     pub fn find_created(&self) -> Vec<PathBuf> {
         let there = ProjectPathLookup::open(&self.project);
         self.paths.iter().filter(|path| there.exists(path)).cloned().collect()
     }
 }
 
-/// A folder to look for paths in, opened once: there are many, and most are missing.
+/// A folder for many lookups, opened once: most of the paths are missing.
 struct ProjectPathLookup<'a> {
     project: &'a Path,
     opened: Option<OwnedFd>,

@@ -13,8 +13,8 @@ impl FakeCompletion {
         };
         let mut chunks = vec![chunk(json!({ "role": "assistant", "content": "" }), Value::Null)];
         let mut place = 0;
-        for said in &self.said {
-            match said {
+        for part in &self.parts {
+            match part {
                 FakeCompletionPart::Reasoning { text, .. } => chunks.extend(
                     split_words(text)
                         .map(|word| chunk(json!({ "reasoning_content": word }), Value::Null)),

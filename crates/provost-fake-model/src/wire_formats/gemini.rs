@@ -14,8 +14,8 @@ impl FakeCompletion {
         };
         let mut chunks = Vec::new();
         let mut signature = None;
-        for said in &self.said {
-            match said {
+        for part in &self.parts {
+            match part {
                 FakeCompletionPart::Reasoning { text, signature: signed } => {
                     signature = Some(signed);
                     chunks.push(chunk(json!([{ "text": text, "thought": true }])));

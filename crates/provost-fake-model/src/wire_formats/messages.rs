@@ -18,8 +18,8 @@ impl FakeCompletion {
             "content": [], "stop_reason": null, "usage": usage,
         });
         let mut events = vec![json!({ "type": "message_start", "message": message })];
-        for (at, said) in self.said.iter().enumerate() {
-            let (block, deltas) = encode_message_block(said);
+        for (at, part) in self.parts.iter().enumerate() {
+            let (block, deltas) = encode_message_block(part);
             let start = "content_block_start";
             events.push(json!({ "type": start, "index": at, "content_block": block }));
             let delta =
@@ -38,8 +38,8 @@ impl FakeCompletion {
     }
 }
 
-fn encode_message_block(said: &FakeCompletionPart) -> (Value, Vec<Value>) {
-    match said {
+fn encode_message_block(part: &FakeCompletionPart) -> (Value, Vec<Value>) {
+    match part {
         FakeCompletionPart::Reasoning { text, signature } => {
             let thought = |word| json!({ "type": "thinking_delta", "thinking": word });
             let mut deltas: Vec<Value> = split_words(text).map(thought).collect();

@@ -1,5 +1,4 @@
-//! What a model says, written in each of the wire formats, as their documentation
-//! gives them.
+//! Completions, encoded in each of the wire formats as their documentation specifies.
 
 mod chat;
 mod gemini;
@@ -47,19 +46,19 @@ impl FakeWireFormat {
     }
 }
 
-/// One thing that a model says.
+/// One part of a completion.
 #[derive(Debug, Clone)]
 pub enum FakeCompletionPart {
-    /// It thinks, and signs it.
+    /// Reasoning with its signature.
     Reasoning {
-        /// What it thinks.
+        /// The reasoning text.
         text: String,
-        /// The signature, or what is encrypted.
+        /// The signature, or the encrypted content.
         signature: String,
     },
-    /// It says something.
+    /// Text.
     Text(String),
-    /// It calls a tool.
+    /// A tool call.
     ToolCall {
         /// The id of the call.
         id: String,
@@ -70,43 +69,43 @@ pub enum FakeCompletionPart {
     },
 }
 
-/// What an answer used.
+/// The token usage of a completion.
 #[derive(Debug, Clone, Copy)]
 pub struct FakeTokenUsage {
-    /// Of the request, those below included.
+    /// Input tokens, including cached ones.
     pub input: u64,
-    /// Of these, from a cache.
+    /// Input tokens from a cache.
     pub cached: u64,
-    /// Of the answer, those below included.
+    /// Output tokens, including reasoning.
     pub output: u64,
-    /// Of these, for thinking.
+    /// Reasoning tokens.
     pub thinking: u64,
 }
 
-/// One answer of a model.
+/// One completion of a model.
 #[derive(Debug, Clone)]
 pub struct FakeCompletion {
-    /// What it says, in order.
-    pub said: Vec<FakeCompletionPart>,
-    /// What it used.
+    /// Its parts, in order.
+    pub parts: Vec<FakeCompletionPart>,
+    /// Its token usage.
     pub tokens: FakeTokenUsage,
-    /// The while between two events.
+    /// The delay between two events.
     pub pace: Duration,
 }
 
 impl FakeCompletion {
-    /// An answer without a pace.
-    pub fn new(said: Vec<FakeCompletionPart>) -> Self {
+    /// A completion without a delay.
+    pub fn new(parts: Vec<FakeCompletionPart>) -> Self {
         let tokens = FakeTokenUsage { input: 100, cached: 64, output: 20, thinking: 12 };
-        Self { said, tokens, pace: Duration::ZERO }
+        Self { parts, tokens, pace: Duration::ZERO }
     }
 
-    /// A text, in one event per word.
+    /// A text, one event per word.
     pub fn from_text(text: &str) -> Self {
         Self::new(vec![FakeCompletionPart::Text(text.to_owned())])
     }
 
-    /// One call.
+    /// One tool call.
     pub fn from_tool_call(id: &str, name: &str, arguments: Value) -> Self {
         let (id, name) = (id.to_owned(), name.to_owned());
         Self::new(vec![FakeCompletionPart::ToolCall { id, name, arguments }])
@@ -127,7 +126,7 @@ impl FakeCompletion {
     }
 
     fn has_tool_calls(&self) -> bool {
-        self.said.iter().any(|said| matches!(said, FakeCompletionPart::ToolCall { .. }))
+        self.parts.iter().any(|part| matches!(part, FakeCompletionPart::ToolCall { .. }))
     }
 }
 

@@ -9,8 +9,8 @@ impl FakeCompletion {
         let head = json!({ "id": "resp_fake", "object": "response", "model": "fake" });
         let mut events = vec![json!({ "type": "response.created", "response": head })];
         let mut output = Vec::new();
-        for (at, said) in self.said.iter().enumerate() {
-            let (item, deltas) = encode_response_item(at, said);
+        for (at, part) in self.parts.iter().enumerate() {
+            let (item, deltas) = encode_response_item(at, part);
             let mut begun = item.clone();
             for empty in ["arguments", "content", "summary"] {
                 if let Some(value) = begun.get_mut(empty) {
@@ -43,12 +43,12 @@ impl FakeCompletion {
     }
 }
 
-fn encode_response_item(at: usize, said: &FakeCompletionPart) -> (Value, Vec<Value>) {
+fn encode_response_item(at: usize, part: &FakeCompletionPart) -> (Value, Vec<Value>) {
     let delta = |kind: &str, id: &str, delta: String| {
         let kind = format!("response.{kind}.delta");
         json!({ "type": kind, "item_id": id, "output_index": at, "delta": delta })
     };
-    match said {
+    match part {
         FakeCompletionPart::Reasoning { text, signature } => {
             let id = format!("rs_{at}");
             let item = json!({

@@ -161,21 +161,7 @@ impl RuntimeService {
             let data = Vec::new().into();
             return Ok(RuntimeLogPage { oldest: 0, offset: 0, next: 0, end: 0, data });
         };
-        if !kernel.welcome().supports_runtime() {
-            return Err(GatewayError::Fault(kernel_too_old_fault()));
-        }
         let page = kernel.fetch_logs(after, limit).await;
         page.map_err(|error| GatewayError::Fault(fault_from_kernel_error(&error)))
-    }
-}
-
-/// A kernel of an older version has no runtime.
-fn kernel_too_old_fault() -> ErrorInfo {
-    ErrorInfo {
-        code: Code::KernelTooOld,
-        message: "the project's kernel is of an older Provost and runs nothing; stop it with \
-                  `provost down`, and a new one is started"
-            .to_owned(),
-        details: None,
     }
 }

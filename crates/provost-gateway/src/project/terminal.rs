@@ -176,7 +176,6 @@ fn is_closed(error: &KernelError) -> bool {
         KernelError::Fault(fault) => fault.code == Code::PtyDead,
         KernelError::StartFailed(_)
         | KernelError::Unresponsive
-        | KernelError::ProtocolTooNew { .. }
-        | KernelError::ProtocolTooOld { .. } => false,
+        | KernelError::ProtocolMismatch { .. } => false,
     }
 }

@@ -1,7 +1,7 @@
 //! `fs.applyPatch`: a unified diff over any number of files.
 //!
-//! First every file is read and every hunk placed, without a change; then all is
-//! written. What fails in between undoes what was done.
+//! First all files are read and all hunks placed, without a change; then everything
+//! is written. A failure rolls back what was written.
 
 use std::collections::HashMap;
 
@@ -17,21 +17,21 @@ use super::file_transaction::FileTransaction;
 use super::hunk_placement::{self, HunkMismatch};
 use crate::ActionError;
 
-/// What `fs.applyPatch` answers.
+/// The result of `fs.applyPatch`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplyPatchResult {
-    /// What became of each path.
+    /// The changed paths.
     pub changed: Vec<ChangedPath>,
-    /// Files the patch did not fit; only where it need not be applied as a whole.
+    /// Files that the patch did not fit, if it may be applied in part.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<ActionError>,
-    /// What the caller should know.
+    /// Notes for the caller.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// How many bytes of files are held at once.
+/// How many bytes of file content are held in memory.
 const MAX_PLANNED_BYTES: usize = 64 * 1024 * 1024;
 
 pub(super) fn run(
@@ -60,7 +60,7 @@ pub(super) fn run(
     }
 }
 
-/// Applies all these files or none.
+/// Applies the patches of all these files or none.
 fn apply_file_patches(
     root: &RootDir,
     files: &[FilePatch<'_>],
@@ -87,7 +87,7 @@ fn apply_file_patches(
     Ok(())
 }
 
-/// One change to make, with what must be there before.
+/// One change, with the content expected before it.
 enum PatchStep {
     Create { path: RelPath, new: Vec<u8> },
     Replace { path: RelPath, old: Vec<u8>, new: Vec<u8> },
@@ -106,10 +106,10 @@ impl PatchStep {
     }
 }
 
-/// What will be done, and what the files will hold then.
+/// The planned steps, and the content of files after them.
 struct PatchPlan<'a> {
     root: &'a RootDir,
-    /// Files that earlier parts of the patch touch; `None` is one that will be gone.
+    /// Files that earlier parts of the patch change; `None` is a deleted file.
     planned: HashMap<RelPath, Option<Vec<u8>>>,
     held: usize,
     steps: Vec<PatchStep>,
@@ -138,8 +138,8 @@ impl PatchPlan<'_> {
             FileChange::Delete(path) => {
                 let old = self.planned_content(path)?;
                 if !self.patch_content(path, &old, file)?.is_empty() {
-                    let why = "the patch deletes the file, but there is more in it";
-                    return Err(patch_conflict_error(path, why, json!({})));
+                    let reason = "the patch deletes the file, but there is more in it";
+                    return Err(patch_conflict_error(path, reason, json!({})));
                 }
                 self.steps.push(PatchStep::Remove { path: path.clone(), old });
                 self.record_planned_content(path, None)
@@ -173,7 +173,7 @@ impl PatchPlan<'_> {
         Ok(())
     }
 
-    /// What the file holds when its turn comes.
+    /// The content of the file after the earlier parts of the patch.
     fn planned_content(&self, path: &RelPath) -> Result<Vec<u8>, ActionError> {
         match self.planned.get(path) {
             Some(Some(content)) => return Ok(content.clone()),
@@ -208,7 +208,7 @@ impl PatchPlan<'_> {
         if taken {
             return Err(patch_conflict_error(
                 path,
-                "the patch makes it, and it is there already",
+                "the patch creates it, but it exists",
                 json!({}),
             ));
         }
@@ -229,7 +229,9 @@ impl PatchPlan<'_> {
             }
             Ok((new, loose)) => {
                 if loose {
-                    let note = format!("{path}: lines around a change differ from the patch; look");
+                    let note = format!(
+                        "{path}: lines around a change differ from the patch; check the result"
+                    );
                     self.notes.push(note);
                 }
                 Ok(new)
@@ -245,7 +247,7 @@ impl PatchPlan<'_> {
     }
 }
 
-fn patch_conflict_error(path: &RelPath, why: &str, mut details: Value) -> ActionError {
+fn patch_conflict_error(path: &RelPath, reason: &str, mut details: Value) -> ActionError {
     details["file"] = json!(path);
-    ActionError::new(Code::PatchConflict, why).with_path(path).with_details(details)
+    ActionError::new(Code::PatchConflict, reason).with_path(path).with_details(details)
 }

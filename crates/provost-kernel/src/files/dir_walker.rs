@@ -1,7 +1,7 @@
-//! A walk through folders beneath the root, in one order, without following links.
+//! Walks through folders of the root in a fixed order, without following links.
 //!
-//! Each folder is opened by the kernel beneath the root when it is entered. What
-//! is swapped for a link meanwhile may lead elsewhere in the project, not out.
+//! Each folder is opened relative to the root when it is entered. A folder that is
+//! replaced by a link meanwhile may lead elsewhere in the project, but not out.
 
 use std::cmp::Ordering;
 use std::ffi::OsString;
@@ -16,54 +16,54 @@ use super::SkippedPath;
 use super::ignore_rules::{GIT_EXCLUDE_PATH, IgnoreRules};
 use crate::ActionError;
 
-/// What a walk goes through.
+/// What a walk includes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WalkOptions {
-    /// Names that begin with a dot too.
+    /// Includes names that begin with a dot.
     pub(super) hidden: bool,
-    /// Not what `.gitignore` and its like leave out.
+    /// Excludes what `.gitignore` and the like ignore.
     pub(super) respect_ignore: bool,
     /// How many levels; 1 is the folder alone.
     pub(super) depth: usize,
 }
 
-/// Something on the way.
+/// One entry of the walk.
 #[derive(Debug)]
 pub(super) struct WalkEntry {
-    /// Its path from the project.
+    /// The path relative to the project.
     pub(super) path: PathBuf,
-    /// What it is.
+    /// Its metadata.
     pub(super) stat: FileStat,
 }
 
-/// One folder on the way down.
+/// A folder between the start and the current entry.
 struct WalkLevel {
     path: PathBuf,
     entries: std::vec::IntoIter<RootDirEntry>,
     rules: Rc<IgnoreRules>,
-    /// Whether the place to resume after lies in this folder.
+    /// Whether the entry to resume after is in this folder.
     resuming: bool,
 }
 
-/// The walk: folders before what is in them, names by their bytes.
+/// The walk: a folder before its content, names in byte order.
 pub(super) struct DirWalker<'a> {
     root: &'a RootDir,
     options: WalkOptions,
     stop: &'a dyn Fn() -> bool,
     levels: Vec<WalkLevel>,
-    /// A folder that was given out and is entered next.
+    /// The folder that was returned last and is entered next.
     next: Option<(PathBuf, Rc<IgnoreRules>, bool)>,
-    /// The names from the first folder down to where to resume.
+    /// The names from the start folder down to the entry to resume after.
     after: Vec<OsString>,
     /// Folders that could not be entered.
     pub(super) skipped: Vec<SkippedPath>,
 }
 
-/// How many folders that could not be entered are remembered.
+/// How many folders that could not be entered are recorded.
 const MAX_SKIPPED_DIRS: usize = 100;
 
 impl<'a> DirWalker<'a> {
-    /// Begins in a folder; `after` resumes behind a path in it.
+    /// Starts in a folder; `after` resumes after a path in it.
     pub(super) fn new(
         root: &'a RootDir,
         folder: &Path,
@@ -76,7 +76,7 @@ impl<'a> DirWalker<'a> {
         } else {
             IgnoreRules::empty()
         };
-        let mut walk = Self {
+        let mut walker = Self {
             root,
             options,
             stop,
@@ -85,12 +85,12 @@ impl<'a> DirWalker<'a> {
             after: after.iter().map(ToOwned::to_owned).collect(),
             skipped: Vec::new(),
         };
-        let resuming = !walk.after.is_empty();
-        walk.enter(folder.to_owned(), &rules, resuming)?;
-        Ok(walk)
+        let resuming = !walker.after.is_empty();
+        walker.enter(folder.to_owned(), &rules, resuming)?;
+        Ok(walker)
     }
 
-    /// The next thing on the way.
+    /// The next entry.
     pub(super) fn next(&mut self) -> Result<Option<WalkEntry>, ActionError> {
         loop {
             if (self.stop)() {
@@ -126,7 +126,7 @@ impl<'a> DirWalker<'a> {
         }
     }
 
-    /// Does not enter the folder that was given out last.
+    /// Skips the content of the folder that was returned last.
     pub(super) fn prune(&mut self) {
         self.next = None;
     }
@@ -138,14 +138,14 @@ impl<'a> DirWalker<'a> {
             || (self.options.respect_ignore && level.rules.is_ignored(path, is_folder))
     }
 
-    /// Git's own data is no part of the project's files, hidden or not.
+    /// Git's own data is not part of the project's files.
     fn may_enter(&self, name: &OsString) -> bool {
         !(self.options.respect_ignore && name == ".git")
     }
 
     fn enter_or_skip(&mut self, path: &Path, rules: &Rc<IgnoreRules>, resuming: bool) {
         let Err(error) = self.enter(path.to_owned(), rules, resuming) else { return };
-        // What went away or was swapped while we looked is not in the folder.
+        // What was removed or replaced during the walk is not in the folder.
         let gone = matches!(error.code, Code::NotFound | Code::NotADirectory);
         if !gone && self.skipped.len() < MAX_SKIPPED_DIRS {
             self.skipped.push(SkippedPath {
@@ -161,12 +161,11 @@ impl<'a> DirWalker<'a> {
         above: &Rc<IgnoreRules>,
         resuming: bool,
     ) -> Result<(), ActionError> {
-        let place = if path.as_os_str().is_empty() { Path::new(".") } else { &path };
-        let listing = self.root.list(place, MAX_LISTED_ENTRIES as usize)?;
+        let dir = if path.as_os_str().is_empty() { Path::new(".") } else { &path };
+        let listing = self.root.list(dir, MAX_LISTED_ENTRIES as usize)?;
         if listing.more && self.skipped.len() < MAX_SKIPPED_DIRS {
-            let error =
-                format!("has more than {MAX_LISTED_ENTRIES} names; the others are left out");
-            self.skipped.push(SkippedPath { path: place.to_string_lossy().into_owned(), error });
+            let error = format!("has more than {MAX_LISTED_ENTRIES} names; the others are omitted");
+            self.skipped.push(SkippedPath { path: dir.to_string_lossy().into_owned(), error });
         }
         let mut entries = listing.entries;
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));

@@ -1,4 +1,4 @@
-//! `fs.editFile`: texts in a file replaced by others.
+//! `fs.editFile`: replaces text in a file.
 
 use memchr::memmem;
 use provost_core::action::{EditFile, MAX_FILE_WRITE_BYTES, TextEdit};
@@ -11,21 +11,21 @@ use super::write_file::check_expected_hash;
 use super::{ChangeKind, ChangedPath, hash_content};
 use crate::ActionError;
 
-/// What `fs.editFile` answers.
+/// The result of `fs.editFile`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EditFileResult {
-    /// How long the file is now, in bytes.
+    /// The new size of the file, in bytes.
     pub size: u64,
     /// The hash of the whole file.
     pub hash: Hash,
-    /// How many places were replaced.
+    /// How many matches were replaced.
     pub replaced: usize,
     /// The file.
     pub changed: Vec<ChangedPath>,
 }
 
-/// How many places an error names.
+/// How many matches an error lists.
 const MAX_REPORTED_MATCHES: usize = 20;
 
 pub(super) fn run(root: &RootDir, action: &EditFile) -> Result<EditFileResult, ActionError> {
@@ -46,7 +46,7 @@ pub(super) fn run(root: &RootDir, action: &EditFile) -> Result<EditFileResult, A
     Ok(edited)
 }
 
-/// What the edits make of a file's content, and how many places they replace.
+/// Applies the edits to a file's content; returns how many matches were replaced.
 pub fn apply_edits(
     present: Option<&[u8]>,
     action: &EditFile,
@@ -61,7 +61,7 @@ pub fn apply_edits(
     Ok((content, replaced))
 }
 
-/// One edit: the new content, and how many places were replaced.
+/// Applies one edit: the new content, and how many matches were replaced.
 fn apply_edit(
     content: &[u8],
     edit: &TextEdit,
@@ -69,20 +69,20 @@ fn apply_edit(
 ) -> Result<(Vec<u8>, usize), ActionError> {
     let mut old = edit.old.clone();
     let mut new = edit.new.clone();
-    let mut places = find_occurrences(content, &old, edit.all);
-    if places.is_empty() && old.contains('\n') && !old.contains('\r') && has_only_crlf(content) {
-        // The file's lines end as on Windows, and the text was written without.
+    let mut matches = find_occurrences(content, &old, edit.all);
+    if matches.is_empty() && old.contains('\n') && !old.contains('\r') && has_only_crlf(content) {
+        // The file has CRLF line ends, and the text was written with LF.
         old = old.replace('\n', "\r\n");
         new = new.replace("\r\n", "\n").replace('\n', "\r\n");
-        places = find_occurrences(content, &old, edit.all);
+        matches = find_occurrences(content, &old, edit.all);
     }
-    match places.len() {
+    match matches.len() {
         0 => return Err(no_match_error(content, edit, number)),
         1 => {}
         _ if edit.all => {}
-        n => return Err(ambiguous_match_error(content, &places, n, number)),
+        n => return Err(ambiguous_match_error(content, &matches, n, number)),
     }
-    let size = content.len() - places.len() * old.len() + places.len() * new.len();
+    let size = content.len() - matches.len() * old.len() + matches.len() * new.len();
     if size > MAX_FILE_WRITE_BYTES {
         let message = format!(
             "edit {number} makes the file {size} bytes long, more than the {MAX_FILE_WRITE_BYTES} allowed"
@@ -91,31 +91,31 @@ fn apply_edit(
     }
     let mut out = Vec::with_capacity(size);
     let mut rest = 0;
-    for place in &places {
-        out.extend_from_slice(&content[rest..*place]);
+    for offset in &matches {
+        out.extend_from_slice(&content[rest..*offset]);
         out.extend_from_slice(new.as_bytes());
-        rest = place + old.len();
+        rest = offset + old.len();
     }
     out.extend_from_slice(&content[rest..]);
-    Ok((out, places.len()))
+    Ok((out, matches.len()))
 }
 
-/// Where the text is. For one place overlapping ones count too, since either
-/// could be meant; for all places, one after the other.
+/// The offsets of the text. To replace one match, overlapping ones count too, since
+/// either could be meant; to replace all, they do not.
 fn find_occurrences(content: &[u8], old: &str, all: bool) -> Vec<usize> {
     let finder = memmem::Finder::new(old);
     let step = if all { old.len() } else { 1 };
-    let mut places = Vec::new();
+    let mut matches = Vec::new();
     let mut from = 0;
     while let Some(at) = content.get(from..).and_then(|rest| finder.find(rest)) {
-        places.push(from + at);
+        matches.push(from + at);
         from += at + step;
         // More than this is ambiguous in any case; a hostile file has millions.
-        if !all && places.len() > 10_000 {
+        if !all && matches.len() > 10_000 {
             break;
         }
     }
-    places
+    matches
 }
 
 fn has_only_crlf(content: &[u8]) -> bool {
@@ -123,14 +123,14 @@ fn has_only_crlf(content: &[u8]) -> bool {
     ends.peek().is_some() && ends.all(|at| at > 0 && content[at - 1] == b'\r')
 }
 
-fn line_number_at(content: &[u8], place: usize) -> usize {
-    memchr::memchr_iter(b'\n', &content[..place]).count() + 1
+fn line_number_at(content: &[u8], offset: usize) -> usize {
+    memchr::memchr_iter(b'\n', &content[..offset]).count() + 1
 }
 
 fn no_match_error(content: &[u8], edit: &TextEdit, number: usize) -> ActionError {
     let first = edit.old.lines().map(str::trim).find(|line| !line.is_empty());
     let near = first.and_then(|line| memmem::find(content, line.as_bytes()));
-    let line = near.map(|place| line_number_at(content, place));
+    let line = near.map(|offset| line_number_at(content, offset));
     let hint = line.map_or_else(String::new, |line| {
         format!("; line {line} is like its first line, so spaces or later lines differ")
     });
@@ -140,22 +140,22 @@ fn no_match_error(content: &[u8], edit: &TextEdit, number: usize) -> ActionError
 
 fn ambiguous_match_error(
     content: &[u8],
-    places: &[usize],
-    n_places: usize,
+    matches: &[usize],
+    n_matches: usize,
     number: usize,
 ) -> ActionError {
-    let lines: Vec<_> = places
+    let lines: Vec<_> = matches
         .iter()
         .take(MAX_REPORTED_MATCHES)
-        .map(|place| line_number_at(content, *place))
+        .map(|offset| line_number_at(content, *offset))
         .collect();
     let named: Vec<_> = lines.iter().map(ToString::to_string).collect();
-    let more = if n_places > MAX_REPORTED_MATCHES { " and more" } else { "" };
+    let more = if n_matches > MAX_REPORTED_MATCHES { " and more" } else { "" };
     let message = format!(
-        "edit {number}: the text to replace is in the file {n_places} times, at lines {}{more}; \
-         give more of what is around it, or set `all`",
+        "edit {number}: the text to replace is in the file {n_matches} times, at lines {}{more}; \
+         include more of the surrounding text, or set `all`",
         named.join(", ")
     );
-    let details = json!({ "edit": number, "matches": n_places, "lines": lines });
+    let details = json!({ "edit": number, "matches": n_matches, "lines": lines });
     ActionError::new(Code::Ambiguous, message).with_details(details)
 }

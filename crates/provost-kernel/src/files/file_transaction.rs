@@ -1,8 +1,8 @@
-//! Changes to several files that are made together or not at all.
+//! Changes to several files that are committed together or rolled back.
 //!
-//! Each step is remembered with what undoes it. A file that goes is moved aside
-//! and removed at the end, so that bringing it back loses nothing of it. What
-//! somebody else changed meanwhile is left as they made it, and said.
+//! Each step is recorded with what reverts it. A deleted file is moved aside and
+//! removed on commit, so that it can be restored completely. A file that somebody
+//! else changed meanwhile is left alone, and the error says so.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -13,7 +13,7 @@ use provost_sandbox::root_dir::{FileWriteMode, ReplaceExisting, RootDir, RootDir
 use super::{ChangeKind, ChangedPath, create_parent_dirs};
 use crate::ActionError;
 
-/// What was done, in order.
+/// The completed steps, in order.
 enum CompletedStep {
     CreatedDir(RelPath),
     Created { path: RelPath, content: Vec<u8> },
@@ -28,7 +28,7 @@ pub(super) struct FileTransaction<'a> {
     done: Vec<CompletedStep>,
 }
 
-/// Files moved aside by this process, so that two at once have two names.
+/// Number of files moved aside by this process, for unique names.
 static ASIDE_COUNTER: AtomicU32 = AtomicU32::new(0);
 
 impl<'a> FileTransaction<'a> {
@@ -45,7 +45,7 @@ impl<'a> FileTransaction<'a> {
         Ok(())
     }
 
-    /// Replaces what the caller has seen, and nothing else.
+    /// Replaces a file, if it still has the expected content.
     pub(super) fn replace(
         &mut self,
         path: &RelPath,
@@ -67,7 +67,7 @@ impl<'a> FileTransaction<'a> {
         Ok(())
     }
 
-    /// Removes a file that still is what the caller has seen.
+    /// Removes a file, if it still has the expected content.
     pub(super) fn remove(&mut self, path: &RelPath, old: &[u8]) -> Result<(), ActionError> {
         let number = ASIDE_COUNTER.fetch_add(1, Ordering::Relaxed);
         let name = format!(".provost-aside-{}-{number}", std::process::id());
@@ -90,7 +90,7 @@ impl<'a> FileTransaction<'a> {
         Ok(())
     }
 
-    /// Makes it last: files that were moved aside go.
+    /// Commits: removes the files that were moved aside.
     pub(super) fn commit(self) -> Result<Vec<ChangedPath>, ActionError> {
         let mut changed = Vec::new();
         for done in &self.done {
@@ -111,13 +111,13 @@ impl<'a> FileTransaction<'a> {
         Ok(changed)
     }
 
-    /// Undoes all, the last step first; what could not be undone is said in `error`.
+    /// Reverts all steps, the last first; adds to `error` what could not be reverted.
     pub(super) fn roll_back(self, mut error: ActionError) -> ActionError {
         let root = self.root;
         for done in self.done.into_iter().rev() {
             let (path, undone) = match done {
                 CompletedStep::CreatedDir(path) => match root.remove_dir(path.as_ref()) {
-                    // Somebody put something into it meanwhile: then it stays.
+                    // Not empty any more: somebody uses it, so it stays.
                     Err(RootDirError::NotEmpty) | Ok(()) => continue,
                     Err(error) => (path, Err(error.into())),
                 },
@@ -139,7 +139,7 @@ impl<'a> FileTransaction<'a> {
                 }
             };
             if let Err(problem) = undone {
-                error.message = format!("{error}; {path} could not be put back: {problem}");
+                error.message = format!("{error}; {path} could not be restored: {problem}");
             }
         }
         error

@@ -1,9 +1,9 @@
-//! Where a hunk belongs in a file, and the file with it applied.
+//! Finds the position of a hunk in a file, and applies it.
 //!
-//! A hunk that fits exactly where it says goes there. Else it must fit in exactly
-//! one place: of two equal places neither is taken, however near. Only when it
-//! fits nowhere exactly may up to two of its surrounding lines differ; what it
-//! removes must be there to the letter.
+//! A hunk that fits exactly at its stated position goes there. Otherwise it must fit
+//! at exactly one position: of two equal ones neither is chosen, however near. Only
+//! if it fits nowhere exactly may up to two of its context lines differ; the lines
+//! it removes must match exactly.
 
 use std::borrow::Cow;
 
@@ -14,17 +14,17 @@ mod fuzzy;
 /// Why a hunk was not applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum HunkMismatch {
-    /// What it expects is nowhere in the file.
-    #[error("what it expects is not in the file")]
+    /// Its lines are nowhere in the file.
+    #[error("its lines are not in the file")]
     NotFound,
-    /// It fits in several places, and does not say which.
-    #[error("it fits at lines {}; give more of what is around it", list(.0))]
+    /// It fits at several positions.
+    #[error("it fits at lines {}; add more context lines", list(.0))]
     Ambiguous(Vec<usize>),
-    /// It would only fit loosely, and in more places than one.
-    #[error("it fits nowhere exactly and loosely in more than one place")]
+    /// It fits only with differing context lines, and at several positions.
+    #[error("it fits nowhere exactly, and with differing context lines at several positions")]
     AmbiguousFuzzy,
-    /// It names a place and nothing to recognise it by.
-    #[error("it holds no line of the file to recognise its place by")]
+    /// It states a position but has no context line.
+    #[error("it has no context line that shows its position")]
     NoContext,
 }
 
@@ -32,7 +32,7 @@ fn list(lines: &[usize]) -> String {
     lines.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// A line of the file with its end, and whether a hunk put it there.
+/// A line of the file with its line end, and whether a hunk added it.
 #[derive(Debug, Clone)]
 struct FileLine<'a> {
     bytes: Cow<'a, [u8]>,
@@ -40,7 +40,7 @@ struct FileLine<'a> {
 }
 
 impl FileLine<'_> {
-    /// The text and how the line ends.
+    /// The text and the line end.
     fn split_line_ending(&self) -> (&[u8], &[u8]) {
         let end = match &*self.bytes {
             [.., b'\r', b'\n'] => 2,
@@ -51,11 +51,11 @@ impl FileLine<'_> {
     }
 }
 
-/// How many places an error names.
+/// How many positions an error lists.
 const MAX_REPORTED_POSITIONS: usize = 20;
 
-/// A file's content with hunks applied, and whether any of them fits only
-/// loosely; or the number of the first that does not fit, counted from 1.
+/// Applies hunks to a file's content; returns whether any of them fits only with
+/// differing context lines, or the number of the first that does not fit, from 1.
 pub(super) fn apply_hunks(
     content: &[u8],
     hunks: &[Hunk<'_>],
@@ -70,7 +70,7 @@ pub(super) fn apply_hunks(
         let before = rows.len();
         let misfit = |misfit| (number, misfit);
         match find_hunk_position(&rows, hunk, drift) {
-            Ok(place) => splice_hunk(&mut rows, hunk, place),
+            Ok(position) => splice_hunk(&mut rows, hunk, position),
             Err(HunkMismatch::NotFound) => {
                 fuzzy::apply_fuzzy(&mut rows, hunk).map_err(misfit)?;
                 loose = true;
@@ -86,7 +86,7 @@ pub(super) fn apply_hunks(
     Ok((out, loose))
 }
 
-/// The lines a hunk expects to find.
+/// The lines that a hunk expects in the file.
 fn expected_lines<'h>(hunk: &'h Hunk<'h>) -> impl Iterator<Item = &'h HunkLine<'h>> {
     hunk.lines.iter().filter(|line| matches!(line.op, LineOp::Keep | LineOp::Remove))
 }
@@ -98,34 +98,34 @@ fn find_hunk_position(
 ) -> Result<usize, HunkMismatch> {
     let old: Vec<_> = expected_lines(hunk).collect();
     if old.is_empty() {
-        // Such a hunk names the line it comes after, and an empty file has none.
-        let place = hunk.start.saturating_add_signed(drift);
-        let known = rows.is_empty() || (hunk.start > 0 && place <= rows.len());
-        return if known { Ok(place.min(rows.len())) } else { Err(HunkMismatch::NoContext) };
+        // Such a hunk states the line it comes after, and an empty file has none.
+        let position = hunk.start.saturating_add_signed(drift);
+        let is_valid = rows.is_empty() || (hunk.start > 0 && position <= rows.len());
+        return if is_valid { Ok(position.min(rows.len())) } else { Err(HunkMismatch::NoContext) };
     }
-    let mut places = find_all_positions(rows, &old);
+    let mut positions = find_all_positions(rows, &old);
     let stated = hunk.start.saturating_sub(1).saturating_add_signed(drift);
-    if places.contains(&stated) {
+    if positions.contains(&stated) {
         return Ok(stated);
     }
-    match places[..] {
+    match positions[..] {
         [] => Err(HunkMismatch::NotFound),
-        [place] => Ok(place),
+        [position] => Ok(position),
         _ => {
-            places.truncate(MAX_REPORTED_POSITIONS);
-            Err(HunkMismatch::Ambiguous(places.iter().map(|place| place + 1).collect()))
+            positions.truncate(MAX_REPORTED_POSITIONS);
+            Err(HunkMismatch::Ambiguous(positions.iter().map(|position| position + 1).collect()))
         }
     }
 }
 
-/// A line's text without its end, as patches of either kind write it.
+/// The text of a line without its line end.
 fn line_text<'a>(line: &HunkLine<'a>) -> &'a [u8] {
     line.text.strip_suffix('\r').unwrap_or(line.text).as_bytes()
 }
 
-/// Every place where the lines are, overlapping ones too. In one pass (Knuth,
-/// Morris and Pratt), because a file of equal lines would make trying each place
-/// take for ever.
+/// All positions of the lines, overlapping ones too. In one pass (Knuth, Morris and
+/// Pratt), because trying each position in a file of equal lines takes quadratic
+/// time.
 fn find_all_positions(rows: &[FileLine<'_>], old: &[&HunkLine<'_>]) -> Vec<usize> {
     let mut back = vec![0; old.len()];
     let mut matched = 0;
@@ -138,7 +138,7 @@ fn find_all_positions(rows: &[FileLine<'_>], old: &[&HunkLine<'_>]) -> Vec<usize
     }
     // A line without a line feed can only be the last of the file.
     let only_at_end = old.iter().any(|line| !line.newline);
-    let mut places = Vec::new();
+    let mut positions = Vec::new();
     matched = 0;
     for (row, number) in rows.iter().zip(1..) {
         let same =
@@ -148,24 +148,24 @@ fn find_all_positions(rows: &[FileLine<'_>], old: &[&HunkLine<'_>]) -> Vec<usize
         }
         matched += usize::from(same(old[matched]));
         if matched == old.len() && (number == rows.len() || !only_at_end) {
-            places.push(number - matched);
+            positions.push(number - matched);
         }
     }
-    places
+    positions
 }
 
-/// Puts the hunk in place of what it expects there.
-fn splice_hunk<'a>(rows: &mut Vec<FileLine<'a>>, hunk: &Hunk<'a>, place: usize) {
+/// Replaces the expected lines by those of the hunk.
+fn splice_hunk<'a>(rows: &mut Vec<FileLine<'a>>, hunk: &Hunk<'a>, position: usize) {
     let n_old = expected_lines(hunk).count();
-    let window = &rows[place..place + n_old];
+    let window = &rows[position..position + n_old];
     let verbatim = expected_lines(hunk)
         .zip(window)
         .all(|(line, row)| line.text.ends_with('\r') == (row.split_line_ending().1 == b"\r\n"));
-    let end = detect_line_ending(rows, place, n_old);
+    let end = detect_line_ending(rows, position, n_old);
     let unended = window.last().is_some_and(|row| row.split_line_ending().1.is_empty());
     let sloppy = unended && expected_lines(hunk).all(|line| line.newline);
     let mut new = Vec::new();
-    let mut at = place;
+    let mut at = position;
     for line in &hunk.lines {
         match line.op {
             LineOp::Keep => {
@@ -179,12 +179,12 @@ fn splice_hunk<'a>(rows: &mut Vec<FileLine<'a>>, hunk: &Hunk<'a>, place: usize) 
             }),
         }
     }
-    rows.splice(place..place + n_old, new);
+    rows.splice(position..position + n_old, new);
     repair_line_endings(rows, end, sloppy);
 }
 
-/// A new line, ending as the patch says if it knows the file's ends, else as the
-/// lines around it do.
+/// An added line, with the line end of the patch if that knows those of the file,
+/// else with the line end of the surrounding lines.
 fn render_added_line(line: &HunkLine<'_>, verbatim: bool, end: &[u8]) -> Vec<u8> {
     let text = if verbatim { line.text } else { line.text.strip_suffix('\r').unwrap_or(line.text) };
     let end: &[u8] = match (line.newline, verbatim) {
@@ -195,15 +195,15 @@ fn render_added_line(line: &HunkLine<'_>, verbatim: bool, end: &[u8]) -> Vec<u8>
     [text.as_bytes(), end].concat()
 }
 
-/// How lines end around a place.
-fn detect_line_ending(rows: &[FileLine<'_>], place: usize, n_old: usize) -> &'static [u8] {
-    let around = rows[..(place + n_old).min(rows.len())].iter().rev().chain(&rows[place..]);
+/// The line end of the surrounding lines.
+fn detect_line_ending(rows: &[FileLine<'_>], position: usize, n_old: usize) -> &'static [u8] {
+    let around = rows[..(position + n_old).min(rows.len())].iter().rev().chain(&rows[position..]);
     let ended = around.map(|row| row.split_line_ending().1).find(|end| !end.is_empty());
     if ended == Some(b"\r\n") { b"\r\n" } else { b"\n" }
 }
 
-/// Only the last line may lack its end; and if the file's did and the patch did
-/// not know, it still does.
+/// Only the last line may lack its line end; if that of the file did and the patch
+/// did not know, it still does.
 fn repair_line_endings(rows: &mut [FileLine<'_>], end: &[u8], sloppy: bool) {
     let Some((last, others)) = rows.split_last_mut() else { return };
     for row in others {

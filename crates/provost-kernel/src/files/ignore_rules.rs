@@ -1,6 +1,6 @@
-//! What `.gitignore` and its like leave out.
+//! The rules of `.gitignore` and the like.
 //!
-//! The files are read through [`RootDir`], line by line, and matched as texts; the
+//! The files are read through [`RootDir`], line by line, and matched as text; the
 //! library is never given a path that it could open.
 
 use std::path::{Path, PathBuf};
@@ -10,28 +10,28 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use provost_sandbox::root_dir::RootDir;
 
-/// The longest file of rules that is read, in bytes.
+/// The largest ignore file that is read, in bytes.
 const MAX_IGNORE_FILE_BYTES: u64 = 256 * 1024;
 
-/// Where the rules of a folder stand.
+/// The ignore files of a folder.
 pub(super) const IGNORE_FILE_NAMES: [&str; 2] = [".ignore", ".gitignore"];
 
-/// Where those stand that git has for a whole repository.
+/// The ignore file of a whole repository.
 pub(super) const GIT_EXCLUDE_PATH: &str = ".git/info/exclude";
 
-/// The rules that hold in one folder: its own, and those of the folders above.
+/// The rules of one folder, and of its parents.
 #[derive(Debug)]
 pub(super) struct IgnoreRules {
     above: Option<Rc<Self>>,
-    /// `.ignore`, which ripgrep and its kin read, and which wins over git's.
+    /// `.ignore`, which ripgrep reads too, and which overrides git's.
     ignore: Gitignore,
     /// `.gitignore`.
     git: Gitignore,
-    /// `.git/info/exclude`, at the top alone.
+    /// `.git/info/exclude`, only for the project's root.
     exclude: Gitignore,
 }
 
-/// Where in a project's files rules stand, the first winning.
+/// The sources of rules, in order of precedence.
 const RULE_PRECEDENCE: [fn(&IgnoreRules) -> &Gitignore; 3] =
     [|rules| &rules.ignore, |rules| &rules.git, |rules| &rules.exclude];
 
@@ -42,7 +42,7 @@ impl IgnoreRules {
         Rc::new(Self { above: None, ignore: empty(), git: empty(), exclude: empty() })
     }
 
-    /// The rules of the project and of all folders above `folder`, without its own.
+    /// The rules of all parent folders of `folder`, without its own.
     pub(super) fn for_ancestors(root: &RootDir, folder: &Path) -> Rc<Self> {
         let mut rules = Self::empty();
         let mut at = PathBuf::new();
@@ -53,8 +53,8 @@ impl IgnoreRules {
         rules
     }
 
-    /// The rules of a folder on top of those above; of its files, those that `holds`
-    /// says are there and hold.
+    /// Adds the rules of a folder; `holds` tells which of its ignore files exist and
+    /// apply.
     pub(super) fn extended_with_dir(
         root: &RootDir,
         folder: &Path,
@@ -81,7 +81,7 @@ impl IgnoreRules {
         })
     }
 
-    /// Whether a path beneath the folder of these rules is left out.
+    /// Whether a path in the folder of these rules is ignored.
     pub(super) fn is_ignored(&self, path: &Path, is_folder: bool) -> bool {
         let path = to_rooted_path(path);
         for kind in RULE_PRECEDENCE {
@@ -98,18 +98,18 @@ impl IgnoreRules {
     }
 }
 
-/// Rules that cannot be read or understood leave nothing out, as with git.
+/// A file that cannot be read or parsed ignores nothing, as in git.
 fn read_ignore_file(root: &RootDir, folder: &Path, file: &Path) -> Gitignore {
     let Ok(bytes) = root.read(file, MAX_IGNORE_FILE_BYTES) else { return Gitignore::empty() };
     let mut builder = GitignoreBuilder::new(to_rooted_path(folder));
     for line in String::from_utf8_lossy(&bytes).lines() {
-        // A line that is no glob is skipped, and the others hold.
+        // An invalid line is skipped, the others apply.
         builder.add_line(None, line).map_or_else(drop, drop);
     }
     builder.build().unwrap_or_else(|_| Gitignore::empty())
 }
 
-/// The project's folder is `/` to the matcher, which only compares texts.
+/// The matcher, which only compares text, sees the project's folder as `/`.
 pub(super) fn to_rooted_path(path: &Path) -> PathBuf {
     Path::new("/").join(path)
 }

@@ -1,4 +1,4 @@
-//! `fs.listFiles`: the names in a folder.
+//! `fs.listFiles`: lists a folder.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -18,18 +18,18 @@ use super::visibility_filter::VisibilityFilter;
 use super::{EntryKind, OmittedPaths};
 use crate::ActionError;
 
-/// What `fs.listFiles` answers.
+/// The result of `fs.listFiles`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListFilesResult {
-    /// The entries: folders before what is in them, names by their bytes.
+    /// The entries: a folder before its content, names in byte order.
     pub entries: Vec<ListedEntry>,
-    /// Where to go on, if there is more.
+    /// Where to continue, if there is more.
     pub cursor: Option<String>,
-    /// Folders that could not be looked into.
+    /// Folders that could not be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<SkippedPath>,
-    /// What is not listed because a rule denies it; there if rules limit the listing.
+    /// Paths that a rule hides; present if visibility is restricted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_out: Option<OmittedPaths>,
 }
@@ -38,34 +38,34 @@ pub struct ListFilesResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedEntry {
-    /// The path from the project.
+    /// The path relative to the project.
     pub path: String,
     /// What it is; links are not followed.
     pub kind: EntryKind,
     /// The length of a file, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// When it was last changed, in microseconds since 1970.
+    /// When it was last modified, in microseconds since 1970.
     pub modified: i64,
-    /// Set if the name is one that no action takes, so that `path` only shows it.
+    /// Set if the name is not valid in an action, so that `path` only displays it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unusable: bool,
 }
 
-/// A folder or file that was left out, and why.
+/// A folder or file that was skipped, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SkippedPath {
-    /// The path from the project.
+    /// The path relative to the project.
     pub path: String,
-    /// What was in the way.
+    /// The cause.
     pub error: String,
 }
 
 pub(super) fn run(
     root: &RootDir,
     action: &ListFiles,
-    sight: Option<&PathVisibility>,
+    visibility: Option<&PathVisibility>,
     stop: &dyn Fn() -> bool,
 ) -> Result<ListFilesResult, ActionError> {
     let glob = action.glob.as_deref().map(GlobFilter::new).transpose()?;
@@ -81,11 +81,11 @@ pub(super) fn run(
     };
     let mut walk = DirWalker::new(root, &folder, options, &after, stop)
         .map_err(|error| error.with_path(&action.path))?;
-    // A name is no content: only what is denied is left out.
-    let mut eyes = VisibilityFilter::new(root, sight, RuleEffect::Deny)?;
-    let real = if eyes.is_limited() {
+    // A name is not content: only denied paths are omitted.
+    let mut filter = VisibilityFilter::new(root, visibility, RuleEffect::Deny)?;
+    let real = if filter.is_limited() {
         let folder = root.open_subdir(action.path.as_ref());
-        eyes.relative_path_of(
+        filter.relative_path_of(
             folder.map_err(|error| ActionError::from(error).with_path(&action.path))?,
         )?
     } else {
@@ -100,7 +100,7 @@ pub(super) fn run(
         }
         let inside = item.path.strip_prefix(&folder).unwrap_or(&item.path);
         let really = real.as_ref().map_or_else(|| item.path.clone(), |real| real.join(inside));
-        if eyes.omits_path(&item.path) || (really != item.path && eyes.omits_path(&really)) {
+        if filter.omits_path(&item.path) || (really != item.path && filter.omits_path(&really)) {
             continue;
         }
         if listing.entries.len() == action.limit as usize {
@@ -111,7 +111,7 @@ pub(super) fn run(
         last = Some(item.path);
     }
     listing.skipped = walk.skipped;
-    listing.left_out = eyes.into_omitted();
+    listing.left_out = filter.into_omitted();
     Ok(listing)
 }
 
@@ -135,13 +135,13 @@ fn to_listed_entry(item: &WalkEntry) -> ListedEntry {
     }
 }
 
-/// A cursor is the last path that was given out: what comes after it is known
-/// without anything being kept, and stays right when files come and go.
+/// A cursor is the last path that was returned: it needs no state on the server, and
+/// stays valid when files come and go.
 fn encode_cursor(path: &Path) -> String {
     URL_SAFE_NO_PAD.encode(path.as_os_str().as_bytes())
 }
 
-/// The path behind which to go on, from the listed folder.
+/// The path to resume after, relative to the listed folder.
 fn decode_cursor(cursor: &str, folder: &Path) -> Result<PathBuf, ActionError> {
     let bad = || ActionError::new(Code::InvalidAction, "`cursor` is not from this listing");
     let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| bad())?;
@@ -153,7 +153,7 @@ fn decode_cursor(cursor: &str, folder: &Path) -> Result<PathBuf, ActionError> {
     Ok(inside.to_owned())
 }
 
-/// A glob over names, or over paths if it has a slash.
+/// A glob over names, or over paths if it contains a slash.
 struct GlobFilter {
     matcher: GlobMatcher,
     on_path: bool,
@@ -163,10 +163,7 @@ impl GlobFilter {
     fn new(glob: &str) -> Result<Self, ActionError> {
         let built = GlobBuilder::new(glob).literal_separator(true).build();
         let glob_error = |error: globset::Error| {
-            ActionError::new(
-                Code::InvalidAction,
-                format!("`glob` cannot be read: {}", error.kind()),
-            )
+            ActionError::new(Code::InvalidAction, format!("`glob` is not valid: {}", error.kind()))
         };
         let matcher = built.map_err(glob_error)?.compile_matcher();
         Ok(Self { matcher, on_path: glob.contains('/') })

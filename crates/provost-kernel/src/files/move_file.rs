@@ -1,4 +1,4 @@
-//! `fs.moveFile` and `fs.deleteFile`: names given and taken away.
+//! `fs.moveFile` and `fs.deleteFile`.
 
 use provost_core::action::{DeleteFile, MoveFile, RelPath};
 use provost_proto::Code;
@@ -8,26 +8,26 @@ use serde::Serialize;
 use super::{ChangeKind, ChangedPath, create_parent_dirs, kind_at};
 use crate::ActionError;
 
-/// What `fs.moveFile` answers.
+/// The result of `fs.moveFile`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MoveFileResult {
-    /// The path, and the folders that were made for it.
+    /// The path, and the folders that were created for it.
     pub changed: Vec<ChangedPath>,
 }
 
-/// What `fs.deleteFile` answers.
+/// The result of `fs.deleteFile`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeleteFileResult {
-    /// The path; what was in it is not listed.
+    /// The path; the content of a folder is not listed.
     pub changed: Vec<ChangedPath>,
 }
 
 pub(super) fn run(root: &RootDir, action: &MoveFile) -> Result<MoveFileResult, ActionError> {
     let MoveFile { from, to } = action;
     refuse_root(from, "moved")?;
-    // Looked at first, so that no folders are made for something that is not there.
+    // Checked first, so that no folders are created for a file that does not exist.
     root.stat(from.as_ref()).map_err(|error| ActionError::from(error).with_path(from))?;
     let made = create_parent_dirs(root, to)?;
     root.rename(from.as_ref(), to.as_ref(), ReplaceExisting::No)

@@ -1,9 +1,9 @@
-//! What changed in a project's folder while a command ran.
+//! Finds the files that changed in a project's folder while a command ran.
 //!
-//! There is one walk, at its end: whatever has a change time of the start or later
-//! is named. That time is the file system's own; a command can set when a file was
-//! modified, and not when it was changed. What is gone has no time any more, and
-//! nothing was listed before, so the folder is named in which it was.
+//! There is one scan, after the command: everything with a change time at or after
+//! the start is reported. That is the ctime, which a command cannot set. A deleted
+//! entry has no ctime any more, and there is no listing from before, so its folder
+//! is reported.
 
 use std::collections::VecDeque;
 use std::ffi::{CStr, OsStr, OsString};
@@ -24,24 +24,24 @@ use rustix::io::Errno;
 
 use super::ignore_rules::{GIT_EXCLUDE_PATH, IGNORE_FILE_NAMES, IgnoreRules};
 
-/// How many entries of folders are looked at.
+/// How many directory entries are scanned.
 const MAX_SCANNED_ENTRIES: usize = 20_000;
 
-/// How long is looked: whoever waits for a command waits for this too.
+/// How long the scan may take: whoever waits for the command waits for it too.
 const SCAN_TIME_BUDGET: Duration = Duration::from_millis(30);
 
-/// As long as no more entries than these were looked at, ten times as long, so that
-/// a small project is seen whole on a machine that has much to do.
+/// Up to this many entries the scan may take ten times as long, so that a small
+/// project is scanned completely on a busy machine.
 const SMALL_SCAN_ENTRIES: usize = 256;
 
-/// How many names are told.
+/// How many names are reported.
 const MAX_REPORTED_NAMES: usize = 100;
 
-/// How long they are together, as JSON: the end of a command is to stay in the log,
-/// and not in a blob beside it.
+/// Their total size as JSON: the outcome of a command shall stay in the log, not
+/// move to a blob.
 const MAX_REPORTED_BYTES: usize = 3000;
 
-/// A time of the clock that files get theirs from.
+/// A time of the clock that files get their times from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FileTimestamp {
     seconds: i64,
@@ -49,11 +49,11 @@ pub(crate) struct FileTimestamp {
 }
 
 impl FileTimestamp {
-    /// Now: whatever changes from here on has this time or a later one.
+    /// The current time: a change from now on has this time or a later one.
     ///
-    /// That clock stands still for up to 10 ms, so that what was changed just before
-    /// may have the same time. Since Linux 6.13 it is made to move by a file that is
-    /// looked at and then changed, and no time that is given later is an earlier one.
+    /// The clock has a granularity of up to 10 ms, so that a change directly before may
+    /// have the same time. Since Linux 6.13, a file whose time was read gets a finer
+    /// time on its next change, and no later change gets an earlier time.
     pub(crate) fn now() -> Self {
         Self::now_precise().unwrap_or_else(|_| {
             use rustix::time::{ClockId, clock_gettime};
@@ -71,9 +71,9 @@ impl FileTimestamp {
         Ok(EntryStat::read_at(&file, c"")?.changed)
     }
 
-    /// Whether something that has this time may have got it at or after a start.
+    /// Whether an entry with this time may have changed at or after a start.
     fn may_be_since(self, start: Self) -> bool {
-        // A disk that keeps whole seconds says that it was earlier than it was.
+        // A file system with whole seconds rounds down.
         let whole = Self { nanos: 0, ..start };
         self >= start || (self.nanos == 0 && self >= whole)
     }
@@ -85,28 +85,28 @@ impl From<StatxTimestamp> for FileTimestamp {
     }
 }
 
-/// What is looked at of an entry.
+/// The metadata of an entry.
 #[derive(Clone, Copy, Debug)]
 struct EntryStat {
     kind: FileType,
     changed: FileTimestamp,
-    /// Of a folder, when names in it were added or removed, if nobody set it.
+    /// Of a folder: when names were added or removed, unless somebody set it.
     modified: FileTimestamp,
-    /// When it was made; if that is not known, when it was changed.
-    made: FileTimestamp,
+    /// When it was created; if that is not known, when it was changed.
+    created: FileTimestamp,
 }
 
 impl EntryStat {
     fn read_at(folder: impl AsFd, name: &CStr) -> Result<Self, Errno> {
         let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-        let wanted = StatxFlags::TYPE | StatxFlags::CTIME | StatxFlags::MTIME | StatxFlags::BTIME;
-        let stat = rustix::fs::statx(folder, name, flags, wanted)?;
+        let mask = StatxFlags::TYPE | StatxFlags::CTIME | StatxFlags::MTIME | StatxFlags::BTIME;
+        let stat = rustix::fs::statx(folder, name, flags, mask)?;
         let knows = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::BTIME);
         Ok(Self {
             kind: FileType::from_raw_mode(stat.stx_mode.into()),
             changed: stat.stx_ctime.into(),
             modified: stat.stx_mtime.into(),
-            made: if knows { stat.stx_btime } else { stat.stx_ctime }.into(),
+            created: if knows { stat.stx_btime } else { stat.stx_ctime }.into(),
         })
     }
 
@@ -115,40 +115,46 @@ impl EntryStat {
     }
 }
 
-/// What changed beneath the root since a start, if anything did or may have.
+/// The changes in the root since a start; `None` if there are none.
 pub(crate) fn find_changes_since(root: &RootDir, start: FileTimestamp) -> Option<ObservedChanges> {
-    ChangeScan { root, start, began: Instant::now(), n_seen: 0, found: ObservedChanges::default() }
-        .run()
+    ChangeScan {
+        root,
+        start,
+        started_at: Instant::now(),
+        n_scanned: 0,
+        found: ObservedChanges::default(),
+    }
+    .run()
 }
 
 struct ChangeScan<'a> {
     root: &'a RootDir,
     start: FileTimestamp,
-    began: Instant,
-    n_seen: usize,
+    started_at: Instant,
+    n_scanned: usize,
     found: ObservedChanges,
 }
 
-/// A folder that is still to be looked into.
+/// A folder that is still to be scanned.
 struct PendingDir {
     path: PathBuf,
-    look: EntryStat,
+    stat: EntryStat,
     rules: Rc<IgnoreRules>,
 }
 
-/// The entries of a folder that matter: other folders, and what changed.
+/// The relevant entries of a folder: subfolders, and what changed.
 #[derive(Default)]
 struct RelevantEntries {
-    kept: Vec<(OsString, EntryStat)>,
-    /// The files of rules that are as they were.
+    relevant: Vec<(OsString, EntryStat)>,
+    /// Ignore files that did not change.
     rules: Vec<OsString>,
 }
 
 impl RelevantEntries {
-    fn add(&mut self, name: &OsStr, look: EntryStat, start: FileTimestamp) {
-        if look.is_folder() || look.changed.may_be_since(start) {
-            self.kept.push((name.to_owned(), look));
-        } else if look.kind == FileType::RegularFile
+    fn add(&mut self, name: &OsStr, stat: EntryStat, start: FileTimestamp) {
+        if stat.is_folder() || stat.changed.may_be_since(start) {
+            self.relevant.push((name.to_owned(), stat));
+        } else if stat.kind == FileType::RegularFile
             && IGNORE_FILE_NAMES.iter().any(|file| name == *file)
         {
             self.rules.push(name.to_owned());
@@ -157,14 +163,14 @@ impl RelevantEntries {
 }
 
 impl ChangeScan<'_> {
-    /// Looks at the top first, where people look too, in case it has to be cut short.
+    /// Scans breadth first, so that the top is complete if the limits are reached.
     fn run(mut self) -> Option<ObservedChanges> {
         let mut next = VecDeque::new();
         match EntryStat::read_at(self.root, c"") {
-            Ok(look) => {
+            Ok(stat) => {
                 next.push_back(PendingDir {
                     path: PathBuf::new(),
-                    look,
+                    stat,
                     rules: IgnoreRules::empty(),
                 });
             }
@@ -183,9 +189,12 @@ impl ChangeScan<'_> {
     }
 
     fn is_budget_spent(&self) -> bool {
-        let time =
-            if self.n_seen > SMALL_SCAN_ENTRIES { SCAN_TIME_BUDGET } else { SCAN_TIME_BUDGET * 10 };
-        self.n_seen >= MAX_SCANNED_ENTRIES || self.began.elapsed() > time
+        let time = if self.n_scanned > SMALL_SCAN_ENTRIES {
+            SCAN_TIME_BUDGET
+        } else {
+            SCAN_TIME_BUDGET * 10
+        };
+        self.n_scanned >= MAX_SCANNED_ENTRIES || self.started_at.elapsed() > time
     }
 
     /// The entries of a folder, as far as they can be read.
@@ -197,8 +206,9 @@ impl ChangeScan<'_> {
             return entries;
         };
         for entry in listed {
-            self.n_seen += 1;
-            let is_over = self.n_seen.is_multiple_of(SMALL_SCAN_ENTRIES) && self.is_budget_spent();
+            self.n_scanned += 1;
+            let is_over =
+                self.n_scanned.is_multiple_of(SMALL_SCAN_ENTRIES) && self.is_budget_spent();
             let Some(entry) = entry.ok().filter(|_| !is_over) else {
                 self.found.more = true;
                 break;
@@ -208,8 +218,8 @@ impl ChangeScan<'_> {
                 continue;
             }
             match EntryStat::read_at(&folder, name) {
-                Ok(look) => entries.add(OsStr::from_bytes(name.to_bytes()), look, self.start),
-                // It went away while we looked.
+                Ok(stat) => entries.add(OsStr::from_bytes(name.to_bytes()), stat, self.start),
+                // It was removed during the scan.
                 Err(Errno::NOENT) => {}
                 Err(_) => self.found.more = true,
             }
@@ -217,59 +227,59 @@ impl ChangeScan<'_> {
         entries
     }
 
-    /// Names what changed in a folder, and which folders are next.
+    /// Reports what changed in a folder, and queues its subfolders.
     fn record_dir_changes(
         &mut self,
         folder: &PendingDir,
         entries: RelevantEntries,
         next: &mut VecDeque<PendingDir>,
     ) {
-        let is_told = !entries.kept.is_empty() && self.scan_entries(folder, entries, next);
-        if folder.look.changed.may_be_since(self.start) && !is_told {
+        let is_reported = !entries.relevant.is_empty() && self.scan_entries(folder, entries, next);
+        if folder.stat.changed.may_be_since(self.start) && !is_reported {
             self.record_dir(folder);
         }
     }
 
-    /// Whether something that is new there is told: what is left out explains nothing
-    /// to whoever reads it.
+    /// Returns whether a new entry was reported: an ignored one does not explain why the
+    /// folder changed.
     fn scan_entries(
         &mut self,
         folder: &PendingDir,
         entries: RelevantEntries,
         next: &mut VecDeque<PendingDir>,
     ) -> bool {
-        // Rules that came with the command could hide what it did.
+        // Ignore rules that the command wrote could hide what it did.
         let holds = |name: &str| match name {
             GIT_EXCLUDE_PATH => self.is_unchanged(GIT_EXCLUDE_PATH),
             name => entries.rules.iter().any(|file| file == name),
         };
         let rules = IgnoreRules::extended_with_dir(self.root, &folder.path, &folder.rules, holds);
-        let mut is_told = false;
-        for (name, look) in entries.kept {
+        let mut is_reported = false;
+        for (name, stat) in entries.relevant {
             let path = folder.path.join(&name);
-            // A repository that is made is told as what governs others.
+            // A new repository is reported, because it is a protected path.
             let is_git = name == ".git";
-            if !is_git && rules.is_ignored(&path, look.is_folder()) {
+            if !is_git && rules.is_ignored(&path, stat.is_folder()) {
                 continue;
             }
-            is_told |= look.made.may_be_since(self.start);
+            is_reported |= stat.created.may_be_since(self.start);
             if is_git {
                 continue;
             }
-            if look.is_folder() {
-                next.push_back(PendingDir { path, look, rules: Rc::clone(&rules) });
+            if stat.is_folder() {
+                next.push_back(PendingDir { path, stat, rules: Rc::clone(&rules) });
             } else {
                 self.found.changed.push(path.to_string_lossy().into_owned());
             }
         }
-        is_told
+        is_reported
     }
 
-    fn record_dir(&mut self, PendingDir { path, look, .. }: &PendingDir) {
+    fn record_dir(&mut self, PendingDir { path, stat, .. }: &PendingDir) {
         let name = path.to_string_lossy();
         if name.is_empty() {
             self.found.folders.push(".".to_owned());
-        } else if look.modified.may_be_since(self.start) && !look.made.may_be_since(self.start) {
+        } else if stat.modified.may_be_since(self.start) && !stat.created.may_be_since(self.start) {
             self.found.folders.push(name.into_owned());
         } else {
             self.found.changed.push(format!("{name}/"));
@@ -283,7 +293,7 @@ impl ChangeScan<'_> {
         else {
             return false;
         };
-        EntryStat::read_at(&folder, &name).is_ok_and(|look| !look.changed.may_be_since(self.start))
+        EntryStat::read_at(&folder, &name).is_ok_and(|stat| !stat.changed.may_be_since(self.start))
     }
 }
 
@@ -293,7 +303,7 @@ fn open_dir(folder: RootDir) -> Option<(RootDir, Dir)> {
     Some((folder, Dir::new(opened).ok()?))
 }
 
-/// As much of it as is told.
+/// Truncates to the limits of a report.
 fn truncate_changes(mut found: ObservedChanges) -> ObservedChanges {
     let (mut n_left, mut bytes_left) = (MAX_REPORTED_NAMES, MAX_REPORTED_BYTES);
     for names in [&mut found.changed, &mut found.folders] {

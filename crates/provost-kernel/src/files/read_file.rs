@@ -14,33 +14,33 @@ use super::hash_content;
 use crate::ActionError;
 use crate::error::from_io;
 
-/// What `fs.readFile` answers.
+/// The result of `fs.readFile`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadFileResult {
-    /// The content, as `encoding` says.
+    /// The content, in the encoding of `encoding`.
     pub content: String,
-    /// How the content is written.
+    /// The encoding of the content.
     pub encoding: BytesEncoding,
-    /// How long the whole file is, in bytes.
+    /// The size of the whole file, in bytes.
     pub size: u64,
     /// The hash of the whole file, if this is the whole file.
     pub hash: Option<Hash>,
-    /// Where in the file the content begins, in bytes.
+    /// The offset of the content in the file, in bytes.
     pub offset: u64,
-    /// How many bytes of the file this is.
+    /// How many bytes of the file the content is.
     pub length: u64,
-    /// Whether the file goes on after this.
+    /// Whether the file continues after the content.
     pub truncated: bool,
-    /// The first line, if lines were asked for.
+    /// The first line, if lines were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_line: Option<u64>,
-    /// How many lines these are, if lines were asked for.
+    /// How many lines, if lines were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line_count: Option<u64>,
 }
 
-/// The longest a character is in UTF-8, less one: what may be cut off at an end.
+/// How many bytes of an incomplete UTF-8 character there can be.
 const MAX_PARTIAL_CHAR_BYTES: u64 = 3;
 
 pub(super) fn run(
@@ -103,18 +103,18 @@ fn read_byte_range(
     length: Option<u64>,
 ) -> Result<ReadFileResult, ActionError> {
     let OpenedFile { mut file, stat } = opened;
-    let wanted = length.unwrap_or(MAX_FILE_READ_BYTES);
+    let limit = length.unwrap_or(MAX_FILE_READ_BYTES);
     let io = |error| from_io("read the file", &error);
     file.seek(SeekFrom::Start(offset)).map_err(io)?;
     let mut bytes = Vec::new();
-    file.take(wanted + MAX_PARTIAL_CHAR_BYTES).read_to_end(&mut bytes).map_err(io)?;
-    let wanted = usize::try_from(wanted).unwrap_or(usize::MAX).min(bytes.len());
+    file.take(limit + MAX_PARTIAL_CHAR_BYTES).read_to_end(&mut bytes).map_err(io)?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX).min(bytes.len());
     let skipped = match action.encoding {
         BytesEncoding::Base64 => {
-            bytes.truncate(wanted);
+            bytes.truncate(limit);
             0
         }
-        BytesEncoding::Utf8 => trim_to_char_boundaries(&mut bytes, offset, wanted),
+        BytesEncoding::Utf8 => trim_to_char_boundaries(&mut bytes, offset, limit),
     };
     let (offset, length) = (offset + skipped, bytes.len() as u64);
     let is_whole = offset == 0 && length == stat.size;
@@ -131,16 +131,16 @@ fn read_byte_range(
     })
 }
 
-/// Leaves whole characters only: a part of one at the beginning belongs to what
-/// was read before, one at the end to what is read next. If `wanted` bytes do not
-/// hold a single character, that one is given, so that reading on gets on.
-fn trim_to_char_boundaries(bytes: &mut Vec<u8>, offset: u64, wanted: usize) -> u64 {
+/// Trims to whole characters: an incomplete one at the beginning belongs to the
+/// read before, one at the end to the next. If the limit does not cover a single
+/// character, that one is returned, so that reading on makes progress.
+fn trim_to_char_boundaries(bytes: &mut Vec<u8>, offset: u64, limit: usize) -> u64 {
     let inside = |byte: &u8| byte & 0b1100_0000 == 0b1000_0000;
     let begin =
         if offset == 0 { 0 } else { bytes.iter().take(3).take_while(|b| inside(b)).count() };
     let ends_character = |end: usize| bytes.get(end).is_none_or(|byte| !inside(byte));
-    let mut end = wanted.max(begin);
-    while end > begin && wanted - end.min(wanted) < 3 && !ends_character(end) {
+    let mut end = limit.max(begin);
+    while end > begin && limit - end.min(limit) < 3 && !ends_character(end) {
         end -= 1;
     }
     if end == begin {
@@ -173,8 +173,8 @@ fn read_line_range(
         }
         n_lines += 1;
     }
-    let wanted = usize::try_from(MAX_FILE_READ_BYTES).unwrap_or(usize::MAX).min(bytes.len());
-    trim_to_char_boundaries(&mut bytes, 0, wanted);
+    let limit = usize::try_from(MAX_FILE_READ_BYTES).unwrap_or(usize::MAX).min(bytes.len());
+    trim_to_char_boundaries(&mut bytes, 0, limit);
     let length = bytes.len() as u64;
     Ok(ReadFileResult {
         hash: (offset == 0 && length == size).then(|| hash_content(&bytes)),
@@ -189,7 +189,7 @@ fn read_line_range(
     })
 }
 
-/// Reads over so many lines; returns how many bytes they have.
+/// Skips lines; returns how many bytes they have.
 fn skip_lines(
     reader: &mut BufReader<File>,
     mut n_lines: u64,

@@ -1,8 +1,8 @@
-//! `fs.searchFiles`: lines that match.
+//! `fs.searchFiles`: finds matching lines.
 //!
-//! Files are opened beneath the root and handed to ripgrep's searcher open.
-//! Hidden and ignored files are left out, unless the path names them: a search
-//! through a project should not bring up its secrets.
+//! Files are opened inside the root and given to ripgrep's searcher as descriptors.
+//! Hidden and ignored files are skipped, unless the path names them: a search of a
+//! project should not show its secrets.
 
 mod sink;
 
@@ -27,7 +27,7 @@ use super::visibility_filter::VisibilityFilter;
 use super::{OmittedPaths, SkippedPath};
 use crate::ActionError;
 
-/// What `fs.searchFiles` answers.
+/// The result of `fs.searchFiles`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchFilesResult {
@@ -42,8 +42,8 @@ pub struct SearchFilesResult {
     /// Files and folders that could not be searched.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<SkippedPath>,
-    /// Files that were not searched because a rule denies reading them, or asks;
-    /// there if rules limit the search.
+    /// Files that were not searched because a rule denies reading them, or asks; present
+    /// if visibility is restricted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_out: Option<OmittedPaths>,
 }
@@ -52,26 +52,26 @@ pub struct SearchFilesResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchMatch {
-    /// The file, from the project.
+    /// The path relative to the project.
     pub path: String,
     /// The line's number, counted from 1.
     pub line: u64,
-    /// Where in the line the match begins, in bytes, counted from 1.
+    /// The byte offset of the match in the line, from 1.
     pub column: u64,
     /// The line; a long one is cut around the match.
     pub text: String,
-    /// Whether `text` is cut; `…` stands where something is missing.
+    /// Whether `text` is cut; `…` marks the gap.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
-    /// Lines before it that were not given with another match.
+    /// Context lines before it, without those of another match.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<ContextLine>,
-    /// Lines after it.
+    /// Context lines after it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<ContextLine>,
 }
 
-/// A line beside a match.
+/// A context line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextLine {
@@ -87,31 +87,31 @@ const SEARCH_TIMEOUT: Duration = Duration::from_secs(20);
 const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
 /// The largest compiled pattern, in bytes.
 const MAX_COMPILED_PATTERN_BYTES: usize = 10 * 1024 * 1024;
-/// How deep a search goes; deeper than any path can be.
+/// The depth of a search; no path is deeper.
 const DEPTH: usize = 2048;
-/// How many files that could not be searched are named.
+/// How many files that could not be searched are reported.
 const MAX_SKIPPED_FILES: usize = 100;
 
 pub(super) fn run(
     root: &RootDir,
     action: &SearchFiles,
-    sight: Option<&PathVisibility>,
+    visibility: Option<&PathVisibility>,
     stop: &dyn Fn() -> bool,
 ) -> Result<SearchFilesResult, ActionError> {
-    let eyes = VisibilityFilter::new(root, sight, RuleEffect::Ask)?;
+    let filter = VisibilityFilter::new(root, visibility, RuleEffect::Ask)?;
     run_until(
         root,
         action,
-        eyes,
+        filter,
         SearchDeadline { deadline: Instant::now() + SEARCH_TIMEOUT, stop },
     )
 }
 
-/// Searches until a moment; what was found by then is the answer.
+/// Searches until the deadline, and returns what was found by then.
 fn run_until(
     root: &RootDir,
     action: &SearchFiles,
-    eyes: VisibilityFilter<'_>,
+    filter: VisibilityFilter<'_>,
     clock: SearchDeadline<'_>,
 ) -> Result<SearchFilesResult, ActionError> {
     let mut search = FileSearch {
@@ -121,7 +121,7 @@ fn run_until(
         searcher: build_searcher(action),
         limit: action.limit as usize,
         clock,
-        eyes,
+        filter,
         found: SearchFilesResult {
             matches: Vec::new(),
             files: 0,
@@ -138,14 +138,14 @@ fn run_until(
             .map_err(|error| ActionError::from(error).with_path(&action.path))?
             .kind
             != FileKind::Directory;
-    // What a link leads to is known only when it is opened.
+    // The target of a link is known only when it is opened.
     if !(is_file && search.search_single_file(&top)?) {
         search.search_dir(&top).map_err(|error| error.with_path(&action.path))?;
     }
-    Ok(SearchFilesResult { left_out: search.eyes.into_omitted(), ..search.found })
+    Ok(SearchFilesResult { left_out: search.filter.into_omitted(), ..search.found })
 }
 
-/// When to end.
+/// The end of a search.
 pub(super) struct SearchDeadline<'a> {
     deadline: Instant,
     stop: &'a dyn Fn() -> bool,
@@ -164,12 +164,12 @@ struct FileSearch<'a> {
     searcher: Searcher,
     limit: usize,
     clock: SearchDeadline<'a>,
-    eyes: VisibilityFilter<'a>,
+    filter: VisibilityFilter<'a>,
     found: SearchFilesResult,
 }
 
 impl FileSearch<'_> {
-    /// A single file, which is searched whatever its name is.
+    /// Searches a single file, whatever its name.
     fn search_single_file(&mut self, path: &Path) -> Result<bool, ActionError> {
         match self.root.open_read(path) {
             Err(RootDirError::IsDirectory) => return Ok(false),
@@ -214,14 +214,14 @@ impl FileSearch<'_> {
     fn search_file(&mut self, path: &Path) -> Result<(), ActionError> {
         let opened = match self.root.open_read(path) {
             Ok(opened) => opened,
-            // Gone, or no file any more, since the folder was read.
+            // Removed or replaced since the folder was read.
             Err(RootDirError::NotFound | RootDirError::NotRegular(_)) => return Ok(()),
             Err(error) => {
                 self.record_skipped(path, ActionError::from(error).message);
                 return Ok(());
             }
         };
-        if self.eyes.omits_open_file(path, &opened.file)? {
+        if self.filter.omits_open_file(path, &opened.file)? {
             return Ok(());
         }
         self.found.files += 1;
@@ -257,7 +257,7 @@ fn build_matcher(action: &SearchFiles) -> Result<RegexMatcher, ActionError> {
         .size_limit(MAX_COMPILED_PATTERN_BYTES)
         .fixed_strings(action.literal);
     builder.build(&action.pattern).map_err(|error| {
-        let message = format!("`pattern` cannot be searched for, line by line: {error}");
+        let message = format!("`pattern` is not valid for a search by line: {error}");
         ActionError::new(Code::InvalidAction, message)
     })
 }
@@ -276,7 +276,7 @@ fn build_searcher(action: &SearchFiles) -> Searcher {
 fn build_globs(action: &SearchFiles) -> Result<Override, ActionError> {
     let mut builder = OverrideBuilder::new("/");
     let bad = |error: ignore::Error| {
-        ActionError::new(Code::InvalidAction, format!("`globs` cannot be read: {error}"))
+        ActionError::new(Code::InvalidAction, format!("`globs` is not valid: {error}"))
     };
     for glob in &action.globs {
         builder.add(glob).map_err(bad)?;

@@ -1,4 +1,4 @@
-//! `fs.stat`: what is known about a file.
+//! `fs.stat`: the metadata of a path.
 
 use provost_core::action::{RelPath, StatPath};
 use provost_sandbox::root_dir::{FileKind, RootDir};
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::ActionError;
 
-/// What something is, in an answer.
+/// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EntryKind {
@@ -31,23 +31,23 @@ impl From<FileKind> for EntryKind {
     }
 }
 
-/// What `fs.stat` answers.
+/// The result of `fs.stat`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatPathResult {
-    /// The path that was asked about.
+    /// The requested path.
     pub path: RelPath,
     /// What it is.
     pub kind: EntryKind,
     /// Its length in bytes.
     pub size: u64,
-    /// When it was last changed, in microseconds since 1970.
+    /// When it was last modified, in microseconds since 1970.
     pub modified: i64,
-    /// Its permission bits, as `chmod` writes them.
+    /// Its permission bits in octal, as `chmod` takes them.
     pub mode: String,
-    /// How many names it has.
+    /// How many hard links it has.
     pub links: u64,
-    /// Where it leads, if it is a link: the text, not resolved.
+    /// The target of a link, not resolved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
 }

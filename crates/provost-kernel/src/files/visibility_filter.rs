@@ -1,5 +1,4 @@
-//! What is left out of a search or a listing, because whoever asked could not
-//! have read it by its own name.
+//! Omits paths from a search or a listing that the caller may not read.
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, AsRawFd as _};
@@ -12,67 +11,67 @@ use serde::Serialize;
 
 use crate::ActionError;
 
-/// How much was left out, and why.
+/// How many paths were omitted, and why.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OmittedPaths {
     /// How many files and folders.
     pub count: u64,
-    /// The rules that say so, as `deny by rule x (your policy)`.
+    /// The deciding rules, as `deny by rule x (your policy)`.
     pub why: BTreeSet<String>,
 }
 
-/// What the kernel says of a file that has lost its name meanwhile.
+/// What Linux appends to the path of a deleted file.
 const DELETED_SUFFIX: &str = " (deleted)";
 
-/// Looks at paths for an asker whose sight is limited.
+/// Filters paths for a caller with restricted visibility.
 pub(super) struct VisibilityFilter<'a> {
-    sight: Option<&'a PathVisibility>,
-    /// The project's folder, as the system names it now.
+    visibility: Option<&'a PathVisibility>,
+    /// The current path of the project's folder.
     root: PathBuf,
-    /// From this on a path is left out.
+    /// From this effect on a path is omitted.
     from: RuleEffect,
-    left_out: OmittedPaths,
+    omitted: OmittedPaths,
 }
 
 impl<'a> VisibilityFilter<'a> {
     pub(super) fn new(
         root: &RootDir,
-        sight: Option<&'a PathVisibility>,
+        visibility: Option<&'a PathVisibility>,
         from: RuleEffect,
     ) -> Result<Self, ActionError> {
-        let root = if sight.is_some() { resolve_open_path(root)? } else { PathBuf::new() };
-        Ok(Self { sight, root, from, left_out: OmittedPaths::default() })
+        let root = if visibility.is_some() { resolve_open_path(root)? } else { PathBuf::new() };
+        Ok(Self { visibility, root, from, omitted: OmittedPaths::default() })
     }
 
-    /// Whether a path from the project is to be left out. If so, it is counted.
+    /// Whether to omit a path of the project; counts it if so.
     pub(super) fn omits_path(&mut self, path: &Path) -> bool {
-        let Some(sight) = self.sight else { return false };
-        let matched = sight.match_path(&normalize_path_text(path));
+        let Some(visibility) = self.visibility else { return false };
+        let matched = visibility.match_path(&normalize_path_text(path));
         if matched.combined_effect() < Some(self.from) {
             return false;
         }
-        self.left_out.count += 1;
-        self.left_out.why.extend(matched.deciding_matches().map(ToString::to_string));
+        self.omitted.count += 1;
+        self.omitted.why.extend(matched.deciding_matches().map(ToString::to_string));
         true
     }
 
-    /// The same for what is open: where it really is counts too, whichever links
-    /// led there while nobody looked.
+    /// The same for an open file: its real path counts too, whichever links led there
+    /// when it was opened.
     pub(super) fn omits_open_file(
         &mut self,
         path: &Path,
         file: impl AsFd,
     ) -> Result<bool, ActionError> {
-        if self.sight.is_none() {
+        if self.visibility.is_none() {
             return Ok(false);
         }
         if self.omits_path(path) {
             return Ok(true);
         }
         let Some(path) = self.relative_path_of(file)? else {
-            // Outside of the project's folder, if that is elsewhere by now: nobody knows.
-            self.left_out.count += 1;
+            // Outside the project's folder, perhaps because that was moved: not decidable.
+            self.omitted.count += 1;
             return Ok(true);
         };
         let text = path.to_string_lossy();
@@ -84,32 +83,33 @@ impl<'a> VisibilityFilter<'a> {
         Ok(self.omits_path(&path))
     }
 
-    /// Where something open is, from the project.
+    /// The path of an open file, relative to the project.
     pub(super) fn relative_path_of(&self, file: impl AsFd) -> Result<Option<PathBuf>, ActionError> {
         Ok(resolve_open_path(file)?.strip_prefix(&self.root).ok().map(Path::to_owned))
     }
 
-    /// What there is to say in the answer: nothing if nothing is limited.
+    /// The report of omitted paths; `None` if visibility is not restricted.
     pub(super) fn into_omitted(self) -> Option<OmittedPaths> {
-        self.sight.map(|_| self.left_out)
+        self.visibility.map(|_| self.omitted)
     }
 
     pub(super) fn is_limited(&self) -> bool {
-        self.sight.is_some()
+        self.visibility.is_some()
     }
 }
 
-/// A path in its one spelling.
+/// The normalized spelling of a path.
 fn normalize_path_text(path: &Path) -> String {
     let text = path.to_string_lossy();
     if text.is_empty() { ".".to_owned() } else { text.into_owned() }
 }
 
-/// The name that the system has for something open.
+/// The path that Linux has for an open file.
 fn resolve_open_path(file: impl AsFd) -> Result<PathBuf, ActionError> {
     let link = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
     std::fs::read_link(link).map_err(|error| {
-        let message = format!("cannot tell where a file is, so nothing is shown: {error}");
+        let message =
+            format!("cannot resolve the path of an open file, so nothing is shown: {error}");
         ActionError::new(Code::Internal, message)
     })
 }

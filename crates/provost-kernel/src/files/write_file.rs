@@ -1,4 +1,4 @@
-//! `fs.writeFile`: a whole file, or more at its end.
+//! `fs.writeFile`: writes a whole file, or appends to it.
 
 use std::borrow::Cow;
 
@@ -10,21 +10,21 @@ use serde::Serialize;
 use super::{ChangeKind, ChangedPath, create_parent_dirs, hash_content, kind_at};
 use crate::ActionError;
 
-/// What `fs.writeFile` answers.
+/// The result of `fs.writeFile`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WriteFileResult {
-    /// How long the file is now, in bytes.
+    /// The new size of the file, in bytes.
     pub size: u64,
-    /// The hash of the whole file; none if it has grown too long to look at.
+    /// The hash of the whole file; `None` if it is too large to read.
     pub hash: Option<Hash>,
     /// Whether there was no file before.
     pub created: bool,
-    /// The file, and the folders that were made for it.
+    /// The file, and the folders that were created for it.
     pub changed: Vec<ChangedPath>,
 }
 
-/// The longest file that is still read to compare or to hash it.
+/// The largest file that is read to compare or hash it, in bytes.
 const MAX_HASHED_BYTES: u64 = MAX_FILE_WRITE_BYTES as u64;
 
 pub(super) fn run(root: &RootDir, action: &WriteFile) -> Result<WriteFileResult, ActionError> {
@@ -72,7 +72,7 @@ fn write_content(root: &RootDir, action: &WriteFile, bytes: &[u8]) -> WriteOutco
     }
 }
 
-/// Writes only over the content that the caller has seen.
+/// Writes only if the file has the expected content.
 fn write_if_hash_matches(
     root: &RootDir,
     action: &WriteFile,
@@ -92,7 +92,7 @@ fn write_if_hash_matches(
     Ok(written)
 }
 
-/// The content, if there is one and it is the one that was expected.
+/// The content, if there is one and it has the expected hash.
 pub(super) fn check_expected_hash(
     present: Option<&[u8]>,
     expected: Option<Hash>,

@@ -1,22 +1,14 @@
-//! The process per project.
+//! The kernel: the process per project.
 //!
-//! It has no database, no policy and no network listener. It obeys whoever
-//! comes through its socket as the same user and knows its secret, which is its
-//! daemon. When its daemon is gone for good and nothing runs here, it ends.
+//! It has no database, no policy and no network listener. It accepts requests from
+//! peers on its socket that run as the same user and know its secret, which is its
+//! daemon. It ends when no daemon is connected for a while and nothing runs.
 
-mod change_observer;
-mod command_runner;
-mod connection;
-mod disk_space;
-mod handshake;
-mod head_tail_buffer;
-mod output_reader;
-mod path_holds;
 mod preview;
 mod process;
 mod redaction;
+mod rpc;
 mod runtime;
-mod standby_sandbox;
 mod terminal;
 
 use std::ffi::OsString;
@@ -35,77 +27,81 @@ use uuid::Uuid;
 
 use crate::ActionError;
 use crate::kernel_dir::KernelDir;
-use crate::report_spool::ReportSpool;
-use command_runner::CommandRunner;
+use process::command_runner::CommandRunner;
 use redaction::SharedRedactor;
+use rpc::connection;
+use rpc::report_spool::ReportSpool;
 use runtime::ProjectRuntime;
 use runtime::runtime_reporter::RuntimeReporter;
 use terminal::{ProjectTerminal, UserShell};
 
-/// What a kernel is told when it is started.
+/// How a kernel is started.
 #[derive(Debug, Clone)]
 pub struct HostOptions {
-    /// Where it meets its daemon.
-    pub place: PathBuf,
+    /// The directory with the socket and the secret, see [`KernelDir`].
+    pub kernel_dir: PathBuf,
     /// The project's folder.
     pub project: PathBuf,
-    /// The person's home.
+    /// The user's home directory.
     pub home: PathBuf,
-    /// Where Provost keeps its own things, which no command may reach.
+    /// Provost's data folder, which no command may access.
     pub data: PathBuf,
-    /// The environment it was started in; commands get what is allowed of it.
+    /// The environment of the kernel; commands get the allowed part of it.
     pub environment: Vec<(OsString, OsString)>,
-    /// How long it waits for a daemon while nothing runs.
+    /// How long to wait for a daemon while nothing runs.
     pub idle: Duration,
-    /// The version to report.
+    /// The version to report in the handshake.
     pub version: String,
-    /// The time.
+    /// The current time.
     pub clock: fn() -> UnixMicros,
 }
 
 /// Why a kernel could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
-    /// The project's folder cannot be held.
-    #[error("cannot hold the project's folder: {0}")]
+    /// The project's folder cannot be opened.
+    #[error("cannot open the project's folder: {0}")]
     Project(#[from] RootDirError),
     /// The socket or the secret cannot be used.
-    #[error("cannot meet the daemon in {place}: {source}")]
+    #[error("cannot use the kernel directory {path}: {source}")]
     KernelDir {
-        /// Where.
-        place: PathBuf,
-        /// Why.
+        /// The kernel directory.
+        path: PathBuf,
+        /// The cause.
         source: io::Error,
     },
 }
 
-/// What all of a kernel shares.
+/// The state that all parts of a kernel share.
 #[derive(Debug)]
 struct KernelHost {
     boot: Uuid,
     version: String,
     secret: String,
     root: RootDir,
-    /// What tells the folder that is held from any other.
-    held: (u64, u64),
+    /// Device and inode of the open project folder.
+    project_identity: (u64, u64),
     project: PathBuf,
     spool: Arc<ReportSpool>,
-    redacting: Arc<SharedRedactor>,
+    shared_redactor: Arc<SharedRedactor>,
     commands: Arc<CommandRunner>,
     runtime: ProjectRuntime,
     terminal: ProjectTerminal,
-    /// Told when the kernel is to end.
+    /// Notified when the kernel shall end.
     end: Notify,
 }
 
 impl KernelHost {
-    /// Fails if another folder, or none, is where the project was.
+    /// Fails if the project's path no longer leads to the folder that is open.
     fn check_project_dir(&self) -> Result<(), ActionError> {
-        if rustix::fs::stat(&self.project).is_ok_and(|there| file_identity(&there) == self.held) {
+        if rustix::fs::stat(&self.project)
+            .is_ok_and(|stat| file_identity(&stat) == self.project_identity)
+        {
             return Ok(());
         }
-        let why = "the project's folder is gone or was moved; close the project and open it again";
-        Err(ActionError::new(Code::NotFound, why))
+        let message =
+            "the project's folder is gone or was moved; close the project and open it again";
+        Err(ActionError::new(Code::NotFound, message))
     }
 
     fn welcome(&self) -> HelloResponse {
@@ -114,24 +110,24 @@ impl KernelHost {
             boot: self.boot,
             pid: std::process::id(),
             version: self.version.clone(),
-            running: [self.commands.book.running_actions(), self.runtime.running_actions()]
+            running: [self.commands.processes.running_actions(), self.runtime.running_actions()]
                 .concat(),
         }
     }
 
-    /// Whether something runs here that must be let run.
+    /// Whether something runs that keeps the kernel alive.
     fn is_busy(&self) -> bool {
         self.terminal.is_live()
             || self.runtime.is_busy()
-            || !self.commands.book.running_actions().is_empty()
+            || !self.commands.processes.running_actions().is_empty()
     }
 
-    /// Ends all that runs here; when it returns, nothing of it is left.
+    /// Stops everything; when it returns, no process of the project is left.
     async fn stop_all(&self) {
         tokio::join!(
             self.terminal.stop(StopCause::Shutdown),
             self.runtime.shut_down(),
-            self.commands.book.stop_all()
+            self.commands.processes.stop_all()
         );
     }
 }
@@ -140,42 +136,47 @@ fn file_identity(stat: &rustix::fs::Stat) -> (u64, u64) {
     (stat.st_dev, stat.st_ino)
 }
 
-/// Runs the kernel until it is told to end, or nobody needs it any more.
+/// Runs the kernel until it is shut down or idle for too long.
 pub async fn run(options: HostOptions) -> Result<(), HostError> {
-    // Whatever runs here must not read our memory, where the secret is.
+    // Commands must not read our memory, which holds the secret.
     if let Err(error) = launch::protect_own_memory() {
         tracing::warn!(%error, "the kernel's memory is not protected");
     }
-    let place = KernelDir::new(&options.place);
-    let at = |source| HostError::KernelDir { place: options.place.clone(), source };
+    let dir = KernelDir::new(&options.kernel_dir);
+    let dir_error = |source| HostError::KernelDir { path: options.kernel_dir.clone(), source };
     let root = RootDir::open(&options.project)?;
-    let held = rustix::fs::fstat(&root).map_err(|error| at(error.into()))?;
-    let listener = place.bind_listener().map_err(at)?;
-    let spool = Arc::new(ReportSpool::new(options.place.clone()));
-    let redacting = Arc::new(SharedRedactor::default());
-    let (kept, secrets) = (Arc::clone(&spool), Arc::clone(&redacting));
-    let commands = CommandRunner::new(&options, root.clone_handle(), kept, secrets);
-    let commands = Arc::new(commands);
-    let now = Arc::new(RuntimeReporter::new(Arc::clone(&spool), &options.place, options.clock));
-    let terminal = ProjectTerminal::new(UserShell::new(&options), Arc::clone(&now));
-    let own = std::env::current_exe().map_err(at)?;
+    let stat = rustix::fs::fstat(&root).map_err(|error| dir_error(error.into()))?;
+    let listener = dir.bind_listener().map_err(dir_error)?;
+    let spool = Arc::new(ReportSpool::new(options.kernel_dir.clone()));
+    let shared_redactor = Arc::new(SharedRedactor::default());
+    let commands = Arc::new(CommandRunner::new(
+        &options,
+        root.clone_handle(),
+        Arc::clone(&spool),
+        Arc::clone(&shared_redactor),
+    ));
+    let reporter =
+        Arc::new(RuntimeReporter::new(Arc::clone(&spool), &options.kernel_dir, options.clock));
+    let terminal = ProjectTerminal::new(UserShell::new(&options), Arc::clone(&reporter));
+    let own_program = std::env::current_exe().map_err(dir_error)?;
     let runtime = ProjectRuntime::start(
         Arc::clone(&commands),
-        Arc::clone(&redacting),
-        now,
-        (own, &options.place),
+        Arc::clone(&shared_redactor),
+        reporter,
+        own_program,
+        &options.kernel_dir,
     );
     let host = Arc::new(KernelHost {
         boot: Uuid::new_v4(),
         version: options.version.clone(),
-        secret: place.read_secret().map_err(at)?,
+        secret: dir.read_secret().map_err(dir_error)?,
         root,
-        held: file_identity(&held),
+        project_identity: file_identity(&stat),
         project: options.project.clone(),
         commands,
         runtime,
         terminal,
-        redacting,
+        shared_redactor,
         spool,
         end: Notify::new(),
     });
@@ -183,7 +184,7 @@ pub async fn run(options: HostOptions) -> Result<(), HostError> {
     let connections = connection::accept_connections(&host, &listener, options.idle).await;
     host.stop_all().await;
     tracing::info!("the kernel is down");
-    place.remove_all();
+    dir.remove_all();
     drop(connections);
     Ok(())
 }

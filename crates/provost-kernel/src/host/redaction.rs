@@ -1,4 +1,4 @@
-//! What the kernel must not let out, as its daemon told it.
+//! Redaction of secrets from all that leaves the kernel.
 
 use parking_lot::RwLock;
 use std::fs::File;
@@ -18,12 +18,12 @@ use crate::ActionError;
 use crate::error::from_io;
 use crate::files::ReadFileResult;
 
-/// The secrets, as soon as a daemon has come.
+/// The redactor, once a daemon has sent the secrets.
 #[derive(Debug, Default)]
 pub(super) struct SharedRedactor(RwLock<Option<Arc<Redactor>>>);
 
 impl SharedRedactor {
-    /// Takes what the newest daemon knows in the place of what an older one knew.
+    /// Replaces the secrets of an earlier daemon.
     pub(super) fn set_secrets(&self, values: Vec<KnownSecret>) -> Result<(), ActionError> {
         let redactor = Redactor::new(&Secrets::new(values))
             .map_err(|error| ActionError::new(Code::Internal, error.to_string()))?;
@@ -31,18 +31,18 @@ impl SharedRedactor {
         Ok(())
     }
 
-    /// What to redact with. Nothing is executed before it is known.
+    /// The current redactor. Nothing is executed before there is one.
     pub(super) fn redactor(&self) -> Result<Arc<Redactor>, ActionError> {
-        let known = self.0.read().clone();
-        known.ok_or_else(|| {
-            let why = "the kernel was not told which secrets to keep; restart the daemon";
-            ActionError::new(Code::Unavailable, why)
+        let redactor = self.0.read().clone();
+        redactor.ok_or_else(|| {
+            let message = "the kernel has not received the secrets to redact; restart the daemon";
+            ActionError::new(Code::Unavailable, message)
         })
     }
 }
 
-/// What came of an action, without secrets. A result says how many there were, so
-/// that nobody takes it for what really is there.
+/// Redacts the result of an action. A result says how many secrets were removed, so
+/// that nobody mistakes it for the real content.
 pub(super) fn redact_result(
     redactor: &Redactor,
     result: Result<Value, ActionError>,
@@ -69,35 +69,36 @@ pub(super) fn redact_result(
     }
 }
 
-/// A part of a file without secrets, and how many there were. It is looked at with what
-/// is around it: of a secret that is cut off at its ends, nothing is let out either.
+/// Redacts a part of a file, and counts the secrets. Reads the surroundings too, so
+/// that a secret that the part cuts off is redacted as well.
 pub(super) fn redact_partial_content(
     redactor: &Redactor,
     root: &RootDir,
-    (path, content): (&RelPath, ReadFileResult),
+    path: &RelPath,
+    content: ReadFileResult,
 ) -> Result<(ReadFileResult, usize), ActionError> {
-    let reach = redactor.max_match_bytes() as u64;
+    let max_match = redactor.max_match_bytes() as u64;
     let file = root.open_read(path.as_ref())?.file;
-    let begin = content.offset.saturating_sub(reach);
+    let begin = content.offset.saturating_sub(max_match);
     let before = read_surrounding(&file, begin, content.offset - begin)?;
-    let after = read_surrounding(&file, content.offset.saturating_add(content.length), reach)?;
-    let own = match content.encoding {
+    let after = read_surrounding(&file, content.offset.saturating_add(content.length), max_match)?;
+    let part = match content.encoding {
         BytesEncoding::Utf8 => content.content.clone().into_bytes(),
         BytesEncoding::Base64 => STANDARD.decode(&content.content).unwrap_or_default(),
     };
-    let (first, second) = (before.len(), before.len() + own.len());
-    let all = [before, own, after].concat();
-    let (mut pieces, n_marks) = redactor.redact_pieces(&all, &[first, second]);
-    let kept = pieces.pop().unwrap_or_default();
-    if all.get(first..second) == Some(&kept[..]) {
+    let (start, end) = (before.len(), before.len() + part.len());
+    let all = [before, part, after].concat();
+    let (mut pieces, n_marks) = redactor.redact_pieces(&all, &[start, end]);
+    let redacted = pieces.pop().unwrap_or_default();
+    if all.get(start..end) == Some(&redacted[..]) {
         return Ok((content, 0));
     }
     let text = match content.encoding {
-        BytesEncoding::Utf8 => String::from_utf8_lossy(&kept).into_owned(),
-        BytesEncoding::Base64 => STANDARD.encode(kept),
+        BytesEncoding::Utf8 => String::from_utf8_lossy(&redacted).into_owned(),
+        BytesEncoding::Base64 => STANDARD.encode(redacted),
     };
-    // One that begins before it is marked there, and is gone from here.
-    let (_, n_before) = redactor.redact_pieces(&all, &[first]);
+    // A secret that begins before the part is counted there.
+    let (_, n_before) = redactor.redact_pieces(&all, &[start]);
     Ok((ReadFileResult { content: text, ..content }, (n_marks - n_before).max(1)))
 }
 
@@ -109,7 +110,7 @@ fn read_surrounding(mut file: &File, offset: u64, length: u64) -> Result<Vec<u8>
     Ok(bytes)
 }
 
-/// Content in Base64 is looked at as what it stands for.
+/// Base64 content is decoded first.
 fn redact_members(redactor: &Redactor, members: &mut Map<String, Value>) -> usize {
     let encoded = members.get("encoding").is_some_and(|encoding| encoding == "base64");
     let content = members.get("content").and_then(Value::as_str).filter(|_| encoded);
@@ -123,7 +124,7 @@ fn redact_members(redactor: &Redactor, members: &mut Map<String, Value>) -> usiz
     n_marks + members.values_mut().map(|member| redactor.redact_json(member)).sum::<usize>()
 }
 
-/// The reason of a failure, without secrets.
+/// Redacts the message and details of a failure.
 pub(super) fn redact_fault(redactor: &Redactor, mut fault: ErrorInfo) -> ErrorInfo {
     redactor.redact_string(&mut fault.message);
     if let Some(details) = &mut fault.details {
@@ -141,7 +142,11 @@ mod tests {
 
     fn redactor() -> Arc<Redactor> {
         let known = SharedRedactor::default();
-        assert_eq!(known.redactor().unwrap_err().code, Code::Unavailable, "nobody told it yet");
+        assert_eq!(
+            known.redactor().unwrap_err().code,
+            Code::Unavailable,
+            "no secrets were set yet"
+        );
         let secret = KnownSecret { name: "API_KEY".to_owned(), value: VALUE.to_owned() };
         known.set_secrets(vec![secret]).unwrap();
         known.redactor().unwrap()
@@ -196,7 +201,7 @@ mod tests {
             };
             let content = crate::files::read_file_content(&root, &wanted).unwrap();
             let (part, n_secrets) =
-                redact_partial_content(&redactor, &root, (&wanted.path, content)).unwrap();
+                redact_partial_content(&redactor, &root, &wanted.path, content).unwrap();
             let to = offset + length;
             let mut expected = text.as_bytes()[offset..to.min(start).max(offset)].to_vec();
             if (offset..to).contains(&start) {

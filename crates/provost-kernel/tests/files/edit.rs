@@ -31,7 +31,7 @@ fn edits_are_applied_one_after_the_other() {
 fn line_ends_of_windows_are_kept() {
     let edits = json!([{"old": "one\ntwo\n", "new": "1\n2\n"}]);
     edit("zero\r\none\r\ntwo\r\n", &edits, "zero\r\n1\r\n2\r\n");
-    // Where a file mixes both, only what is really there is replaced.
+    // In a file with mixed line ends, only exact matches are replaced.
     let project = Project::with(&[("f", "one\r\ntwo\nthree\n")]);
     project.fails("fs.editFile", json!({"path": "f", "edits": edits}), Code::NoMatch);
 }

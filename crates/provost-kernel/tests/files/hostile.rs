@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{Project, as_nobody, run};
 
-/// Every way to touch a path, reading and writing.
+/// Every action that accesses a path, reading and writing.
 fn every_action(path: &str) -> Vec<(&'static str, Value)> {
     let edits = json!([{"old": "SECRET", "new": "x"}]);
     let diff = format!("--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-SECRET\n+x\n");
@@ -28,7 +28,7 @@ fn every_action(path: &str) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// What is outside, in full.
+/// All content of the folder outside.
 fn outside(project: &Project) -> Vec<(String, Vec<u8>)> {
     let mut found: Vec<_> = fs::read_dir(&project.outside)
         .unwrap()
@@ -213,7 +213,7 @@ fn what_the_user_may_not_do_is_said() {
         );
         project.fails("fs.createDir", json!({"path": "new"}), Code::PermissionDenied);
         project.fails("fs.deleteFile", json!({"path": "f"}), Code::PermissionDenied);
-        // One folder that may not be read does not hide the others.
+        // One unreadable folder does not hide the others.
         let listed = project.done("fs.listFiles", json!({"depth": 2}));
         assert_eq!(listed["entries"].as_array().unwrap().len(), 4, "{listed}");
         assert_eq!(listed["skipped"][0]["path"], "d");
@@ -226,7 +226,7 @@ fn what_the_user_may_not_do_is_said() {
     }
 }
 
-/// The gateway does not permit these; the kernel would not do them either.
+/// The gateway denies these; the kernel rejects them too.
 #[test]
 fn what_was_decided_about_is_what_is_touched_and_nothing_protected_is() {
     use provost_core::action::Action;
@@ -253,5 +253,5 @@ fn what_was_decided_about_is_what_is_touched_and_nothing_protected_is() {
     project.holds("plain/one", "x");
     std::os::unix::fs::symlink("plain", project.at("e")).unwrap();
     let error = attempt("e/two", "plain").unwrap_err();
-    assert_eq!(error.code, Code::Conflict, "nobody saw that link: {error}");
+    assert_eq!(error.code, Code::Conflict, "that link was not observed: {error}");
 }

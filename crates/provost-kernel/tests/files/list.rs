@@ -65,7 +65,7 @@ fn a_folder_is_listed_without_what_is_hidden_or_ignored() {
     ];
     lists(&project, all, &everything);
     lists(&project, json!({"path": "b"}), &["b/b.log"]);
-    // Who names an ignored folder wants to see it.
+    // An ignored folder is listed if it is named.
     lists(&project, json!({"path": "target"}), &["target/out.rs"]);
     let hidden = json!({"hidden": true, "depth": 9, "glob": ".*"});
     lists(&project, hidden, &[".env", ".git", ".gitignore", ".ignore", "b/.gitignore"]);
@@ -79,14 +79,14 @@ fn depth_and_glob_narrow_a_listing() {
     lists(&project, json!({"depth": 9, "glob": "a/*.rs"}), &["a/x.rs"]);
     lists(&project, json!({"depth": 9, "glob": "a/**/*.{rs,py}"}), &["a/deep/er/y.rs", "a/x.rs"]);
     let error = project.fails("fs.listFiles", json!({"glob": "a[b"}), Code::InvalidAction);
-    assert!(error.message.starts_with("`glob` cannot be read: "), "{error}");
+    assert!(error.message.starts_with("`glob` is not valid: "), "{error}");
     project.fails("fs.listFiles", json!({"path": "gone"}), Code::NotFound);
     project.fails("fs.listFiles", json!({"path": "a-b"}), Code::NotADirectory);
     let bad = json!({"cursor": "x/y"});
     project.fails("fs.listFiles", bad, Code::InvalidAction);
 }
 
-/// All pages, one after the other.
+/// All pages.
 fn pages(project: &Project, mut params: Value, limit: u32) -> Vec<String> {
     params["limit"] = json!(limit);
     let mut all = Vec::new();
@@ -124,7 +124,7 @@ fn a_page_goes_on_behind_an_entry_that_is_gone() {
     assert_eq!(paths(&rest), ["a/top", "a/x.rs", "a-b", "b", "b/b.log", "keep.log"]);
 }
 
-/// A folder with so many names; they are all names of one file, which is faster.
+/// A folder with many names, all hard links of one file, which is faster.
 fn crowded(n_names: usize) -> Project {
     let project = Project::new();
     let first = project.at("f00000");
@@ -148,7 +148,7 @@ fn of_a_folder_without_end_fifty_thousand_names_are_listed_and_that_is_said() {
     let project = crowded(50_001);
     let answer = project.done("fs.listFiles", json!({"limit": 50_000}));
     assert_eq!(paths(&answer).len(), 50_000);
-    let said = "has more than 50000 names; the others are left out";
+    let said = "has more than 50000 names; the others are omitted";
     assert_eq!(answer["skipped"], json!([{"path": ".", "error": said}]));
 }
 

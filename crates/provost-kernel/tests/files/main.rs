@@ -1,6 +1,6 @@
-//! The actions on files, done to real folders, on honest and on hostile days.
+//! The file actions on real folders, in normal use and under attack.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-#![expect(clippy::needless_pass_by_value, reason = "requests are written where they are made")]
+#![expect(clippy::needless_pass_by_value, reason = "requests are built at the call")]
 
 mod edit;
 mod golden;
@@ -10,9 +10,9 @@ mod model;
 mod names;
 mod patch;
 mod read;
+mod rollback;
 mod search;
-mod sight;
-mod undo;
+mod visibility;
 mod write;
 
 use std::fs;
@@ -24,7 +24,7 @@ use provost_proto::Code;
 use provost_sandbox::root_dir::RootDir;
 use serde_json::Value;
 
-/// A project in a folder of its own, with another folder outside of it.
+/// A project in a temporary folder, with another folder outside of it.
 struct Project {
     _dir: tempfile::TempDir,
     inside: PathBuf,
@@ -43,7 +43,7 @@ impl Project {
         Self { _dir: dir, inside, outside, root }
     }
 
-    /// A project with files; those that end with a slash are folders.
+    /// A project with files; names that end with a slash are folders.
     fn with(files: &[(&str, &str)]) -> Self {
         let project = Self::new();
         for (path, content) in files {
@@ -62,7 +62,7 @@ impl Project {
         self.inside.join(path)
     }
 
-    /// The one place that calls the API.
+    /// The only function that calls the API.
     fn attempt(&self, name: &str, params: Value) -> Result<Value, ActionError> {
         run(&self.root, name, params)
     }
@@ -78,7 +78,7 @@ impl Project {
     #[track_caller]
     fn fails(&self, name: &str, params: Value, code: Code) -> ActionError {
         match self.attempt(name, params.clone()) {
-            Ok(answer) => panic!("{name} {params} was done: {answer}"),
+            Ok(answer) => panic!("{name} {params} succeeded: {answer}"),
             Err(error) => {
                 assert_eq!(error.code, code, "{name} {params}: {error}");
                 error
@@ -91,7 +91,7 @@ impl Project {
         assert_eq!(fs::read_to_string(self.at(path)).unwrap(), content, "{path}");
     }
 
-    /// The names in the project's own folder, sorted.
+    /// The names in the project's root, sorted.
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.inside).unwrap();
         let mut names: Vec<_> =
@@ -104,12 +104,12 @@ impl Project {
 fn run(root: &RootDir, name: &str, params: Value) -> Result<Value, ActionError> {
     match Action::parse(name, params).unwrap() {
         Action::File(action) => files::execute_file_action(root, &action, &|| false),
-        Action::Process(action) => panic!("{action:?} is no action on files"),
-        Action::Runtime(action) => panic!("{action:?} is no action on files"),
+        Action::Process(action) => panic!("{action:?} is not a file action"),
+        Action::Runtime(action) => panic!("{action:?} is not a file action"),
     }
 }
 
-/// The paths in an answer's `changed`, with what happened to them.
+/// The paths in `changed`, with the kind of the change.
 fn changed(answer: &Value) -> Vec<String> {
     let one = |change: &Value| {
         let text = |field: &str| change[field].as_str().unwrap().to_owned();
@@ -122,7 +122,7 @@ fn hash(content: impl AsRef<[u8]>) -> String {
     blake3::hash(content.as_ref()).to_hex().to_string()
 }
 
-/// Runs as an ordinary user, which the thread stays until it ends.
+/// Runs as an ordinary user, on a thread that stays one.
 fn as_nobody(test: impl FnOnce() + Send) {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {

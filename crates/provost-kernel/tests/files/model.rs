@@ -1,4 +1,4 @@
-//! Any sequence of changes does to files what it does to a map.
+//! Any sequence of changes has the same effect on files as on a map.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::Project;
 
-/// One thing to do to one of a few files.
+/// One operation on one of a few files.
 #[derive(Debug, Clone)]
 enum Op {
     Write(&'static str, String),
@@ -34,7 +34,7 @@ fn any_op() -> impl Strategy<Value = Op> {
 
 type Files = BTreeMap<&'static str, String>;
 
-/// What should happen.
+/// The expected result.
 fn imagine(files: &mut Files, op: &Op) -> Result<(), Code> {
     match op {
         Op::Create(path, _) if files.contains_key(path) => return Err(Code::Exists),
@@ -81,7 +81,7 @@ fn request(op: &Op) -> (&'static str, Value) {
     }
 }
 
-/// Whether the request says something that no file could make sense of.
+/// Whether the request is invalid for any file.
 fn is_senseless(op: &Op) -> bool {
     match op {
         Op::Edit(_, old, new) => old == new,

@@ -62,7 +62,7 @@ fn a_hunk_goes_where_it_fits() {
 fn several_hunks_keep_track_of_each_other() {
     let hunks = "@@ -1,2 +1,4 @@\n one\n+a\n+b\n two\n@@ -6,2 +8,1 @@\n six\n-seven\n";
     patched(BEFORE, hunks, "one\na\nb\ntwo\nthree\nfour\nfive\nsix\n");
-    // The second fits at two places, but exactly where the first moved it.
+    // The second fits at two positions, but exactly where the first moved it.
     let twice = "x\ny\n\nx\ny\n";
     let hunks = "@@ -1,1 +1,2 @@\n+0\n x\n@@ -4,2 +5,2 @@\n x\n-y\n+z\n";
     patched(twice, hunks, "0\nx\ny\n\nx\nz\n");
@@ -73,7 +73,7 @@ fn of_two_equal_places_neither_is_taken() {
     let twice = "begin\nx\ny\nend\n\nbegin\nx\ny\nend\n";
     let details = misfits(twice, "@@ -4,2 +4,2 @@\n x\n-y\n+z\n", 1);
     assert_eq!(details["fits"], json!([2, 7]));
-    // Also when it only fits loosely.
+    // Also when it only fits with differing context lines.
     misfits(twice, "@@ -4,3 +4,3 @@\n X\n-y\n+z\n end\n", 1);
 }
 
@@ -81,7 +81,10 @@ fn of_two_equal_places_neither_is_taken() {
 fn surroundings_may_differ_a_little_and_what_goes_may_not() {
     let answer =
         patched(BEFORE, "@@ -3,3 +3,3 @@\n drei\n-four\n+4\n five\n", &BEFORE.replace("four", "4"));
-    assert_eq!(answer["notes"][0], "f: lines around a change differ from the patch; look");
+    assert_eq!(
+        answer["notes"][0],
+        "f: lines around a change differ from the patch; check the result"
+    );
     misfits(BEFORE, "@@ -3,3 +3,3 @@\n three\n-for\n+4\n five\n", 1);
     misfits(BEFORE, "@@ -1 +1 @@\n-one\n+1\n@@ -3,3 +3,3 @@\n three\n-FOUR\n+4\n five\n", 2);
     misfits(BEFORE, "@@ -3,2 +3,3 @@\n nothing\n+new\n like it\n", 1);
@@ -96,7 +99,7 @@ fn line_ends_stay_as_they_are() {
     patched(&crlf, hunks, &after.replace('\n', "\r\n"));
     patched(&crlf, &hunks.replace('\n', "\r\n"), &after.replace('\n', "\r\n"));
     patched(BEFORE, &hunks.replace('\n', "\r\n"), &after);
-    // A patch that changes the ends themselves says so on every line.
+    // A patch that changes the line ends has them on every line.
     patched("a\r\nb\r\n", "@@ -1,2 +1,2 @@\n-a\r\n+a\n b\r\n", "a\nb\r\n");
 }
 
@@ -106,7 +109,7 @@ fn a_missing_end_of_the_last_line_is_kept_or_changed_as_told() {
     patched("a\nb", &format!("@@ -1,2 +1,2 @@\n a\n-b\n{mark}+c\n{mark}"), "a\nc");
     patched("a\nb", &format!("@@ -1,2 +1,2 @@\n a\n-b\n{mark}+b\n"), "a\nb\n");
     patched("a\nb\n", &format!("@@ -1,2 +1,2 @@\n a\n-b\n+b\n{mark}"), "a\nb");
-    // A patch that does not know: the file stays without.
+    // A patch without the marker: the file stays without a final newline.
     patched("a\nb", "@@ -1,2 +1,2 @@\n a\n-b\n+c\n", "a\nc");
     patched("a\nb", "@@ -1,2 +1,3 @@\n a\n b\n+c\n", "a\nb\nc");
 }
@@ -145,7 +148,7 @@ diff --git a/f b/f
 +F
 ";
 
-/// What [`MANY`] fits.
+/// A project that [`MANY`] fits.
 pub(crate) fn many() -> Project {
     let project =
         Project::with(&[("gone", "bye\nbye\n"), ("old.sh", "#!/bin/sh\nold\n"), ("f", "f\n")]);
@@ -182,7 +185,7 @@ fn a_patch_that_does_not_fit_everywhere_changes_nothing() {
     let project = many();
     fs::write(project.at("f"), "another\n").unwrap();
     let error = project.fails("fs.applyPatch", patch(MANY), Code::PatchConflict);
-    assert_eq!(error.message, "f: hunk 1: what it expects is not in the file");
+    assert_eq!(error.message, "f: hunk 1: its lines are not in the file");
     assert_eq!(project.names(), ["f", "gone", "old.sh"]);
     project.holds("old.sh", "#!/bin/sh\nold\n");
 }

@@ -54,7 +54,7 @@ fn a_range_of_bytes_never_splits_a_character() {
     part(json!({"offset": ae - 1, "length": 2}), " ", true);
     let answer = part(json!({"offset": ae + 1, "length": 4}), "日", true);
     assert_eq!(answer["offset"], json!(ae + 2));
-    // Even a single byte gets on.
+    // Even a single byte makes progress.
     part(json!({"offset": ae + 5, "length": 1}), "😀", true);
     part(json!({"offset": TEXT.len() - 2}), "nf", false);
     part(json!({"offset": TEXT.len()}), "", false);

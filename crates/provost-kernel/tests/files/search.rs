@@ -64,7 +64,7 @@ fn lines_are_found_in_the_order_of_a_listing() {
         json!({"pattern": "a n", "literal": true, "path": "b"}),
         &["b/c.py:1:9:no end: a needle"],
     );
-    // Hidden, ignored: searched only if they are named.
+    // Hidden and ignored files are searched only if they are named.
     finds(&project, json!({"pattern": "needle", "path": ".env"}), &[".env:1:5:KEY=needle"]);
     finds(&project, json!({"pattern": "needle", "path": "target"}), &["target/x.rs:1:1:needle"]);
     finds(&project, json!({"pattern": "needle", "path": "binary"}), &[]);

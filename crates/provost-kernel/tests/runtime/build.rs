@@ -10,7 +10,7 @@ const FAILING: &str = "echo 'src/main.ts(3,7): error TS2322: no string'; exit 2"
 #[tokio::test]
 async fn a_build_is_answered_when_it_has_ended_and_its_warnings_are_told() {
     let line = "echo 'src/a.c:3:9: warning: unused variable'; echo done";
-    let kernel = Kernel::of(&[("provost.toml", &runtime(&format!("build = \"{line}\"")))]).await;
+    let kernel = Kernel::start(&[("provost.toml", &runtime(&format!("build = \"{line}\"")))]).await;
     let answer = kernel.act("runtime.build", json!({})).await.unwrap();
     let build = &answer["runtime"]["build"];
     assert_eq!((&build["status"], &answer["started"]), (&json!("succeeded"), &json!(true)));
@@ -22,7 +22,8 @@ async fn a_build_is_answered_when_it_has_ended_and_its_warnings_are_told() {
 
 #[tokio::test]
 async fn a_build_that_fails_names_file_and_line() {
-    let kernel = Kernel::of(&[("provost.toml", &runtime(&format!("build = \"{FAILING}\"")))]).await;
+    let kernel =
+        Kernel::start(&[("provost.toml", &runtime(&format!("build = \"{FAILING}\"")))]).await;
     let fault = kernel.act("runtime.build", json!({})).await.unwrap_err();
     assert_eq!(fault["code"], "BUILD_FAILED");
     let error = &fault["details"]["errors"][0];
@@ -37,7 +38,7 @@ async fn a_build_that_fails_names_file_and_line() {
 #[tokio::test]
 async fn a_run_whose_build_fails_does_not_run() {
     let toml = runtime(&format!("build = \"{FAILING}\"\nbuild_first = true\ndev = \"touch ran\""));
-    let kernel = Kernel::of(&[("provost.toml", &toml)]).await;
+    let kernel = Kernel::start(&[("provost.toml", &toml)]).await;
     let fault = kernel.run().await.unwrap_err();
     assert_eq!(fault["code"], "BUILD_FAILED");
     kernel.until("crashed").await;
@@ -49,7 +50,7 @@ async fn a_run_whose_build_fails_does_not_run() {
 async fn a_run_builds_first_and_a_build_beside_it_leaves_it_alone() {
     let toml =
         runtime("build = \"echo built >> builds\"\nbuild_first = true\ndev = \"exec sleep 1000\"");
-    let kernel = Kernel::of(&[("provost.toml", &toml), ("builds", "")]).await;
+    let kernel = Kernel::start(&[("provost.toml", &toml), ("builds", "")]).await;
     let ran = kernel.run().await.unwrap();
     let built = kernel.act("runtime.build", json!({})).await.unwrap();
     assert_eq!(built["runtime"]["devServer"]["pid"], ran["runtime"]["devServer"]["pid"]);
@@ -60,7 +61,7 @@ async fn a_run_builds_first_and_a_build_beside_it_leaves_it_alone() {
 #[tokio::test]
 async fn a_build_that_is_stopped_says_so_to_whoever_waits() {
     let toml = runtime("build = \"echo began; exec sleep 1000\"");
-    let kernel = Kernel::of(&[("provost.toml", &toml)]).await;
+    let kernel = Kernel::start(&[("provost.toml", &toml)]).await;
     let waits = kernel.act("runtime.build", json!({}));
     let stop = async {
         kernel.until("buildStarted").await;
@@ -74,7 +75,7 @@ async fn a_build_that_is_stopped_says_so_to_whoever_waits() {
 #[tokio::test]
 async fn a_build_that_is_called_off_is_stopped() {
     let toml = runtime("build = \"echo began; exec sleep 1000\"");
-    let kernel = Kernel::of(&[("provost.toml", &toml)]).await;
+    let kernel = Kernel::start(&[("provost.toml", &toml)]).await;
     let id = Uuid::new_v4();
     let waits = kernel.act_as(id, "runtime.build", json!({}));
     let call_off = async {

@@ -1,4 +1,4 @@
-//! Ending though nobody asked.
+//! A dev server that exits by itself.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::{Kernel, runtime};
 #[tokio::test]
 async fn a_crash_is_told_with_its_exit_and_the_last_lines() {
     let toml = runtime("dev = \"for i in $(seq 1 500); do echo line $i; done; exit 3\"");
-    let kernel = Kernel::of(&[("provost.toml", &toml)]).await;
+    let kernel = Kernel::start(&[("provost.toml", &toml)]).await;
     kernel.run().await.unwrap();
     let crashed = kernel.until("crashed").await;
     assert_eq!((&crashed["phase"], &crashed["restartInMs"]), (&json!("running"), &json!(null)));
@@ -15,7 +15,7 @@ async fn a_crash_is_told_with_its_exit_and_the_last_lines() {
     assert_eq!((lines.len(), &lines[199]), (200, &json!("line 500")));
     assert_eq!(crashed["crash"]["exitCode"], 3);
     assert_eq!(kernel.now().await["status"], "crashed");
-    // It can be run again, and stopping it forgets the crash.
+    // It can be started again, and stopping it clears the crash.
     assert_eq!(kernel.run().await.unwrap()["started"], true);
     kernel.until_nth("crashed", 2).await;
     assert_eq!(kernel.stop().await["runtime"]["status"], "stopped");
@@ -24,7 +24,7 @@ async fn a_crash_is_told_with_its_exit_and_the_last_lines() {
 #[tokio::test]
 async fn a_signal_is_told_as_one() {
     let toml = runtime("dev = \"kill -SEGV $$\"");
-    let kernel = Kernel::of(&[("provost.toml", &toml)]).await;
+    let kernel = Kernel::start(&[("provost.toml", &toml)]).await;
     kernel.run().await.unwrap();
     let crashed = kernel.until("crashed").await;
     assert_eq!(
@@ -36,7 +36,7 @@ async fn a_signal_is_told_as_one() {
 #[tokio::test]
 async fn one_that_is_to_come_back_does_with_growing_waits_and_gives_up() {
     let toml = runtime("dev = \"echo try; exit 1\"\nrestart = \"on-crash\"");
-    let kernel = Kernel::of(&[("provost.toml", &toml)]).await;
+    let kernel = Kernel::start(&[("provost.toml", &toml)]).await;
     kernel.run().await.unwrap();
     let mut waits = Vec::new();
     for n in 1..=5 {
@@ -51,7 +51,7 @@ async fn one_that_is_to_come_back_does_with_growing_waits_and_gives_up() {
 #[tokio::test]
 async fn one_that_waits_to_come_back_can_be_stopped() {
     let toml = runtime("dev = \"exit 1\"\nrestart = \"on-crash\"");
-    let kernel = Kernel::of(&[("provost.toml", &toml)]).await;
+    let kernel = Kernel::start(&[("provost.toml", &toml)]).await;
     kernel.run().await.unwrap();
     kernel.until_nth("crashed", 2).await;
     let stopped = kernel.stop().await;
@@ -63,8 +63,8 @@ async fn one_that_waits_to_come_back_can_be_stopped() {
 #[tokio::test]
 async fn a_program_that_serves_no_files_crashes_like_any_other() {
     let toml = runtime("static = \".\"\nport = 1");
-    let kernel = Kernel::of(&[("provost.toml", &toml), ("index.html", "hi")]).await;
-    // Our own program is that of this test, which does not know what to do with it.
+    let kernel = Kernel::start(&[("provost.toml", &toml), ("index.html", "hi")]).await;
+    // Our own program is that of this test, which cannot serve files.
     kernel.run().await.unwrap();
     let crashed = kernel.until("crashed").await;
     assert_ne!(crashed["crash"]["exitCode"], json!(0), "{crashed}");

@@ -1,10 +1,10 @@
-//! The runtime of a project, with real processes behind the wall: what is run,
-//! what is told of it and of what it changes, and that nothing of it is left.
+//! The runtime of a project, with real processes in the sandbox: what is run, what is
+//! reported of it and of its changes, and that no process is left.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod build;
 mod crash;
-mod meanwhile;
+mod observed_changes;
 mod ports;
 mod run;
 mod stop;
@@ -21,25 +21,25 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
-use tokio::sync::{Mutex as Turn, oneshot, watch};
+use tokio::sync::{Mutex as AsyncMutex, oneshot, watch};
 use tokio::time::timeout;
 use uuid::Uuid;
 
 /// Long enough for any machine; only a test that fails waits for it.
 const LONG: Duration = Duration::from_mins(1);
 
-/// A kernel, and a daemon that writes down all it is told.
+/// A kernel, and a daemon that records all reports.
 struct Kernel {
     folder: TempDir,
-    write: Turn<OwnedWriteHalf>,
+    write: AsyncMutex<OwnedWriteHalf>,
     waiting: Arc<Mutex<HashMap<u64, oneshot::Sender<Value>>>>,
-    told: watch::Receiver<Vec<Value>>,
+    reports: watch::Receiver<Vec<Value>>,
     next: Mutex<u64>,
 }
 
 impl Kernel {
-    /// Of a project with these files.
-    async fn of(files: &[(&str, &str)]) -> Self {
+    /// Starts a kernel for a project with these files.
+    async fn start(files: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let app = folder.path().join("app");
         std::fs::create_dir_all(&app).unwrap();
@@ -48,15 +48,15 @@ impl Kernel {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        let place =
+        let kernel_dir =
             KernelDir::new(&folder.path().join("data").join(Uuid::from_u128(7).to_string()));
-        place.prepare().unwrap();
+        kernel_dir.prepare().unwrap();
         let options = HostOptions {
-            place: place.path().to_owned(),
+            kernel_dir: kernel_dir.path().to_owned(),
             project: app,
             home: folder.path().join("home"),
             data: folder.path().join("data"),
-            // Not the person's own programs: their home is hidden from this one.
+            // Without the user's own programs: the home is hidden here.
             environment: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
             idle: Duration::from_hours(1),
             version: "test".to_owned(),
@@ -64,7 +64,7 @@ impl Kernel {
         };
         std::fs::create_dir_all(folder.path().join("home")).unwrap();
         drop(tokio::spawn(async { host::run(options).await.unwrap() }));
-        let socket = place.path().join("socket");
+        let socket = kernel_dir.path().join("socket");
         let stream = loop {
             match UnixStream::connect(&socket).await {
                 Ok(stream) => break stream,
@@ -73,7 +73,7 @@ impl Kernel {
         };
         let (mut read, write) = stream.into_split();
         let waiting: Arc<Mutex<HashMap<u64, oneshot::Sender<Value>>>> = Arc::default();
-        let (tell, told) = watch::channel(Vec::new());
+        let (tell, reports) = watch::channel(Vec::new());
         let answers = Arc::clone(&waiting);
         drop(tokio::spawn(async move {
             let mut head = [0; 5];
@@ -83,7 +83,7 @@ impl Kernel {
                 read.read_exact(&mut payload).await.unwrap();
                 let value: Value = serde_json::from_slice(&payload).unwrap();
                 if head[4] == 3 {
-                    tell.send_modify(|told| told.push(value));
+                    tell.send_modify(|reports| reports.push(value));
                 } else if let Some(reply) =
                     answers.lock().unwrap().remove(&value["id"].as_u64().unwrap())
                 {
@@ -91,8 +91,9 @@ impl Kernel {
                 }
             }
         }));
-        let kernel = Self { folder, write: Turn::new(write), waiting, told, next: Mutex::new(0) };
-        let secret = std::fs::read_to_string(place.path().join("secret")).unwrap();
+        let kernel =
+            Self { folder, write: AsyncMutex::new(write), waiting, reports, next: Mutex::new(0) };
+        let secret = std::fs::read_to_string(kernel_dir.path().join("secret")).unwrap();
         kernel.ask("hello", json!({ "secret": secret, "protocol": 4 })).await;
         let secrets = json!({ "values": [{ "name": "KEY", "value": "s3cr3t-Value-42" }] });
         kernel.ask("secrets", secrets).await;
@@ -120,7 +121,7 @@ impl Kernel {
         timeout(LONG, answer).await.unwrap().unwrap()
     }
 
-    /// Carries out an action; its result, or its fault.
+    /// Executes an action; returns its result or its fault.
     async fn act(&self, action: &str, params: Value) -> Result<Value, Value> {
         self.act_as(Uuid::new_v4(), action, params).await
     }
@@ -142,35 +143,35 @@ impl Kernel {
         self.act("runtime.stop", json!({})).await.unwrap()
     }
 
-    /// How the runtime says it stands.
+    /// The current state of the runtime.
     async fn now(&self) -> Value {
         self.ask("runtime", json!({})).await["result"]["runtime"].clone()
     }
 
-    /// The changes that were reported, by name.
+    /// The names of the reported changes.
     fn changes(&self) -> Vec<String> {
-        let told = self.told.borrow();
-        told.iter().map(|report| report["what"]["change"].as_str().unwrap().to_owned()).collect()
+        let reports = self.reports.borrow();
+        reports.iter().map(|report| report["what"]["change"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Waits until so many changes of a name were reported; the last of them.
+    /// Waits until a change was reported so many times; returns the last one.
     async fn until_nth(&self, change: &str, n: usize) -> Value {
-        let mut told = self.told.clone();
-        let mine = |told: &Vec<Value>| -> Vec<Value> {
-            let mine = told.iter().filter(|report| report["what"]["change"] == change);
+        let mut reports = self.reports.clone();
+        let mine = |reports: &Vec<Value>| -> Vec<Value> {
+            let mine = reports.iter().filter(|report| report["what"]["change"] == change);
             mine.map(|report| report["what"]["body"].clone()).collect()
         };
-        let waited = timeout(LONG, told.wait_for(|told| mine(told).len() >= n)).await;
+        let waited = timeout(LONG, reports.wait_for(|reports| mine(reports).len() >= n)).await;
         assert!(waited.is_ok(), "no {change}: {:?}", self.changes());
-        let told = waited.unwrap().unwrap();
-        mine(&told)[n - 1].clone()
+        let reports = waited.unwrap().unwrap();
+        mine(&reports)[n - 1].clone()
     }
 
     async fn until(&self, change: &str) -> Value {
         self.until_nth(change, 1).await
     }
 
-    /// All that was printed, from an offset on, and where that ends.
+    /// The log from an offset on, and its end.
     async fn logs(&self, after: u64) -> (String, u64) {
         let (mut text, mut at) = (String::new(), after);
         loop {

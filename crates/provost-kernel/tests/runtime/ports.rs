@@ -1,4 +1,4 @@
-//! The preview: found, answering, lost, somebody else's.
+//! The preview: detected, ready, lost, and ports of others.
 
 use std::net::TcpListener;
 
@@ -15,7 +15,7 @@ async fn a_server_is_detected_and_ready_on_either_kind_of_address() {
         }
         let toml =
             runtime(&format!("dev = \"python3 server.py\"\nenv = {{ BIND = \"{address}\" }}"));
-        let kernel = Kernel::of(&[("provost.toml", &toml), ("server.py", SERVER)]).await;
+        let kernel = Kernel::start(&[("provost.toml", &toml), ("server.py", SERVER)]).await;
         kernel.run().await.unwrap();
         let ready = kernel.until("previewReady").await;
         assert_eq!(ready["ports"][0]["address"], address, "{ready}");
@@ -37,7 +37,7 @@ async fn a_port_of_somebody_else_is_never_shown_even_if_it_is_printed() {
     let port = taken.local_addr().unwrap().port();
     let line = format!("echo Local: http://localhost:{port}/; exec python3 server.py");
     let toml = runtime(&format!("dev = \"{line}\""));
-    let kernel = Kernel::of(&[("provost.toml", &toml), ("server.py", SERVER)]).await;
+    let kernel = Kernel::start(&[("provost.toml", &toml), ("server.py", SERVER)]).await;
     kernel.run().await.unwrap();
     let ready = kernel.until("previewReady").await;
     assert_ne!(ready["port"], port);
@@ -50,7 +50,7 @@ async fn a_server_whose_port_is_taken_crashes_and_says_why() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let toml = runtime(&format!("dev = \"python3 server.py\"\nport = {port}"));
-    let kernel = Kernel::of(&[("provost.toml", &toml), ("server.py", SERVER)]).await;
+    let kernel = Kernel::start(&[("provost.toml", &toml), ("server.py", SERVER)]).await;
     kernel.run().await.unwrap();
     let crashed = kernel.until("crashed").await;
     let lines = crashed["crash"]["lastLines"].to_string();
@@ -63,7 +63,7 @@ async fn one_that_listens_and_never_answers_is_detected_and_no_more() {
     let server = "import socket\ns = socket.create_server((\"127.0.0.1\", 0))\n\
                   held = []\nwhile True: held.append(s.accept()); print(\"asked\", flush=True)\n";
     let toml = runtime("dev = \"python3 silent.py\"");
-    let kernel = Kernel::of(&[("provost.toml", &toml), ("silent.py", server)]).await;
+    let kernel = Kernel::start(&[("provost.toml", &toml), ("silent.py", server)]).await;
     kernel.run().await.unwrap();
     let detected = kernel.until("previewDetected").await;
     while !kernel.logs(0).await.0.contains("asked") {
@@ -83,7 +83,7 @@ async fn a_server_that_changes_its_port_is_followed() {
         while not os.path.exists(\"move\"): __import__(\"time\").sleep(0.01)\n\
         first.shutdown(); first.server_close()\nserve()\n";
     let toml = runtime("dev = \"python3 moving.py\"");
-    let kernel = Kernel::of(&[("provost.toml", &toml), ("moving.py", server)]).await;
+    let kernel = Kernel::start(&[("provost.toml", &toml), ("moving.py", server)]).await;
     kernel.run().await.unwrap();
     let first = kernel.until("previewReady").await;
     std::fs::write(kernel.app("move"), "").unwrap();
@@ -102,7 +102,7 @@ async fn a_server_that_opens_its_port_anew_is_detected_and_ready_again() {
         while not os.path.exists(\"again\"): time.sleep(0.01)\n\
         first.shutdown(); first.server_close(); serve(first.server_port)\n";
     let toml = runtime("dev = \"python3 again.py\"");
-    let kernel = Kernel::of(&[("provost.toml", &toml), ("again.py", server)]).await;
+    let kernel = Kernel::start(&[("provost.toml", &toml), ("again.py", server)]).await;
     kernel.run().await.unwrap();
     let first = kernel.until("previewReady").await;
     std::fs::write(kernel.app("again"), "").unwrap();
@@ -121,7 +121,7 @@ async fn an_error_is_an_answer() {
              http.server.HTTPServer((\"127.0.0.1\", 0), Failing).serve_forever()\n"
         );
         let toml = runtime("dev = \"python3 failing.py\"");
-        let kernel = Kernel::of(&[("provost.toml", &toml), ("failing.py", &server)]).await;
+        let kernel = Kernel::start(&[("provost.toml", &toml), ("failing.py", &server)]).await;
         kernel.run().await.unwrap();
         let ready = kernel.until("previewReady").await;
         assert_eq!(ready["ports"][0]["http"], true, "{status}");
@@ -134,7 +134,7 @@ async fn of_several_ports_all_are_listed_and_the_configured_one_is_chosen() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let line = "PORT=0 python3 server.py & exec python3 server.py";
     let toml = runtime(&format!("dev = \"{line}\"\nport = {free}"));
-    let kernel = Kernel::of(&[("provost.toml", &toml), ("server.py", SERVER)]).await;
+    let kernel = Kernel::start(&[("provost.toml", &toml), ("server.py", SERVER)]).await;
     kernel.run().await.unwrap();
     let mut n = 1;
     let both = loop {

@@ -1,4 +1,4 @@
-//! Running: once, again, by two at once; what is printed; what is not there.
+//! Starting: once, again, concurrently; the log; missing plans.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::{Kernel, SERVER, runtime};
 #[tokio::test]
 async fn what_is_run_is_told_of_and_running_it_again_starts_no_second() {
     let toml = runtime("dev = \"echo up; exec sleep 1000\"");
-    let kernel = Kernel::of(&[("provost.toml", &toml)]).await;
+    let kernel = Kernel::start(&[("provost.toml", &toml)]).await;
     let answer = kernel.run().await.unwrap();
     assert_eq!(answer["started"], true, "{answer}");
     let dev = answer["runtime"]["devServer"].clone();
@@ -20,7 +20,7 @@ async fn what_is_run_is_told_of_and_running_it_again_starts_no_second() {
     assert_eq!(kernel.stop().await["runtime"]["status"], "stopped");
     kernel.until("stopped").await;
     assert_eq!(kernel.changes(), ["starting", "started", "stopping", "stopped"]);
-    // A new one, not the old.
+    // A new run, not the old one.
     let anew = kernel.run().await.unwrap();
     assert_ne!(anew["runtime"]["devServer"]["pid"], dev["pid"]);
     kernel.stop().await;
@@ -29,14 +29,14 @@ async fn what_is_run_is_told_of_and_running_it_again_starts_no_second() {
 #[tokio::test]
 async fn of_many_who_run_at_once_one_starts_something() {
     let toml = runtime("dev = \"echo one >> starts; echo up; exec sleep 1000\"");
-    let kernel = Kernel::of(&[("provost.toml", &toml), ("starts", "")]).await;
+    let kernel = Kernel::start(&[("provost.toml", &toml), ("starts", "")]).await;
     let (a, b, c, d) = tokio::join!(kernel.run(), kernel.run(), kernel.run(), kernel.run());
     let answers = [a, b, c, d].map(Result::unwrap);
     let started = answers.iter().filter(|answer| answer["started"] == true).count();
     assert_eq!(started, 1, "{answers:?}");
     let pids: Vec<_> = answers.iter().map(|a| a["runtime"]["devServer"]["pid"].clone()).collect();
     assert!(pids.iter().all(|pid| *pid == pids[0]), "{pids:?}");
-    // It was started; now it has also come to say so.
+    // It has started; now wait for its output.
     while !kernel.logs(0).await.0.contains("\nup\n") {
         tokio::task::yield_now().await;
     }
@@ -47,7 +47,7 @@ async fn of_many_who_run_at_once_one_starts_something() {
 #[tokio::test]
 async fn a_restart_runs_another_and_a_run_while_stopping_waits() {
     let toml = runtime("dev = \"exec sleep 1000\"");
-    let kernel = Kernel::of(&[("provost.toml", &toml)]).await;
+    let kernel = Kernel::start(&[("provost.toml", &toml)]).await;
     let first = kernel.run().await.unwrap();
     let second = kernel.act("runtime.restart", json!({ "graceMs": 100 })).await.unwrap();
     let pid = |answer: &serde_json::Value| answer["runtime"]["devServer"]["pid"].clone();
@@ -64,7 +64,7 @@ async fn a_restart_runs_another_and_a_run_while_stopping_waits() {
 #[tokio::test]
 async fn what_is_printed_is_read_by_cursor_across_runs_and_without_secrets() {
     let toml = runtime("dev = \"echo out; echo err >&2; echo key s3cr3t-Value-42; exit 0\"");
-    let kernel = Kernel::of(&[("provost.toml", &toml)]).await;
+    let kernel = Kernel::start(&[("provost.toml", &toml)]).await;
     kernel.run().await.unwrap();
     kernel.until("stopped").await;
     let (first, cursor) = kernel.logs(0).await;
@@ -77,12 +77,12 @@ async fn what_is_printed_is_read_by_cursor_across_runs_and_without_secrets() {
     assert_eq!(kernel.logs(0).await, (first + &second, end));
     let kept = kernel.folder.path().join("data/00000000-0000-0000-0000-000000000007/runtime.log");
     assert!(!std::fs::read_to_string(kept).unwrap().contains("s3cr3t"));
-    assert!(!kernel.told.borrow().iter().any(|report| report.to_string().contains("s3cr3t")));
+    assert!(!kernel.reports.borrow().iter().any(|report| report.to_string().contains("s3cr3t")));
 }
 
 #[tokio::test]
 async fn nothing_to_run_and_a_broken_file_are_said_in_words() {
-    let kernel = Kernel::of(&[]).await;
+    let kernel = Kernel::start(&[]).await;
     let fault = kernel.run().await.unwrap_err();
     assert_eq!(fault["code"], "NOTHING_TO_RUN");
     assert!(fault["message"].as_str().unwrap().contains("provost.toml"), "{fault}");
@@ -100,7 +100,7 @@ async fn the_environment_of_the_file_is_there_and_a_port_that_is_asked_for() {
     let toml = runtime(
         "dev = \"echo $GREETING $HOST $BROWSER port=$PORT\"\nport = 4711\nenv = { GREETING = \"hi\" }",
     );
-    let kernel = Kernel::of(&[("provost.toml", &toml)]).await;
+    let kernel = Kernel::start(&[("provost.toml", &toml)]).await;
     kernel.run().await.unwrap();
     kernel.until("stopped").await;
     let (text, _) = kernel.logs(0).await;
@@ -111,7 +111,7 @@ async fn the_environment_of_the_file_is_there_and_a_port_that_is_asked_for() {
 async fn an_agent_can_fetch_a_page_of_the_project_and_of_nothing_else() {
     let toml = runtime("dev = \"python3 server.py\"");
     let files = [("provost.toml", &*toml), ("server.py", SERVER), ("page.txt", "s3cr3t-Value-42!")];
-    let kernel = Kernel::of(&files).await;
+    let kernel = Kernel::start(&files).await;
     let fault = kernel.act("preview.fetch", json!({})).await.unwrap_err();
     assert_eq!(fault["code"], "PREVIEW_DOWN");
     kernel.run().await.unwrap();
@@ -127,12 +127,12 @@ async fn an_agent_can_fetch_a_page_of_the_project_and_of_nothing_else() {
     kernel.stop().await;
 }
 
-/// The cache of a tool and the project below one folder of `/tmp`: putting back the
-/// one used to hide the other, and nothing could be run.
+/// A tool cache and the project below one folder of `/tmp`: mounting the one used to
+/// hide the other, and nothing could be run.
 #[tokio::test]
 async fn a_cache_beside_the_project_does_not_hide_it() {
     let toml = runtime("dev = \"pwd; touch made ../home/.npm/_logs/made && echo both\"");
-    let kernel = Kernel::of(&[("provost.toml", &toml), ("../home/.npm/_logs/x", "")]).await;
+    let kernel = Kernel::start(&[("provost.toml", &toml), ("../home/.npm/_logs/x", "")]).await;
     kernel.run().await.unwrap();
     kernel.until("stopped").await;
     let (text, _) = kernel.logs(0).await;

@@ -1,4 +1,4 @@
-//! Stopping: when it is answered, nothing is left.
+//! Stopping: when it returns, no process is left.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{Kernel, runtime};
 
-/// Processes of the project: those whose working folder it is.
+/// Processes of the project: those whose working directory it is.
 fn alive(app: &Path) -> Vec<String> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     entries
@@ -29,7 +29,7 @@ async fn a_stubborn_tree_and_all_who_left_it_are_dead_when_stop_is_answered() {
         for i in $(seq 1 10); do (setsid sh -c 'trap \"\" TERM; sleep 1000 & wait' &) ; done\n\
         echo all there\nwhile true; do sleep 1; done\n";
     let toml = runtime("dev = \"sh tree.sh\"");
-    let kernel = Kernel::of(&[("provost.toml", &toml), ("tree.sh", script)]).await;
+    let kernel = Kernel::start(&[("provost.toml", &toml), ("tree.sh", script)]).await;
     kernel.run().await.unwrap();
     until_printed(&kernel, "all there\n").await;
     let app = kernel.app("").canonicalize().unwrap();
@@ -47,7 +47,7 @@ async fn all_get_the_grace_and_not_only_who_started_them() {
     let script = "trap 'sleep 0.5; echo saved > saved; exit' TERM\necho all there\n\
                   while :; do sleep 0.05; done\n";
     let toml = runtime("dev = \"sh saves.sh & wait\"");
-    let kernel = Kernel::of(&[("provost.toml", &toml), ("saves.sh", script)]).await;
+    let kernel = Kernel::start(&[("provost.toml", &toml), ("saves.sh", script)]).await;
     kernel.run().await.unwrap();
     until_printed(&kernel, "all there\n").await;
     kernel.act("runtime.stop", json!({ "graceMs": 30_000 })).await.unwrap();
@@ -59,18 +59,18 @@ async fn all_get_the_grace_and_not_only_who_started_them() {
 async fn who_obeys_is_gone_before_its_grace_is_over() {
     let script = "for i in $(seq 1 49); do sleep 1000 & done\necho all there\nwait\n";
     let toml = runtime("dev = \"sh tree.sh\"");
-    let kernel = Kernel::of(&[("provost.toml", &toml), ("tree.sh", script)]).await;
+    let kernel = Kernel::start(&[("provost.toml", &toml), ("tree.sh", script)]).await;
     kernel.run().await.unwrap();
     until_printed(&kernel, "all there\n").await;
     let began = std::time::Instant::now();
     kernel.act("runtime.stop", json!({ "graceMs": 30_000 })).await.unwrap();
-    assert!(began.elapsed().as_secs() < 20, "it waited for the grace");
+    assert!(began.elapsed().as_secs() < 20, "it waited for the grace period");
     assert_eq!(alive(&kernel.app("").canonicalize().unwrap()), Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn stopping_what_does_not_run_is_done_at_once_and_says_nothing() {
-    let kernel = Kernel::of(&[]).await;
+    let kernel = Kernel::start(&[]).await;
     assert_eq!(kernel.stop().await["runtime"]["status"], "stopped");
     assert!(kernel.changes().is_empty());
 }
@@ -78,7 +78,7 @@ async fn stopping_what_does_not_run_is_done_at_once_and_says_nothing() {
 #[tokio::test]
 async fn a_kernel_that_ends_leaves_nothing_behind() {
     let toml = runtime("dev = \"sleep 1000 & sleep 1000\"");
-    let kernel = Kernel::of(&[("provost.toml", &toml)]).await;
+    let kernel = Kernel::start(&[("provost.toml", &toml)]).await;
     kernel.run().await.unwrap();
     let app = kernel.app("").canonicalize().unwrap();
     while alive(&app).len() < 2 {

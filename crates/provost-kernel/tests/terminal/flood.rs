@@ -10,7 +10,7 @@ use provost_proto::terminal::TerminalOutputFrame;
 
 use super::Host;
 
-/// What this process, and so the kernel in it, has in memory.
+/// The resident memory of this process, which includes the kernel.
 fn memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -24,10 +24,10 @@ async fn stalled_clients_cost_nothing_and_slow_nobody_in_a_flood() {
     host.open().await;
     let mut reader = host.attach(None, 80, 24).await;
     reader.until("ready>").await;
-    // The first flood fills what the terminal keeps for itself.
+    // The first flood fills the terminal's own buffers.
     reader.types("head -c 12000000 /dev/zero | tr '\\0' x; echo; echo full-$((1))\r").await;
     reader.until("\nfull-1").await;
-    reader.seen.clear();
+    reader.output.clear();
     let before = memory();
     let mut stalled = Vec::new();
     for _ in 0..10 {
@@ -39,8 +39,8 @@ async fn stalled_clients_cost_nothing_and_slow_nobody_in_a_flood() {
     let mut most = 0;
     while !reader.text().contains("\nend-1") {
         assert!(reader.next().await);
-        if reader.seen.len() > 1_000_000 {
-            reader.seen.drain(..900_000);
+        if reader.output.len() > 1_000_000 {
+            reader.output.drain(..900_000);
         }
         most = most.max(memory());
     }
@@ -48,7 +48,7 @@ async fn stalled_clients_cost_nothing_and_slow_nobody_in_a_flood() {
     let grown = most.saturating_sub(before);
     assert!(grown < 16 * 1024 * 1024, "{grown} bytes more for ten stalled clients");
     for client in &mut stalled {
-        // What was under way when it stalled, and then how it looks by now.
+        // What was in flight when it stalled, and then a snapshot.
         client.until("end-1").await;
         assert!(client.n_snapshots >= 2, "{}", client.n_snapshots);
         assert!(client.at >= reader.at - TERMINAL_WINDOW_BYTES);
@@ -62,13 +62,14 @@ async fn a_client_that_reads_and_never_acknowledges_is_sent_a_window_and_no_more
     let mut reader = host.attach(None, 80, 24).await;
     reader.until("ready>").await;
     let (n_snapshots, n_bytes) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let (_, mut look, _keys) = attach_terminal(&host.place, None, (80, 24)).await.unwrap();
+    let (_, mut silent_reader, _writer) =
+        attach_terminal(&host.kernel_dir, None, (80, 24)).await.unwrap();
     let counted = (Arc::clone(&n_snapshots), Arc::clone(&n_bytes));
-    let mute = tokio::spawn(async move {
-        while let Ok(Some(frame)) = look.next().await {
+    let silent = tokio::spawn(async move {
+        while let Ok(Some(frame)) = silent_reader.next().await {
             match frame {
                 TerminalOutputFrame::Snapshot { .. } => {
-                    drop(counted.0.fetch_add(1, Ordering::SeqCst))
+                    counted.0.fetch_add(1, Ordering::SeqCst);
                 }
                 TerminalOutputFrame::Data { bytes, .. } => {
                     counted.1.fetch_add(bytes.len(), Ordering::SeqCst);
@@ -81,16 +82,16 @@ async fn a_client_that_reads_and_never_acknowledges_is_sent_a_window_and_no_more
             }
         }
     });
-    // More than twice what the terminal keeps.
+    // More than twice what the ring keeps.
     reader.types("head -c 20000000 /dev/zero | tr '\\0' x; echo; echo end-$((1))\r").await;
     while !reader.text().contains("\nend-1") {
         assert!(reader.next().await);
-        if reader.seen.len() > 1_000_000 {
-            reader.seen.drain(..900_000);
+        if reader.output.len() > 1_000_000 {
+            reader.output.drain(..900_000);
         }
     }
-    mute.abort();
-    assert_eq!(n_snapshots.load(Ordering::SeqCst), 1, "the one it came for");
+    silent.abort();
+    assert_eq!(n_snapshots.load(Ordering::SeqCst), 1, "the one it attached with");
     let window = usize::try_from(TERMINAL_WINDOW_BYTES).unwrap();
     assert!(n_bytes.load(Ordering::SeqCst) <= window, "{n_bytes:?} bytes");
 }

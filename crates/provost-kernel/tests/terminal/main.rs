@@ -1,5 +1,5 @@
-//! The terminal, through the kernel's socket: who looks on sees what was
-//! printed, whatever the others do.
+//! The terminal, through the kernel's socket: a client gets all output, whatever the
+//! others do.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod flood;
@@ -25,26 +25,26 @@ const LONG: Duration = Duration::from_mins(1);
 /// A kernel, and the daemon's connection to it.
 struct Host {
     folder: TempDir,
-    place: KernelDir,
+    kernel_dir: KernelDir,
     task: JoinHandle<()>,
     control: UnixStream,
-    /// The reports that came while something else was waited for.
+    /// Reports that arrived while something else was awaited.
     reports: Vec<Value>,
-    asked: u64,
+    last_id: u64,
 }
 
 impl Host {
     async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let place = KernelDir::new(&folder.path().join("kernel"));
-        place.prepare().unwrap();
+        let kernel_dir = KernelDir::new(&folder.path().join("kernel"));
+        kernel_dir.prepare().unwrap();
         std::fs::create_dir(folder.path().join("app")).unwrap();
         // A shell that prints nothing by itself.
         let quiet = "PS1='ready> '\nunset PROMPT_COMMAND\nbind 'set enable-bracketed-paste off'\n";
         std::fs::write(folder.path().join(".bashrc"), quiet).unwrap();
         let environment = [("SHELL", "/bin/bash"), ("PATH", "/usr/local/bin:/usr/bin:/bin")];
         let options = HostOptions {
-            place: place.path().to_owned(),
+            kernel_dir: kernel_dir.path().to_owned(),
             project: folder.path().join("app"),
             home: folder.path().to_owned(),
             data: folder.path().join("kernel"),
@@ -54,26 +54,26 @@ impl Host {
             clock: || 0,
         };
         let task = tokio::spawn(async { host::run(options).await.unwrap() });
-        // The file is there a moment before anybody listens.
+        // The file exists a moment before the kernel listens.
         let control = loop {
-            match UnixStream::connect(place.path().join("socket")).await {
+            match UnixStream::connect(kernel_dir.path().join("socket")).await {
                 Ok(control) => break control,
                 Err(_) => tokio::task::yield_now().await,
             }
         };
-        let mut host = Self { folder, place, task, control, reports: Vec::new(), asked: 0 };
-        let secret = std::fs::read_to_string(host.place.path().join("secret")).unwrap();
-        host.ask("hello", json!({ "secret": secret, "protocol": 4 })).await.unwrap();
+        let mut host = Self { folder, kernel_dir, task, control, reports: Vec::new(), last_id: 0 };
+        let secret = std::fs::read_to_string(host.kernel_dir.path().join("secret")).unwrap();
+        host.request("hello", json!({ "secret": secret, "protocol": 4 })).await.unwrap();
         let secret = json!({ "name": "API_KEY", "value": "s3cr3t-Value-42" });
-        host.ask("secrets", json!({ "values": [secret] })).await.unwrap();
-        host.ask("attach", json!({ "after": 0 })).await.unwrap();
+        host.request("secrets", json!({ "values": [secret] })).await.unwrap();
+        host.request("attach", json!({ "after": 0 })).await.unwrap();
         host
     }
 
-    /// Asks, and waits for the answer.
-    async fn ask(&mut self, method: &str, params: Value) -> Result<Value, Value> {
-        self.asked += 1;
-        let id = self.asked;
+    /// Sends a request, and waits for the response.
+    async fn request(&mut self, method: &str, params: Value) -> Result<Value, Value> {
+        self.last_id += 1;
+        let id = self.last_id;
         let question = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         let text = question.to_string();
         let length = u32::try_from(text.len()).unwrap().to_be_bytes();
@@ -101,15 +101,15 @@ impl Host {
     }
 
     async fn act(&mut self, action: &str, params: Value) -> Result<Value, Value> {
-        let id = format!("00000000-0000-0000-0000-{:012}", self.asked + 1);
-        self.ask("execute", json!({ "id": id, "action": action, "params": params })).await
+        let id = format!("00000000-0000-0000-0000-{:012}", self.last_id + 1);
+        self.request("execute", json!({ "id": id, "action": action, "params": params })).await
     }
 
     async fn open(&mut self) -> Value {
         self.act("pty.open", json!({ "cols": 80, "rows": 24 })).await.unwrap()
     }
 
-    /// The changes of the terminal that were reported, once there are so many.
+    /// The reported changes of the terminal, once there are so many.
     async fn changes(&mut self, n: usize) -> Vec<(String, Value)> {
         let of = |report: &Value| {
             let change = &report["what"];
@@ -125,23 +125,23 @@ impl Host {
     }
 
     async fn attach(&self, after: Option<u64>, cols: u16, rows: u16) -> Client {
-        Client::new(attach_terminal(&self.place, after, (cols, rows)).await.unwrap())
+        Client::new(attach_terminal(&self.kernel_dir, after, (cols, rows)).await.unwrap())
     }
 
     async fn refusal(&self, after: Option<u64>) -> String {
-        match attach_terminal(&self.place, after, (80, 24)).await {
+        match attach_terminal(&self.kernel_dir, after, (80, 24)).await {
             Err(KernelError::Fault(fault)) => fault.code.to_string(),
             other => format!("{other:?}"),
         }
     }
 }
 
-/// Someone who looks on, and remembers what came.
+/// A client that records what it is sent.
 struct Client {
-    look: TerminalReader,
-    keys: TerminalWriter,
-    /// All output since the last snapshot, and where it ends.
-    seen: Vec<u8>,
+    reader: TerminalReader,
+    writer: TerminalWriter,
+    /// All output since the last snapshot, and its end.
+    output: Vec<u8>,
     at: u64,
     n_snapshots: usize,
     sizes: Vec<(u16, u16)>,
@@ -151,31 +151,31 @@ struct Client {
 
 impl Client {
     fn new(
-        (attached, look, keys): (
+        (attached, reader, writer): (
             provost_proto::terminal::TerminalAttachResponse,
             TerminalReader,
             TerminalWriter,
         ),
     ) -> Self {
         assert!(attached.pid > 0 && attached.oldest <= attached.end);
-        let (seen, sizes, at) = (Vec::new(), Vec::new(), attached.end);
-        Self { look, keys, seen, at, n_snapshots: 0, sizes, exit: None, error: None }
+        let (output, sizes, at) = (Vec::new(), Vec::new(), attached.end);
+        Self { reader, writer, output, at, n_snapshots: 0, sizes, exit: None, error: None }
     }
 
-    /// The next frame, acknowledged; false at the end.
+    /// The next frame, acknowledged; `false` at the end.
     async fn next(&mut self) -> bool {
-        let frame = timeout(LONG, self.look.next()).await.unwrap().unwrap();
+        let frame = timeout(LONG, self.reader.next()).await.unwrap().unwrap();
         match frame {
             None => return false,
             Some(TerminalOutputFrame::Data { offset, bytes }) => {
                 assert_eq!(offset, self.at, "a gap or a repetition");
                 self.at += u64::try_from(bytes.len()).unwrap();
-                self.seen.extend_from_slice(&bytes);
+                self.output.extend_from_slice(&bytes);
                 self.acknowledge().await;
             }
             Some(TerminalOutputFrame::Snapshot { offset, bytes, cols, rows }) => {
                 self.n_snapshots += 1;
-                self.seen = bytes.to_vec();
+                self.output = bytes.to_vec();
                 self.sizes.push((cols, rows));
                 self.at = offset;
                 self.acknowledge().await;
@@ -194,12 +194,12 @@ impl Client {
     }
 
     async fn acknowledge(&mut self) {
-        // The terminal may end before it hears of this.
-        drop(self.keys.send(&TerminalInputFrame::Ack { offset: self.at }).await);
+        // The terminal may end before it reads this.
+        drop(self.writer.send(&TerminalInputFrame::Ack { offset: self.at }).await);
     }
 
     async fn send(&mut self, frame: TerminalInputFrame) {
-        self.keys.send(&frame).await.unwrap();
+        self.writer.send(&frame).await.unwrap();
     }
 
     async fn types(&mut self, keys: &str) {
@@ -207,10 +207,10 @@ impl Client {
     }
 
     fn text(&self) -> String {
-        String::from_utf8_lossy(&self.seen).into_owned()
+        String::from_utf8_lossy(&self.output).into_owned()
     }
 
-    /// Reads on until this was printed.
+    /// Reads until this was printed.
     async fn until(&mut self, text: &str) {
         while !self.text().contains(text) {
             assert!(self.next().await, "it ended before {text:?}: {:?}", self.text());
@@ -223,12 +223,12 @@ impl Client {
         }
     }
 
-    async fn hear_out(&mut self) {
+    async fn read_to_end(&mut self) {
         while self.next().await {}
     }
 }
 
-/// How many terminals this process, and so the kernel in it, holds.
+/// How many PTYs this process, which includes the kernel, has open.
 fn kernel_terminals() -> usize {
     let entries = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
     let number = |entry: std::fs::DirEntry| {

@@ -1,4 +1,4 @@
-//! One terminal for all: who types, who resizes, how it ends.
+//! One terminal for all clients: input, resizes, exit.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use provost_proto::terminal::TerminalInputFrame;
 #[tokio::test(flavor = "multi_thread")]
 async fn a_terminal_is_opened_once_and_all_who_come_see_the_same() {
     let mut host = Host::start().await;
-    assert_eq!(host.refusal(None).await, "PTY_DEAD", "nobody has opened it");
+    assert_eq!(host.refusal(None).await, "PTY_DEAD", "it was not opened");
     let first = host.open().await;
     assert_eq!(first["opened"], true);
     let again = host.open().await;
@@ -30,7 +30,7 @@ async fn a_terminal_is_opened_once_and_all_who_come_see_the_same() {
     assert_eq!(kernel_terminals(), 1, "exactly one");
     one.types("exit 7\r").await;
     for client in [&mut one, &mut two] {
-        client.hear_out().await;
+        client.read_to_end().await;
         assert_eq!(client.exit, Some((Some(7), None)));
     }
     let changes = host.changes(2).await;
@@ -48,19 +48,19 @@ async fn after_its_end_it_is_shown_to_who_was_there_and_opened_anew_for_others()
     client.until("ready>").await;
     let before = client.at;
     client.types("echo last words; exit 3\r").await;
-    client.hear_out().await;
+    client.read_to_end().await;
     assert_eq!(host.refusal(None).await, "PTY_DEAD");
     let mut back = host.attach(Some(before), 80, 24).await;
-    back.hear_out().await;
+    back.read_to_end().await;
     assert_eq!((back.exit, back.n_snapshots), (Some((Some(3), None)), 0));
     assert!(back.text().contains("last words\r\n"), "{}", back.text());
-    assert_eq!(kernel_terminals(), 0, "it is let go of when it has ended");
+    assert_eq!(kernel_terminals(), 0, "it is closed when it has ended");
     let ended = back.at;
     assert_eq!(host.open().await["opened"], true);
     assert_eq!(kernel_terminals(), 1);
     let mut stale = host.attach(Some(ended), 80, 24).await;
     stale.until("ready>").await;
-    assert_eq!(stale.n_snapshots, 1, "the bytes of another terminal do not go on in this one");
+    assert_eq!(stale.n_snapshots, 1, "a cursor of another session is not valid in this one");
     assert!(!stale.text().contains("last words"));
 }
 
@@ -106,7 +106,7 @@ async fn a_storm_of_resizes_ends_with_the_last_and_reports_few() {
     for (cols, rows) in [(0, 5), (5, 0), (1001, 5), (5, 501)] {
         let mut client = host.attach(None, 80, 24).await;
         client.send(TerminalInputFrame::Resize { cols, rows }).await;
-        client.hear_out().await;
+        client.read_to_end().await;
         assert_eq!(client.error.as_deref(), Some("INVALID_REQUEST"));
     }
 }
@@ -120,8 +120,8 @@ async fn the_kernel_ends_the_terminal_with_all_that_runs_in_it() {
         "trap '' TERM; (trap '' HUP TERM; setsid sleep 4242.5) & sleep 4242.5 & echo ok-$!\r";
     client.types(line).await;
     client.until("\r\nok-").await;
-    host.ask("shutdown", json!({})).await.unwrap();
-    client.hear_out().await;
+    host.request("shutdown", json!({})).await.unwrap();
+    client.read_to_end().await;
     assert!(client.exit.is_some());
     let Host { task, .. } = host;
     task.await.unwrap();

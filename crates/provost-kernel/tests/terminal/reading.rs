@@ -1,4 +1,4 @@
-//! `pty.read` and `pty.write`: what agents see and do.
+//! `pty.read` and `pty.write`: the terminal for agents.
 
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ async fn no_secret_is_read_however_it_is_cut_but_its_person_sees_it() {
     let mut person = host.attach(None, 80, 24).await;
     person.until("ready>").await;
     let from = person.at;
-    // In one line, across the end of a line, and wrapped by the program itself.
+    // In one line, across a line end, and wrapped by the program itself.
     let line = format!(
         "clear; a={SECRET}; echo \"<$a>\"; printf '%073d%s\\n' 0 \"$a\"; \
          printf '\\033[10;73H%s\\033[11;1H%s\\n' \"${{a:0:8}}\" \"${{a:8}}\"; echo end-$((1))\r"

@@ -1,11 +1,11 @@
-//! Going on from a byte.
+//! Resuming from an offset.
 
 use provost_proto::terminal::TerminalInputFrame;
 use serde_json::json;
 
 use super::Host;
 
-/// How it looks when the line has run.
+/// The output at the end of the command.
 const END: &[u8] = b"end-1\r\nready>";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -17,16 +17,16 @@ async fn whoever_comes_back_gets_exactly_the_missing_bytes() {
     let from = whole.at;
     let mut cut = host.attach(Some(from), 80, 24).await;
     let (mut pieces, mut at) = (Vec::new(), from);
-    whole.seen.clear();
+    whole.output.clear();
     whole.types("for i in $(seq 1 30000); do echo line-$i; done; echo end-$((1))\r").await;
-    // Cut off again and again, wherever it is, for as long as something comes.
+    // Disconnects repeatedly, wherever it is, while output arrives.
     for n_cuts in 1.. {
-        while cut.seen.is_empty() {
+        while cut.output.is_empty() {
             assert!(cut.next().await);
         }
         assert_eq!(cut.n_snapshots, 0, "all is still kept");
         let new = pieces.len().saturating_sub(END.len());
-        pieces.append(&mut cut.seen);
+        pieces.append(&mut cut.output);
         at = cut.at;
         if pieces[new..].windows(END.len()).any(|bytes| bytes == END) {
             break;
@@ -37,9 +37,9 @@ async fn whoever_comes_back_gets_exactly_the_missing_bytes() {
     }
     assert!(at > from);
     whole.until("end-1\r\nready>").await;
-    // One of them may have heard more of what comes behind the end.
-    let both = pieces.len().min(whole.seen.len());
-    assert!(pieces[..both] == whole.seen[..both], "{} and {}", pieces.len(), whole.seen.len());
+    // One of them may have received more after the end.
+    let both = pieces.len().min(whole.output.len());
+    assert!(pieces[..both] == whole.output[..both], "{} and {}", pieces.len(), whole.output.len());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -55,7 +55,7 @@ async fn whoever_was_away_too_long_gets_what_it_looks_like() {
         let mut late = host.attach(Some(after), 80, 24).await;
         late.until("end-1").await;
         assert_eq!((late.n_snapshots, late.at), (1, client.at), "after {after}");
-        assert!(late.seen.len() < 200_000, "{} bytes", late.seen.len());
+        assert!(late.output.len() < 200_000, "{} bytes", late.output.len());
     }
 }
 
@@ -69,11 +69,11 @@ async fn too_much_input_is_refused_and_none_of_it_lost_in_silence() {
     client.until("raw-1\r\n").await;
     let piece = vec![b'x'; 60_000];
     for _ in 0..40 {
-        if client.keys.send(&TerminalInputFrame::Input(piece.clone().into())).await.is_err() {
+        if client.writer.send(&TerminalInputFrame::Input(piece.clone().into())).await.is_err() {
             break;
         }
     }
-    client.hear_out().await;
+    client.read_to_end().await;
     assert_eq!(client.error.as_deref(), Some("CONFLICT"));
     let mut again = host.attach(None, 80, 24).await;
     again.until("raw-1").await;
@@ -89,10 +89,10 @@ async fn a_place_in_the_terminal_of_another_kernel_process_is_none_in_this_one()
         host.open().await;
         let mut client = host.attach(None, 80, 24).await;
         client.until("ready>").await;
-        let now = host.ask("runtime", json!({})).await.unwrap();
+        let now = host.request("runtime", json!({})).await.unwrap();
         let offset = now["runtime"]["terminal"]["offset"].as_u64().unwrap();
-        assert_eq!(offset, client.at, "and the kernel tells where it is");
-        assert!(offset < 1 << 53, "a number that JavaScript has");
+        assert_eq!(offset, client.at, "and the kernel reports the offset");
+        assert!(offset < 1 << 53, "exact in JavaScript");
         for earlier in &starts {
             let mut back = host.attach(Some(*earlier), 80, 24).await;
             back.until("ready>").await;

@@ -1,31 +1,30 @@
 //! Connections from a run to itself.
 //!
-//! A command that may listen may not call: Landlock knows ports and not whose they
-//! are, and cannot be widened later. So the filter asks us about each `connect`,
-//! and the caller stands still meanwhile. Only what goes to this machine's
-//! loopback, to a port on which nobody but a process of the same run listens, is
-//! connected, or to a socket with a path in the project or in the run's folder for
-//! temporary files ([`named`]); everything else is refused as it was before.
+//! A command that may listen may not connect: Landlock knows ports but not their
+//! owners, and its rules cannot be widened later. So the seccomp filter notifies us of
+//! each `connect`, and the caller is suspended meanwhile. We connect only to a
+//! loopback port on which nobody but processes of the same run listen, or to a Unix
+//! socket in the project or in the run's folder for temporary files
+//! ([`unix_sockets`]); everything else is denied.
 //!
 //! ```text
-//! caller ── connect(fd, address) ──▶ exchange (a thread of ours, outside of the wall)
-//!   │ stands still                     reads the address, once
-//!   │                                  asks the kernel who listens there  ── others ─▶ EPERM
+//! caller ── connect(fd, address) ──▶ broker (a thread of ours, outside the sandbox)
+//!   │ suspended                        reads the address, once
+//!   │                                  asks Linux who listens there       ── others ─▶ EPERM
 //!   │                                  connects a socket of its own       ── nobody ─▶ ECONNREFUSED
-//!   │                                  asks whose the other end is
+//!   │                                  asks who owns the other end
 //!   └◀── the socket, in place of fd ───┘
 //! ```
 //!
-//! The caller's own call never goes on, so that nothing it changes in the meantime
-//! is looked at again; and the caller's own socket is never connected, so that there
-//! is no moment in which it could write to somebody whom we did not look at yet: a
-//! port that changed hands, or one whose packets the machine sends elsewhere. The
-//! price is that what a program did to its socket before is done again only where it
-//! is usual ([`twin`]).
+//! The caller's own system call never continues, so memory that it changes meanwhile
+//! is never read again. The caller's own socket is never connected, so there is no
+//! moment in which it could write to a peer that was not checked: a port that changed
+//! hands, or one whose packets are routed elsewhere. The price: what a program did to
+//! its socket before is repeated only for common options ([`socket_replica`]).
 //!
-//! The thread ends when the last process of the run has. It waits for nothing but
-//! its descriptors: what does not connect at once waits beside, for a bounded time
-//! and in a bounded number.
+//! The thread ends with the last process of the run. It only waits for its
+//! descriptors: connections that do not complete at once are pending, for a bounded
+//! time and in a bounded number.
 
 mod address;
 mod port_owner;
@@ -53,41 +52,42 @@ pub(super) use unix_sockets::UnixSocketDirs;
 /// The name of the thread, at most 15 bytes.
 pub(super) const BROKER_THREAD_NAME: &str = "provost-calls";
 
-/// How much stack it gets; it keeps its buffers elsewhere.
+/// Its stack size, in bytes; buffers are on the heap.
 const BROKER_STACK_SIZE: usize = 256 * 1024;
 
-/// Connections that may wait for a server whose queue is full.
+/// Connections that may be pending because a server's backlog is full.
 const MAX_PENDING_CONNECTIONS: usize = 64;
 
-/// How long a caller waits for such a server; one that asked not to wait gets the
-/// little that a connection takes on a busy machine.
+/// How long a caller waits for such a server; a nonblocking caller gets the short
+/// time that a connection takes on a busy machine.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const NONBLOCKING_CONNECT_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// How often a caller knocks again where the queue is full. Nothing tells of room in it.
+/// Retry interval while a backlog is full; there is no event for free space in it.
 const CONNECT_RETRY_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Takes the calls of a run that has just begun, of which this is the warden.
+/// Starts the broker of a run that has just begun, given its supervisor.
 pub(super) fn start_broker_thread(
     control: BorrowedFd<'_>,
-    warden: u32,
-    named: UnixSocketDirs,
+    supervisor: u32,
+    unix_sockets: UnixSocketDirs,
 ) -> Result<(), SandboxError> {
-    let desk = SeccompListener::new(
-        receive_listener_fd(control).map_err(SandboxError::wrap_errno("hear the run's calls"))?,
+    let listener = SeccompListener::new(
+        receive_listener_fd(control)
+            .map_err(SandboxError::wrap_errno("receive the seccomp listener"))?,
     );
-    let owners = PortOwnerResolver::new(warden)
-        .map_err(SandboxError::wrap_io("ask for listening sockets"))?;
-    let exchange = ConnectBroker { desk, owners, named, waiting: Vec::new() };
+    let owners = PortOwnerResolver::new(supervisor)
+        .map_err(SandboxError::wrap_io("query listening sockets"))?;
+    let broker = ConnectBroker { listener, owners, unix_sockets, pending: Vec::new() };
     std::thread::Builder::new()
         .name(BROKER_THREAD_NAME.to_owned())
         .stack_size(BROKER_STACK_SIZE)
-        .spawn(move || exchange.run())
+        .spawn(move || broker.run())
         .map(drop)
         .map_err(SandboxError::wrap_io("start a thread"))
 }
 
-/// The line that the child sent before it became the command.
+/// The listener descriptor that the child sent before its exec.
 fn receive_listener_fd(control: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut sent = RecvAncillaryBuffer::new(&mut space);
@@ -101,27 +101,27 @@ fn receive_listener_fd(control: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
 }
 
 struct ConnectBroker {
-    desk: SeccompListener,
+    listener: SeccompListener,
     owners: PortOwnerResolver,
-    named: UnixSocketDirs,
-    waiting: Vec<PendingConnection>,
+    unix_sockets: UnixSocketDirs,
+    pending: Vec<PendingConnection>,
 }
 
-/// A connection on its way, and who waits for it.
+/// A connection in progress, and the caller that waits for it.
 struct PendingConnection {
-    call: ConnectRequest,
+    request: ConnectRequest,
     socket: OwnedFd,
     to: ConnectTarget,
-    /// How the caller has its socket open.
+    /// The flags of the caller's socket.
     flags: OFlags,
     until: Instant,
 }
 
-/// Where a connection was to lead.
+/// The target of a connection.
 enum ConnectTarget {
     Port(SocketAddr),
     Path,
-    /// The socket of a path, whose queue was full.
+    /// A Unix socket whose backlog was full.
     PathBacklogFull(OwnedFd),
 }
 
@@ -135,84 +135,84 @@ impl ConnectBroker {
         }
     }
 
-    /// Waits for a call or for a connection; whether there is a call, or `None` when
-    /// nobody is left who could call.
+    /// Waits for a request or a connection; returns whether there is a request, or
+    /// `None` when no process of the run is left.
     fn wait_for_events(&self) -> Option<bool> {
         let knocks = |one: &&PendingConnection| matches!(one.to, ConnectTarget::PathBacklogFull(_));
-        let next = self.waiting.iter().map(|waiting| waiting.until).min();
+        let next = self.pending.iter().map(|pending| pending.until).min();
         let knock = self
-            .waiting
+            .pending
             .iter()
             .any(|one| knocks(&one))
             .then(|| Instant::now() + CONNECT_RETRY_INTERVAL);
         let next = next.into_iter().chain(knock).min();
         let left = next.map(|until| until.saturating_duration_since(Instant::now()));
         let timeout = left.and_then(|left| Timespec::try_from(left).ok());
-        let mut lines = vec![PollFd::new(&self.desk, PollFlags::IN)];
-        let sockets = self.waiting.iter().filter(|one| !knocks(one));
+        let mut poll_fds = vec![PollFd::new(&self.listener, PollFlags::IN)];
+        let sockets = self.pending.iter().filter(|one| !knocks(one));
         let sockets = sockets.map(|one| PollFd::new(&one.socket, PollFlags::OUT));
-        lines.extend(sockets);
-        match rustix::event::poll(&mut lines, timeout.as_ref()) {
+        poll_fds.extend(sockets);
+        match rustix::event::poll(&mut poll_fds, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(_) => return None,
         }
-        let said = lines.first()?.revents();
-        if said.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+        let events = poll_fds.first()?.revents();
+        if events.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
             return None;
         }
-        Some(said.contains(PollFlags::IN))
+        Some(events.contains(PollFlags::IN))
     }
 
-    /// Takes the next call.
+    /// Handles the next request.
     fn handle_next_request(&mut self) {
-        let Ok(call) = self.desk.receive_request() else { return };
-        match self.begin_connection(call) {
-            Ok(connecting) => {
-                self.waiting.push(connecting);
-                // On this machine it is there already, as a rule.
+        let Ok(request) = self.listener.receive_request() else { return };
+        match self.begin_connection(request) {
+            Ok(connection) => {
+                self.pending.push(connection);
+                // On loopback it is usually complete already.
                 self.complete_pending();
             }
-            Err(errno) => self.desk.fail_request(&call, errno),
+            Err(errno) => self.listener.fail_request(&request, errno),
         }
     }
 
-    /// Begins the connection that is asked for, if it may be.
-    fn begin_connection(&mut self, call: ConnectRequest) -> Result<PendingConnection, Errno> {
-        let said = call.read_address()?;
-        let taken = call.duplicate_socket()?;
-        let flags = call.read_socket_flags(taken.as_fd())?;
-        let path = address::parse_unix_path(&said)?
-            .map(|path| Ok(call.read_cwd()?.join(path)))
+    /// Begins the requested connection, if it is allowed.
+    fn begin_connection(&mut self, request: ConnectRequest) -> Result<PendingConnection, Errno> {
+        let address_bytes = request.read_address()?;
+        let caller_socket = request.duplicate_socket()?;
+        let flags = request.read_socket_flags(caller_socket.as_fd())?;
+        let path = address::parse_unix_path(&address_bytes)?
+            .map(|path| Ok(request.read_cwd()?.join(path)))
             .transpose()?;
-        // The numbers of process and socket meant the caller as long as it waits.
-        if !self.desk.is_pending(&call) {
+        // Process id and descriptor are valid only while the caller waits.
+        if !self.listener.is_pending(&request) {
             return Err(Errno::PERM);
         }
         let (socket, to) = match path {
-            Some(path) => self.connect_to_path(taken.as_fd(), &path, flags)?,
-            None => self.connect_to_port(taken.as_fd(), &said)?,
+            Some(path) => self.connect_to_path(caller_socket.as_fd(), &path, flags)?,
+            None => self.connect_to_port(caller_socket.as_fd(), &address_bytes)?,
         };
         let patience = if flags.contains(OFlags::NONBLOCK) {
             NONBLOCKING_CONNECT_TIMEOUT
         } else {
             CONNECT_TIMEOUT
         };
-        Ok(PendingConnection { call, socket, to, flags, until: Instant::now() + patience })
+        Ok(PendingConnection { request, socket, to, flags, until: Instant::now() + patience })
     }
 
-    /// Begins a connection to a socket by its path.
+    /// Begins a connection to a Unix socket.
     fn connect_to_path(
         &self,
-        taken: BorrowedFd<'_>,
+        caller_socket: BorrowedFd<'_>,
         path: &Path,
         flags: OFlags,
     ) -> Result<(OwnedFd, ConnectTarget), Errno> {
-        let (socket, found) = self.named.open_endpoints(taken, path)?;
+        let (socket, found) = self.unix_sockets.open_endpoints(caller_socket, path)?;
         match unix_sockets::connect_unix(&socket, &found) {
             Ok(()) => Ok((socket, ConnectTarget::Path)),
-            // Whoever asked not to wait is told so.
+            // A nonblocking caller gets the error.
             Err(Errno::AGAIN) if !flags.contains(OFlags::NONBLOCK) => {
-                if self.waiting.len() >= MAX_PENDING_CONNECTIONS {
+                if self.pending.len() >= MAX_PENDING_CONNECTIONS {
                     return Err(Errno::AGAIN);
                 }
                 Ok((socket, ConnectTarget::PathBacklogFull(found)))
@@ -224,66 +224,68 @@ impl ConnectBroker {
     /// Begins a connection to a port.
     fn connect_to_port(
         &mut self,
-        taken: BorrowedFd<'_>,
-        said: &[u8],
+        caller_socket: BorrowedFd<'_>,
+        address_bytes: &[u8],
     ) -> Result<(OwnedFd, ConnectTarget), Errno> {
-        let to = address::parse_loopback(said)?;
+        let to = address::parse_loopback(address_bytes)?;
         match self.owners.resolve_owner(to.canonical) {
             Ok(PortOwner::ThisRun) => {}
             Ok(PortOwner::Nobody) => return Err(Errno::CONNREFUSED),
             Ok(PortOwner::Others) | Err(_) => return Err(Errno::PERM),
         }
-        if self.waiting.len() >= MAX_PENDING_CONNECTIONS {
+        if self.pending.len() >= MAX_PENDING_CONNECTIONS {
             return Err(Errno::TIMEDOUT);
         }
-        let socket = socket_replica::replicate_tcp_socket(taken, to.asked)?;
-        match rustix::net::connect(&socket, &to.asked) {
+        let socket = socket_replica::replicate_tcp_socket(caller_socket, to.requested)?;
+        match rustix::net::connect(&socket, &to.requested) {
             Ok(()) | Err(Errno::INPROGRESS) => Ok((socket, ConnectTarget::Port(to.canonical))),
             Err(errno) => Err(errno),
         }
     }
 
-    /// Answers whoever waits for a connection that is there by now, or never will be.
+    /// Answers callers whose connection is complete or has failed.
     fn complete_pending(&mut self) {
-        let (mut still, all) = (Vec::new(), std::mem::take(&mut self.waiting));
-        for mut connecting in all {
-            match connecting.poll_outcome() {
-                Some(Ok(())) => self.deliver_socket(&connecting),
-                Some(Err(errno)) => self.desk.fail_request(&connecting.call, errno),
-                // A caller that was killed waits for nothing.
-                None if self.desk.is_pending(&connecting.call) => still.push(connecting),
+        let (mut still_pending, all) = (Vec::new(), std::mem::take(&mut self.pending));
+        for mut connection in all {
+            match connection.poll_outcome() {
+                Some(Ok(())) => self.deliver_socket(&connection),
+                Some(Err(errno)) => self.listener.fail_request(&connection.request, errno),
+                // A caller that was killed waits no more.
+                None if self.listener.is_pending(&connection.request) => {
+                    still_pending.push(connection);
+                }
                 None => {}
             }
         }
-        self.waiting = still;
+        self.pending = still_pending;
     }
 
-    /// Gives the caller its connection, if it leads where it was to lead.
-    fn deliver_socket(&mut self, connecting: &PendingConnection) {
-        let PendingConnection { call, socket, flags, .. } = connecting;
+    /// Gives the caller its socket, if the connection leads to the run.
+    fn deliver_socket(&mut self, connection: &PendingConnection) {
+        let PendingConnection { request, socket, flags, .. } = connection;
         let given = self
-            .verify_peer(connecting)
-            .and_then(|()| self.desk.complete_with_socket(call, socket, *flags));
+            .verify_peer(connection)
+            .and_then(|()| self.listener.complete_with_socket(request, socket, *flags));
         if let Err(errno) = given {
-            self.desk.fail_request(call, errno);
+            self.listener.fail_request(request, errno);
         }
     }
 
-    /// Whether the other end is the run's.
-    fn verify_peer(&mut self, connecting: &PendingConnection) -> Result<(), Errno> {
-        let to = match connecting.to {
+    /// Checks that the other end belongs to the run.
+    fn verify_peer(&mut self, connection: &PendingConnection) -> Result<(), Errno> {
+        let to = match connection.to {
             ConnectTarget::Port(to) => to,
-            // Who put the socket there need not be of the run, though it lies in its folders.
+            // The socket is in the run's folders, but its creator need not be of the run.
             ConnectTarget::Path | ConnectTarget::PathBacklogFull(_) => {
                 let listener =
-                    socket_replica::ListenerProcess::from_connected_socket(&connecting.socket)
+                    socket_replica::ListenerProcess::from_connected_socket(&connection.socket)
                         .ok_or(Errno::PERM)?;
-                // Its number is its own as long as it lives: that is asked last.
+                // The pid stays its own while it lives, so this is checked last.
                 let is_ours = self.owners.is_run_process(listener.pid) && listener.is_alive();
                 return is_ours.then_some(()).ok_or(Errno::PERM);
             }
         };
-        let own = rustix::net::getsockname(&connecting.socket)?;
+        let own = rustix::net::getsockname(&connection.socket)?;
         let own = SocketAddr::try_from(own).map_err(|_| Errno::PERM)?;
         let own = SocketAddr::new(own.ip().to_canonical(), own.port());
         match self.owners.check_peer_in_run(to, own) {
@@ -295,7 +297,7 @@ impl ConnectBroker {
 }
 
 impl PendingConnection {
-    /// What became of it, if it is over.
+    /// The result of the connection, if it is complete.
     fn poll_outcome(&mut self) -> Option<Result<(), Errno>> {
         if let ConnectTarget::PathBacklogFull(found) = &self.to {
             match unix_sockets::connect_unix(&self.socket, found) {
@@ -304,9 +306,9 @@ impl PendingConnection {
                 Err(errno) => return Some(Err(errno)),
             }
         }
-        let mut lines = [PollFd::new(&self.socket, PollFlags::OUT)];
+        let mut poll_fds = [PollFd::new(&self.socket, PollFlags::OUT)];
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        match rustix::event::poll(&mut lines, Some(&at_once)) {
+        match rustix::event::poll(&mut poll_fds, Some(&at_once)) {
             Ok(0) | Err(Errno::INTR) if Instant::now() < self.until => None,
             Ok(0) | Err(Errno::INTR) => Some(Err(Errno::TIMEDOUT)),
             Ok(_) => match rustix::net::sockopt::socket_error(&self.socket) {

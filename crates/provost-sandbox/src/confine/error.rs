@@ -1,4 +1,4 @@
-//! Why a confined child did not start or did not end.
+//! Errors of starting and stopping a confined child.
 
 use std::io;
 
@@ -7,45 +7,45 @@ use crate::root_dir::RootDirError;
 /// Why a confined child did not start or did not end.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// A layer that the run needs is not to be had here. Nothing was run.
+    /// A layer that the run needs is not available on this machine. Nothing was run.
     /// On the wire: `SANDBOX_UNAVAILABLE`.
     #[error("the sandbox is not available: {layer}: {why}")]
     Unavailable {
-        /// The layer that is missing.
+        /// The missing layer.
         layer: &'static str,
-        /// What the machine said.
+        /// The reason, as the machine gave it.
         why: String,
     },
-    /// No such program, at its path or on the `PATH` of the child's environment.
+    /// The program is neither at its path nor on the `PATH` of the child's environment.
     #[error("command not found: {program}")]
     NotFound {
-        /// What was asked for.
+        /// The program as given.
         program: String,
     },
-    /// The working directory is not there or not inside the project.
+    /// The working directory does not exist or is outside the project.
     #[error("cannot use the working directory")]
     WorkingDirectory(#[source] RootDirError),
     /// An argument, a variable or a path contains a NUL.
     #[error("{0} contains a NUL character")]
     Nul(&'static str),
-    /// The program is there but did not start.
+    /// The program exists but did not start.
     #[error("cannot start `{program}`")]
     Start {
-        /// What was asked for.
+        /// The program as given.
         program: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The system refused something that has nothing to do with the wall.
+    /// A system call failed that is not part of the confinement.
     #[error("cannot {doing}")]
     Io {
         /// What was being done.
         doing: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// Processes were killed and are still there, as can happen when the kernel
-    /// waits for a dead disk. They are not reported as stopped.
+    /// Processes were killed and are still alive, for example because a disk does not
+    /// respond. They are not reported as stopped.
     #[error("processes are still alive after they were killed")]
     StillAlive,
 }
@@ -64,7 +64,7 @@ impl SandboxError {
     }
 }
 
-/// What a child was doing when it failed. Crosses the report pipe as a number.
+/// The setup step at which a child failed. Sent over the report pipe as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum SetupStep {
@@ -104,7 +104,7 @@ impl SetupStep {
         Self::Exec,
     ];
 
-    /// The error that a report from the child stands for.
+    /// The error for a report of the child.
     pub(super) fn error_from_report(number: u8, errno: i32, program: &str) -> SandboxError {
         let source = io::Error::from_raw_os_error(errno);
         let step = Self::ALL.into_iter().find(|step| *step as u8 == number);
@@ -122,12 +122,12 @@ impl SetupStep {
             Some(Self::Streams) => {
                 return SandboxError::Io { doing: "connect the streams", source };
             }
-            Some(Self::Session) => return SandboxError::Io { doing: "make a session", source },
+            Some(Self::Session) => return SandboxError::Io { doing: "create a session", source },
             Some(Self::UserNamespace) => "user namespace",
             Some(Self::Mounts) => "mount namespace",
             Some(Self::Proc) => "/proc of its own",
             Some(Self::Loopback) => "network namespace",
-            Some(Self::Supervisor) => "warden",
+            Some(Self::Supervisor) => "supervisor",
             Some(Self::Cgroup) => "cgroup",
             Some(Self::Limits) => "limits",
             Some(Self::Capabilities) => "capabilities",

@@ -1,14 +1,14 @@
 //! System calls without the C library.
 //!
-//! The warden may share its memory with the parent, and with it the place where
-//! the C library keeps the last error of a thread. So nothing in the children
-//! may touch that place: these calls return the error instead. (`rustix` does
-//! the same and is used where it has the call.)
+//! The supervisor may share its memory with the parent, including the C library's
+//! thread-local errno. So nothing in the children may write errno: these calls
+//! return the error instead. (`rustix` does the same and is used where it has the
+//! call.)
 
 use std::arch::asm;
 
 use super::error::SetupStep;
-use super::spawn_plan::SetupFailure;
+use super::plan::spawn_plan::SetupFailure;
 
 /// Makes a system call. Missing arguments are zero.
 ///
@@ -23,7 +23,7 @@ pub(super) unsafe fn syscall<const N: usize>(
     all[..N].copy_from_slice(&arguments);
     // SAFETY: as the caller promises.
     let result = unsafe { enter(number, all) };
-    // The kernel returns errors as the last page of numbers.
+    // Linux returns errors as the last page of numbers.
     match i32::try_from(result) {
         Ok(error) if (-4095..0).contains(&error) => Err(-error),
         _ => Ok(usize::try_from(result.cast_unsigned()).unwrap_or(usize::MAX)),
@@ -33,7 +33,7 @@ pub(super) unsafe fn syscall<const N: usize>(
 #[cfg(target_arch = "x86_64")]
 unsafe fn enter(number: i64, args: [usize; 6]) -> i64 {
     let result: i64;
-    // SAFETY: the kernel's calling convention; it changes these registers only.
+    // SAFETY: the calling convention of Linux; it changes these registers only.
     unsafe {
         asm!(
             "syscall",
@@ -50,7 +50,7 @@ unsafe fn enter(number: i64, args: [usize; 6]) -> i64 {
 #[cfg(target_arch = "aarch64")]
 unsafe fn enter(number: i64, args: [usize; 6]) -> i64 {
     let result: i64;
-    // SAFETY: the kernel's calling convention; it changes these registers only.
+    // SAFETY: the calling convention of Linux; it changes these registers only.
     unsafe {
         asm!(
             "svc 0",
@@ -64,24 +64,24 @@ unsafe fn enter(number: i64, args: [usize; 6]) -> i64 {
     result
 }
 
-/// A number as the kernel wants it in a register.
-#[expect(clippy::cast_sign_loss, reason = "the kernel takes the bits")]
+/// A number as Linux wants it in a register.
+#[expect(clippy::cast_sign_loss, reason = "only the bits count")]
 pub(super) const fn int_arg(value: i32) -> usize {
     value as isize as usize
 }
 
-/// Where something is, as a number. The compiler must know that the kernel will
-/// look there, and may write.
+/// A pointer as an argument. Exposed, so that the compiler knows that Linux may read
+/// and write there.
 pub(super) fn ptr_arg<T>(of: *const T) -> usize {
     of.expose_provenance()
 }
 
-/// Names the step of a call that failed.
+/// Adds the setup step to the error of a call.
 pub(super) fn at_step<T>(result: Result<T, i32>, step: SetupStep) -> Result<T, SetupFailure> {
     result.map_err(|errno| (step, errno))
 }
 
-/// Ends this process at once.
+/// Exits this process at once.
 pub(super) fn exit(code: i32) -> ! {
     loop {
         // SAFETY: takes a number and does not return.

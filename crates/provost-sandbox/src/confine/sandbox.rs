@@ -1,4 +1,4 @@
-//! A policy made ready.
+//! A prepared policy.
 
 use parking_lot::Mutex;
 use std::ffi::OsStr;
@@ -10,23 +10,23 @@ use std::time::Duration;
 use libc::sock_filter;
 use rustix::process::{Resource, getrlimit};
 
-use super::cgroup_pool::CgroupPool;
-use super::layers::{
+use super::plan::layers::{
     AppliedLayers, LayerSelection, OptionalLayers, PathProtection, ProcessCleanup,
 };
-use super::prepared_policy::PreparedPolicy;
-use super::seccomp_filter::{self, SocketAccess};
-use super::spawn_plan::UserMaps;
-use super::standby_supervisor::StandbySupervisor;
-use super::{ResourceLimits, SandboxError, prepared_policy};
+use super::plan::prepared_policy::{self, PreparedPolicy};
+use super::plan::spawn_plan::UserMaps;
+use super::seccomp::{self, SocketAccess};
+use super::spawn::cgroup_pool::CgroupPool;
+use super::supervisor::standby_supervisor::StandbySupervisor;
+use super::{ResourceLimits, SandboxError};
 use crate::probe::MachineFeatures;
 use crate::root_dir::RootDir;
 use crate::sandbox_policy::{NetworkAccess, SandboxPolicy, SandboxProfile};
 
-/// A policy made ready to put commands behind.
+/// A prepared policy, in which commands are run.
 ///
-/// Make one per project and profile and keep it: the rules and the filter are
-/// made once, a run only uses them.
+/// Create one per project and profile and keep it: rules and filter are built once,
+/// a run only uses them.
 #[derive(Debug)]
 pub struct Sandbox {
     pub(super) policy: SandboxPolicy,
@@ -45,7 +45,7 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Makes a policy ready with the layers that are wanted and to be had.
+    /// Prepares a policy with the selected layers that are available.
     pub fn new(
         policy: SandboxPolicy,
         machine: &MachineFeatures,
@@ -56,7 +56,7 @@ impl Sandbox {
         let extra = OptionalLayers::choose(layers, &policy, machine)?;
         let root = RootDir::open(&policy.project).map_err(SandboxError::WorkingDirectory)?;
         let found = rustix::fs::fstat(root.as_fd())
-            .map_err(SandboxError::wrap_errno("find the project"))?;
+            .map_err(SandboxError::wrap_errno("open the project"))?;
         let applied = AppliedLayers::for_policy(&policy, machine, extra);
         let ready = PreparedPolicy::new(Arc::new(policy.clone()), &applied)?;
         let groups =
@@ -79,18 +79,18 @@ impl Sandbox {
         })
     }
 
-    /// The policy behind it.
+    /// The policy.
     pub fn policy(&self) -> &SandboxPolicy {
         &self.policy
     }
 
-    /// The layers that every run gets.
+    /// The layers of every run.
     pub fn applied(&self) -> &AppliedLayers {
         &self.applied
     }
 
-    /// Has the next run's warden made beforehand, which makes that run's start
-    /// shorter. Where the warden must be a copy of our memory, it cannot be.
+    /// Starts the supervisor of the next run in advance, which makes that run's start
+    /// shorter. Not possible where the supervisor must be a copy of our memory.
     pub fn start_standby(&self) -> Result<(), SandboxError> {
         let mut held = self.standby.lock();
         if held.is_none() && self.maps.is_none() && self.extra.pid {
@@ -103,8 +103,8 @@ impl Sandbox {
         Ok(())
     }
 
-    /// Ends one that has waited so long, or tells how much longer it may; `None` if
-    /// none is left.
+    /// Ends a standby supervisor that has waited for `after`, or returns how much longer
+    /// it may wait; `None` if there is none.
     pub fn expire_standby(&self, after: Duration) -> Option<Duration> {
         let mut held = self.standby.lock();
         let left = after.saturating_sub(held.as_ref()?.age());
@@ -115,19 +115,19 @@ impl Sandbox {
         Some(left)
     }
 
-    /// The process that waits.
+    /// The standby supervisor's process.
     #[cfg(test)]
     pub(super) fn standby_pid(&self) -> Option<u32> {
         let held = self.standby.lock();
         held.as_ref().map(|standby| standby.pid)
     }
 
-    /// The one that waits, for the run that comes now.
+    /// Takes the standby supervisor for the run that starts now.
     pub(super) fn take_standby(&self) -> Option<StandbySupervisor> {
         self.standby.lock().take()
     }
 
-    /// What a run needs, as it must be now.
+    /// The rules and mounts of a run, rebuilt if they are stale.
     pub(super) fn refresh_prepared_policy(&self) -> Result<PreparedPolicy, SandboxError> {
         let mut held = self.ready.lock();
         held.refresh(&self.applied)?;
@@ -136,7 +136,7 @@ impl Sandbox {
     }
 }
 
-/// The least that makes a wall. Above it, more is better; below it, nothing runs.
+/// Checks the minimum of layers. Without it, nothing runs.
 fn check_required_layers(
     policy: &SandboxPolicy,
     machine: &MachineFeatures,
@@ -150,7 +150,10 @@ fn check_required_layers(
     refused("no_new_privs", &machine.no_new_privs)?;
     refused("seccomp", &machine.seccomp)?;
     if machine.landlock_abi == 0 {
-        return Err(SandboxError::unavailable("Landlock", "the kernel has none, or it is off"));
+        return Err(SandboxError::unavailable(
+            "Landlock",
+            "Linux was built without it, or it is disabled",
+        ));
     }
     if !policy.scratch.is_dir() {
         return Err(SandboxError::unavailable("private /tmp", "the scratch folder is missing"));
@@ -164,9 +167,9 @@ fn compile_filter(
     own_ports: bool,
 ) -> Vec<sock_filter> {
     if !policy.is_confined() {
-        return seccomp_filter::compile_terminal();
+        return seccomp::compile_terminal();
     }
-    seccomp_filter::compile_confined(match policy.network {
+    seccomp::compile_confined(match policy.network {
         NetworkAccess::None if extra.net => SocketAccess::Isolated,
         NetworkAccess::None => SocketAccess::None,
         NetworkAccess::Listen if own_ports => SocketAccess::ListenWithBroker,
@@ -180,7 +183,7 @@ fn build_user_maps() -> UserMaps {
     UserMaps { uid: format!("{uid} {uid} 1\n"), gid: format!("{gid} {gid} 1\n") }
 }
 
-/// The limits of each process, as the kernel numbers them; never above our own.
+/// The limits of each process, by resource number; never above our own.
 fn compute_rlimits(
     limits: ResourceLimits,
     machine: &MachineFeatures,
@@ -195,8 +198,8 @@ fn compute_rlimits(
         if !applied.cgroup_memory {
             all.push((libc::RLIMIT_DATA, Resource::Data, limits.memory));
         }
-        // The kernel does not count root. A user namespace counts from zero, else
-        // what the user runs already is counted too.
+        // Linux does not count processes of root. A user namespace counts from zero,
+        // otherwise all processes of the user count.
         if !machine.root {
             let running = if applied.user_namespace { 0 } else { count_user_tasks() };
             let processes = u64::from(limits.processes) + running;
@@ -230,7 +233,7 @@ impl AppliedLayers {
         let confined = policy.is_confined();
         let denied = match policy.network {
             NetworkAccess::Full => vec![],
-            // Inside it may talk to itself; the namespace alone keeps it there.
+            // Inside it may connect to itself; the namespace alone isolates it.
             NetworkAccess::None | NetworkAccess::Listen if extra.net => vec!["network namespace"],
             NetworkAccess::None | NetworkAccess::Listen if machine.landlock_abi >= 4 => {
                 vec!["seccomp", "Landlock"]
@@ -257,7 +260,7 @@ impl AppliedLayers {
                 (false, false) => PathProtection::Landlock,
             },
             network_denied_by: denied,
-            // In a network of its own it needs nobody to ask.
+            // In a network namespace it needs no broker.
             own_ports: confined
                 && policy.network == NetworkAccess::Listen
                 && !extra.net

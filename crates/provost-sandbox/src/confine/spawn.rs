@@ -1,4 +1,9 @@
-//! From a wall and a command to a running child.
+//! Starts a command in a sandbox.
+
+pub(super) mod cgroup_pool;
+pub(super) mod child;
+pub(super) mod child_handle;
+pub(super) mod command;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -9,45 +14,46 @@ use std::path::Path;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::cgroup_pool::RunCgroup;
-use super::child_handle::{SandboxRun, SandboxRunState};
 use super::error::SetupStep;
-use super::namespace_reaper::MountNamespaceHandle;
-use super::spawn_plan::{CStringArray, SpawnPlan, StartDirectory, to_cstring};
-use super::standby_supervisor::StandbySupervisor;
-use super::supervisor_stack::SupervisorStack;
+use super::plan::spawn_plan::{CStringArray, SpawnPlan, StartDirectory, to_cstring};
+use super::supervisor::hold_paths;
+use super::supervisor::namespace_reaper::MountNamespaceHandle;
+use super::supervisor::standby_supervisor::StandbySupervisor;
+use super::supervisor::supervisor_stack::SupervisorStack;
 use super::{
     OrphanPolicy, ParentExitPolicy, Sandbox, SandboxChild, SandboxCommand, SandboxError,
-    SandboxStdio, connect_broker, hold_paths, supervisor,
+    SandboxStdio, connect_broker, supervisor,
 };
+use cgroup_pool::RunCgroup;
+use child_handle::{SandboxRun, SandboxRunState};
 
 impl Sandbox {
-    /// Runs a command behind the wall. Returns when it runs, or why it does not.
+    /// Runs a command in the sandbox. Returns when it has been executed, or why not.
     pub fn spawn(&self, command: SandboxCommand) -> Result<SandboxChild, SandboxError> {
         let program = command.resolve_program()?;
         let shown = program.display().to_string();
         let streams = ChildStreams::new(command.stdio, self.null.as_fd())?;
         let (report, report_write) =
-            pipe_with(PipeFlags::CLOEXEC).map_err(SandboxError::wrap_errno("make a pipe"))?;
-        let ready = self.refresh_prepared_policy()?;
+            pipe_with(PipeFlags::CLOEXEC).map_err(SandboxError::wrap_errno("create a pipe"))?;
+        let prepared = self.refresh_prepared_policy()?;
         let names = [command.program.as_os_str()];
         let arguments = names.into_iter().chain(command.args.iter().map(OsString::as_os_str));
-        let waiting = self.take_standby();
-        let early = waiting.as_ref().is_some_and(StandbySupervisor::is_in_cgroup);
-        let group = if early { None } else { self.acquire_cgroup()? };
+        let standby = self.take_standby();
+        let in_cgroup = standby.as_ref().is_some_and(StandbySupervisor::is_in_cgroup);
+        let group = if in_cgroup { None } else { self.acquire_cgroup()? };
         let mut plan = SpawnPlan {
             flags: self.clone_flags(),
             maps: self.maps.as_ref(),
-            mounts: ready.mounts.as_deref(),
-            covers: hold_paths::build_override_mounts(&command.scripts)?,
-            held: hold_paths::build_held_paths(&command.held)?,
+            mounts: prepared.mounts.as_deref(),
+            file_overrides: hold_paths::build_override_mounts(&command.file_overrides)?,
+            held_paths: hold_paths::build_held_paths(&command.held_paths)?,
             loopback: self.extra.net,
-            rules: Some(ready.rules.clone()),
+            rules: Some(prepared.rules.clone()),
             filter: &self.filter,
-            asks: self.applied.own_ports,
+            needs_broker: self.applied.own_ports,
             drop_capabilities: self.policy.is_confined(),
             limits: self.limits.clone(),
-            doors: group.iter().flat_map(RunCgroup::procs_fds).collect(),
+            cgroup_fds: group.iter().flat_map(RunCgroup::procs_fds).collect(),
             start: self.open_start_directory(&command.cwd)?,
             streams: streams.child_fds(),
             terminal: command.controlling_terminal,
@@ -55,20 +61,21 @@ impl Sandbox {
             arguments: CStringArray::new(arguments, "an argument")?,
             environment: CStringArray::new(self.build_environment(&command.env), "a variable")?,
             report: report_write.as_raw_fd(),
-            control: waiting.as_ref().map_or(-1, StandbySupervisor::control_fd),
-            keep_leftovers: command.leftovers == OrphanPolicy::Keep,
+            control: standby.as_ref().map_or(-1, StandbySupervisor::control_fd),
+            keep_orphans: command.orphans == OrphanPolicy::Keep,
             die_with_parent: command.parent == ParentExitPolicy::Terminate,
         };
-        let (warden, group, entered) = self.start_supervisor(waiting, &mut plan, group)?;
+        let (supervisor, group, supervisor_in_cgroup) =
+            self.start_supervisor(standby, &mut plan, group)?;
         drop(report_write);
         let [stdin, stdout, stderr] = streams.into_parent_ends();
         let groups = self.groups.clone().zip(group);
         let state = SandboxRunState::default();
-        let Supervisor { pid, pidfd, control, stack, namespace } = warden;
+        let Supervisor { pid, pidfd, control, stack, namespace } = supervisor;
         let run = SandboxRun { pid, pidfd, control, groups, stack: Some(stack), namespace, state };
         let child = SandboxChild { stdin, stdout, stderr, applied: self.applied.clone(), run };
         let started = await_exec(&report, child, &shown);
-        if entered && let Some(groups) = &self.groups {
+        if supervisor_in_cgroup && let Some(groups) = &self.groups {
             groups.evacuate_supervisor(pid);
         }
         let child = started?;
@@ -80,20 +87,22 @@ impl Sandbox {
         Ok(child)
     }
 
-    /// Has a warden begin with this plan, the one that waits or another. Tells in which
-    /// group the command is, and whether the warden is there too.
+    /// Starts a supervisor with this plan, the standby one if there is one. Returns it,
+    /// the cgroup of the command, and whether the supervisor is in that cgroup too.
     fn start_supervisor(
         &self,
-        waiting: Option<StandbySupervisor>,
+        standby: Option<StandbySupervisor>,
         plan: &mut SpawnPlan<'_>,
         group: Option<RunCgroup>,
     ) -> Result<(Supervisor, Option<RunCgroup>, bool), SandboxError> {
-        let early = waiting.as_ref().is_some_and(StandbySupervisor::is_in_cgroup);
-        if let Some((warden, waited_in)) = waiting.and_then(|waiting| waiting.begin_plan(plan)) {
-            return Ok((warden, waited_in.or(group), early));
+        let in_cgroup = standby.as_ref().is_some_and(StandbySupervisor::is_in_cgroup);
+        if let Some((supervisor, standby_group)) =
+            standby.and_then(|standby| standby.begin_plan(plan))
+        {
+            return Ok((supervisor, standby_group.or(group), in_cgroup));
         }
-        let group = if early { self.acquire_cgroup()? } else { group };
-        plan.doors = group.iter().flat_map(RunCgroup::procs_fds).collect();
+        let group = if in_cgroup { self.acquire_cgroup()? } else { group };
+        plan.cgroup_fds = group.iter().flat_map(RunCgroup::procs_fds).collect();
         Ok((Supervisor::new(plan)?, group, false))
     }
 
@@ -117,7 +126,7 @@ impl Sandbox {
         })
     }
 
-    /// `NAME=value` for each, with a place for temporary files.
+    /// The environment as `NAME=value`, with a `TMPDIR`.
     fn build_environment(&self, given: &[(OsString, OsString)]) -> Vec<OsString> {
         let tmp = if self.applied.private_tmp { Path::new("/tmp") } else { &self.policy.scratch };
         let missing = !given.iter().any(|(name, _)| name == "TMPDIR");
@@ -133,24 +142,24 @@ impl Sandbox {
     }
 }
 
-/// Waits until the command runs or says why it does not.
+/// Waits for the exec of the command, or the report of a failure.
 fn await_exec(
     report: &OwnedFd,
     child: SandboxChild,
     program: &str,
 ) -> Result<SandboxChild, SandboxError> {
-    let mut said = [0; 5];
+    let mut report_bytes = [0; 5];
     let mut length = 0;
-    // Without the C library, whose error number the warden's start may disturb.
-    while length < said.len() {
-        match rustix::io::read(report, &mut said[length..]) {
+    // Without the C library: the supervisor's start may change errno.
+    while length < report_bytes.len() {
+        match rustix::io::read(report, &mut report_bytes[length..]) {
             Ok(0) => break,
             Ok(n_read) => length += n_read,
             Err(rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(SandboxError::wrap_errno("start the command")(errno)),
         }
     }
-    match said[..length] {
+    match report_bytes[..length] {
         [] => Ok(child),
         [step, a, b, c, d] => {
             let errno = i32::from_ne_bytes([a, b, c, d]);
@@ -163,7 +172,7 @@ fn await_exec(
     }
 }
 
-/// The line between us and a warden: orders one way, news the other.
+/// The socket between us and a supervisor: control messages and status.
 #[derive(Debug)]
 pub(super) struct ControlSocketPair {
     pub(super) ours: OwnedFd,
@@ -174,12 +183,12 @@ impl ControlSocketPair {
     pub(super) fn new() -> Result<Self, SandboxError> {
         let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
         let (ours, theirs) = rustix::net::socketpair(family, kind, SocketFlags::CLOEXEC, None)
-            .map_err(SandboxError::wrap_errno("make a socket"))?;
+            .map_err(SandboxError::wrap_errno("create a socket"))?;
         Ok(Self { ours, theirs })
     }
 }
 
-/// A warden that has its plan.
+/// A supervisor that has its plan.
 pub(super) struct Supervisor {
     pub(super) pid: u32,
     pub(super) pidfd: OwnedFd,
@@ -189,15 +198,16 @@ pub(super) struct Supervisor {
 }
 
 impl Supervisor {
-    /// Makes one for this plan, which learns of the line to it.
+    /// Starts one with this plan; sets the plan's control descriptor.
     fn new(plan: &mut SpawnPlan<'_>) -> Result<Self, SandboxError> {
         let ControlSocketPair { ours, theirs } = ControlSocketPair::new()?;
         plan.control = theirs.as_raw_fd();
-        let stack = SupervisorStack::acquire().map_err(SandboxError::wrap_io("make a stack"))?;
-        // A copy of our memory only where it must be one.
+        let stack =
+            SupervisorStack::acquire().map_err(SandboxError::wrap_io("allocate a stack"))?;
+        // Share our memory unless a user namespace needs a copy.
         let memory = if plan.maps.is_some() { 0 } else { libc::CLONE_VM };
         let argument = std::ptr::from_ref(plan).cast_mut().cast();
-        // SAFETY: the stack lives until the warden is gone, the plan until we have
+        // SAFETY: the stack lives until the supervisor has ended, the plan until we have
         // read the report to its end.
         let (pid, pidfd) =
             unsafe { clone_process(plan.flags | memory, &stack, supervisor_entry, argument) }?;
@@ -206,12 +216,12 @@ impl Supervisor {
     }
 }
 
-/// Makes a process, with all signals blocked: one that arrives in the midst would
-/// run our handlers there.
+/// Clones a process with all signals blocked: a signal that arrives in between would
+/// run our handlers in it.
 ///
 /// # Safety
 ///
-/// The stack must live until the process is gone, and what the argument points to
+/// The stack must live until the process has ended, and what the argument points to
 /// as long as `main` needs it.
 pub(super) unsafe fn clone_process(
     flags: i32,
@@ -222,8 +232,8 @@ pub(super) unsafe fn clone_process(
     let mut pidfd: RawFd = -1;
     let (all, mut before) = (u64::MAX, 0u64);
     let flags = flags | libc::CLONE_PIDFD | libc::SIGCHLD;
-    // SAFETY: the masks have the kernel's size, `pidfd` is a valid place, and the
-    // rest is as the caller promises.
+    // SAFETY: the masks have the size that Linux expects, `pidfd` is valid for a write,
+    // and the rest is as the caller promises.
     let (pid, failed) = unsafe {
         set_signal_mask(&raw const all, &raw mut before);
         let pid = libc::clone(main, stack.top(), flags, argument, &raw mut pidfd);
@@ -234,19 +244,19 @@ pub(super) unsafe fn clone_process(
     if pid < 0 {
         return Err(SandboxError::unavailable("process with its namespaces", failed.to_string()));
     }
-    // SAFETY: the kernel just made the descriptor, for us alone.
+    // SAFETY: the call just returned the descriptor, and nobody else owns it.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
     Ok((pid.unsigned_abs(), pidfd))
 }
 
 extern "C" fn supervisor_entry(plan: *mut libc::c_void) -> libc::c_int {
-    // SAFETY: `Supervisor::new` gives the plan, which lives as long as it must.
+    // SAFETY: `Supervisor::new` passes the plan, which lives as long as needed.
     unsafe { supervisor::supervisor_main(plan) }
 }
 
 /// # Safety
 ///
-/// Both pointers must be valid for the kernel's 64-bit set, or null.
+/// Both pointers must be valid for a 64-bit signal set, or null.
 unsafe fn set_signal_mask(new: *const u64, old: *mut u64) {
     // SAFETY: as the caller promises.
     unsafe {
@@ -254,7 +264,7 @@ unsafe fn set_signal_mask(new: *const u64, old: *mut u64) {
     }
 }
 
-/// The three streams: the child's ends, and ours where there are pipes.
+/// The three standard streams: the child's ends, and ours where there are pipes.
 struct ChildStreams {
     theirs: [OwnedFd; 3],
     ours: [Option<OwnedFd>; 3],
@@ -292,15 +302,16 @@ fn open_stream(
             let (theirs, ours) = if number == 0 { (read, write) } else { (write, read) };
             (dup_above_stdio(theirs.as_fd())?, Some(ours))
         }
-        // SAFETY: our own streams stay open as long as we run.
         SandboxStdio::Inherit => {
-            (dup_above_stdio(unsafe { BorrowedFd::borrow_raw(number) })?, None)
+            // SAFETY: our own streams stay open as long as we run.
+            let own = unsafe { BorrowedFd::borrow_raw(number) };
+            (dup_above_stdio(own)?, None)
         }
         SandboxStdio::Fd(fd) => (dup_above_stdio(fd.as_fd())?, None),
     })
 }
 
-/// A copy above the numbers of the streams, so that none is overwritten before its turn.
+/// Duplicates above the standard streams, so that none is overwritten before its turn.
 fn dup_above_stdio(fd: BorrowedFd<'_>) -> Result<OwnedFd, SandboxError> {
     rustix::io::fcntl_dupfd_cloexec(fd, 3).map_err(SandboxError::wrap_errno("connect the streams"))
 }

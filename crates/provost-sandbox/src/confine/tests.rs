@@ -1,4 +1,4 @@
-//! What a wall must let through on an honest day; the attacks are in `tests/escape`.
+//! What a sandbox must allow; the attacks are in `tests/escape`.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -14,7 +14,7 @@ struct SandboxFixture {
     machine: MachineFeatures,
 }
 
-/// No namespaces at all, and all there are.
+/// No namespaces at all, and all available ones.
 const LAYER_SELECTIONS: [LayerSelection; 2] =
     [LayerSelection::Exactly(NO_OPTIONAL_LAYERS), LayerSelection::Auto];
 const NO_OPTIONAL_LAYERS: OptionalLayers =
@@ -47,10 +47,10 @@ impl SandboxFixture {
         layers: LayerSelection,
         script: &str,
     ) -> (SandboxExit, String) {
-        let wall = self.build_sandbox(profile, layers);
+        let sandbox = self.build_sandbox(profile, layers);
         let mut command = SandboxCommand::new("sh", &["-c", script]);
         command.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
-        collect_output(wall.spawn(command).unwrap())
+        collect_output(sandbox.spawn(command).unwrap())
     }
 }
 
@@ -63,9 +63,9 @@ fn collect_output(mut child: SandboxChild) -> (SandboxExit, String) {
     (exit, out + &error)
 }
 
-/// Walls and children are handed between the threads of a server.
+/// Sandboxes and children are sent between the threads of a server.
 #[test]
-fn walls_and_children_cross_threads() {
+fn sandboxes_and_children_cross_threads() {
     fn crosses<T: Send + Sync>() {}
     crosses::<Sandbox>();
     crosses::<SandboxChild>();
@@ -108,19 +108,19 @@ fn the_project_is_writable_for_builds_and_not_for_readers() {
 fn a_missing_program_or_folder_is_told_apart() {
     let yard = SandboxFixture::new();
     for layers in LAYER_SELECTIONS {
-        let wall = yard.build_sandbox(SandboxProfile::Build, layers);
+        let sandbox = yard.build_sandbox(SandboxProfile::Build, layers);
         let none: [&str; 0] = [];
-        let missing = wall.spawn(SandboxCommand::new("no-such-program", &none));
+        let missing = sandbox.spawn(SandboxCommand::new("no-such-program", &none));
         assert!(matches!(missing, Err(SandboxError::NotFound { .. })), "{missing:?}");
-        let missing = wall.spawn(SandboxCommand::new("/no/such/program", &none));
+        let missing = sandbox.spawn(SandboxCommand::new("/no/such/program", &none));
         assert!(matches!(missing, Err(SandboxError::NotFound { .. })), "{missing:?}");
         let mut lost = SandboxCommand::new("true", &none);
         lost.cwd = "gone".into();
-        let lost = wall.spawn(lost);
+        let lost = sandbox.spawn(lost);
         assert!(matches!(lost, Err(SandboxError::WorkingDirectory(_))), "{lost:?}");
         let mut there = SandboxCommand::new("pwd", &none);
         there.cwd = "src".into();
-        let (_, out) = collect_output(wall.spawn(there).unwrap());
+        let (_, out) = collect_output(sandbox.spawn(there).unwrap());
         assert!(out.ends_with("/project/src\n"), "{out}");
     }
 }
@@ -129,32 +129,32 @@ fn a_missing_program_or_folder_is_told_apart() {
 fn input_and_environment_are_what_was_given() {
     let yard = SandboxFixture::new();
     for layers in LAYER_SELECTIONS {
-        let wall = yard.build_sandbox(SandboxProfile::Build, layers);
+        let sandbox = yard.build_sandbox(SandboxProfile::Build, layers);
         let mut command = SandboxCommand::new("sh", &["-c", "cat; env | sort | grep -v ^PWD"]);
         command.env = vec![("A".into(), "1".into()), ("TMPDIR".into(), "/x".into())];
         command.stdio[0] = SandboxStdio::Pipe;
-        let mut child = wall.spawn(command).unwrap();
+        let mut child = sandbox.spawn(command).unwrap();
         File::from(child.stdin.take().unwrap()).write_all(b"in ").unwrap();
         let (_, out) = collect_output(child);
         assert_eq!(out, "in A=1\nTMPDIR=/x\n", "{layers:?}");
     }
 }
 
-/// Wardens share our memory; threads that allocate and spawn meanwhile must not notice.
+/// Supervisors share our memory; threads that allocate and spawn must not be disturbed.
 #[test]
 fn many_threads_spawn_at_once() {
     let yard = SandboxFixture::new();
     for layers in LAYER_SELECTIONS {
-        let wall = yard.build_sandbox(SandboxProfile::Build, layers);
+        let sandbox = yard.build_sandbox(SandboxProfile::Build, layers);
         std::thread::scope(|scope| {
             for thread in 0..8 {
-                let wall = &wall;
+                let sandbox = &sandbox;
                 scope.spawn(move || {
                     for run in 0..25 {
                         let word = format!("{thread}-{run}");
                         let script = format!("(sleep 60 &) ; echo {word}; exit {thread}");
                         let (exit, out) = collect_output(
-                            wall.spawn(SandboxCommand::new("sh", &["-c", &script])).unwrap(),
+                            sandbox.spawn(SandboxCommand::new("sh", &["-c", &script])).unwrap(),
                         );
                         assert_eq!(
                             (exit, out.trim()),
@@ -172,9 +172,9 @@ fn many_threads_spawn_at_once() {
 fn stop_ends_what_ignores_it() {
     let yard = SandboxFixture::new();
     for layers in LAYER_SELECTIONS {
-        let wall = yard.build_sandbox(SandboxProfile::Build, layers);
+        let sandbox = yard.build_sandbox(SandboxProfile::Build, layers);
         let script = "trap '' TERM; echo ready; while :; do sleep 1; done";
-        let mut child = wall.spawn(SandboxCommand::new("sh", &["-c", script])).unwrap();
+        let mut child = sandbox.spawn(SandboxCommand::new("sh", &["-c", script])).unwrap();
         let mut ready = [0; 6];
         File::from(child.stdout.take().unwrap()).read_exact(&mut ready).unwrap();
         assert_eq!(child.try_wait().unwrap(), None);
@@ -187,7 +187,7 @@ fn stop_ends_what_ignores_it() {
 #[test]
 fn what_cannot_be_had_is_an_error_and_not_left_out() {
     let yard = SandboxFixture::new();
-    let wall = |machine: &MachineFeatures, layers| {
+    let sandbox = |machine: &MachineFeatures, layers| {
         let policy = yard
             .build_sandbox(SandboxProfile::Build, LayerSelection::Exactly(NO_OPTIONAL_LAYERS))
             .policy()
@@ -196,106 +196,108 @@ fn what_cannot_be_had_is_an_error_and_not_left_out() {
     };
     let mut without = yard.machine.clone();
     without.landlock_abi = 0;
-    let built = wall(&without, LayerSelection::Auto);
+    let built = sandbox(&without, LayerSelection::Auto);
     assert!(matches!(built, Err(SandboxError::Unavailable { layer: "Landlock", .. })));
     let mut without = yard.machine.clone();
     without.namespaces.net = probe::LayerSupport::Refused { reason: "no".into() };
-    let built =
-        wall(&without, LayerSelection::Exactly(OptionalLayers { net: true, ..NO_OPTIONAL_LAYERS }));
+    let built = sandbox(
+        &without,
+        LayerSelection::Exactly(OptionalLayers { net: true, ..NO_OPTIONAL_LAYERS }),
+    );
     assert!(matches!(built, Err(SandboxError::Unavailable { layer: "network namespace", .. })));
-    assert!(!wall(&without, LayerSelection::Auto).unwrap().applied().net_namespace);
+    assert!(!sandbox(&without, LayerSelection::Auto).unwrap().applied().net_namespace);
 }
 
-/// What a run shows of itself: streams, place, variables, session, what it may reach.
+/// Prints what a run can observe: streams, directory, variables, session, access.
 const INSPECT_SCRIPT: &str = "cat; echo err >&2; pwd; echo $A; echo /proc/[0-9]*; \
      cat /proc/self/status | grep -E 'NoNewPrivs|Seccomp:|CapEff'; ls /proc/self/fd | wc -l; \
      echo x > /tmp/x; cat /tmp/x; cat ../home/.ssh/id; (sleep 100 &); exit 7";
 
-fn run_inspect_script(wall: &Sandbox) -> (SandboxExit, String) {
+fn run_inspect_script(sandbox: &Sandbox) -> (SandboxExit, String) {
     let mut command = SandboxCommand::new("sh", &["-c", INSPECT_SCRIPT]);
     command.env = vec![("PATH".into(), "/usr/bin:/bin".into()), ("A".into(), "b".into())];
     command.cwd = "src".into();
     command.stdio = [SandboxStdio::Pipe, SandboxStdio::Pipe, SandboxStdio::Pipe];
-    let mut child = wall.spawn(command).unwrap();
+    let mut child = sandbox.spawn(command).unwrap();
     File::from(child.stdin.take().unwrap()).write_all(b"typed\n").unwrap();
     collect_output(child)
 }
 
 #[test]
-fn a_run_from_a_warden_that_waited_is_as_any_other() {
+fn a_run_of_a_standby_supervisor_is_like_any_other() {
     let yard = SandboxFixture::new();
-    let wall = yard.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
-    let first = run_inspect_script(&wall);
+    let sandbox = yard.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
+    let first = run_inspect_script(&sandbox);
     assert_eq!(first.0, SandboxExit::Code(7), "{first:?}");
     for _ in 0..100 {
-        wall.start_standby().unwrap();
-        assert_eq!(run_inspect_script(&wall), first);
+        sandbox.start_standby().unwrap();
+        assert_eq!(run_inspect_script(&sandbox), first);
     }
 }
 
 #[test]
-fn a_warden_that_was_killed_while_it_waited_is_replaced() {
+fn a_standby_supervisor_that_was_killed_is_replaced() {
     let yard = SandboxFixture::new();
-    let wall = yard.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
-    wall.start_standby().unwrap();
-    if let Some(pid) = standby_process(&wall) {
+    let sandbox = yard.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
+    sandbox.start_standby().unwrap();
+    if let Some(pid) = standby_process(&sandbox) {
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     }
-    assert_eq!(run_inspect_script(&wall).0, SandboxExit::Code(7));
+    assert_eq!(run_inspect_script(&sandbox).0, SandboxExit::Code(7));
 }
 
 #[test]
-fn a_warden_that_nobody_needs_is_gone_after_its_time_and_with_its_wall() {
+fn an_unused_standby_supervisor_ends_after_its_time_and_with_its_sandbox() {
     let yard = SandboxFixture::new();
-    let wall = yard.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
-    assert_eq!(wall.expire_standby(Duration::ZERO), None);
-    wall.start_standby().unwrap();
-    let Some(first) = standby_process(&wall) else { return };
-    let left = wall.expire_standby(Duration::from_secs(1000)).unwrap();
-    assert!(left > Duration::ZERO && standby_process(&wall) == Some(first));
-    wall.start_standby().unwrap();
-    assert_eq!(standby_process(&wall), Some(first), "one is enough");
-    assert_eq!(wall.expire_standby(Duration::ZERO), None);
+    let sandbox = yard.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
+    assert_eq!(sandbox.expire_standby(Duration::ZERO), None);
+    sandbox.start_standby().unwrap();
+    let Some(first) = standby_process(&sandbox) else { return };
+    let left = sandbox.expire_standby(Duration::from_secs(1000)).unwrap();
+    assert!(left > Duration::ZERO && standby_process(&sandbox) == Some(first));
+    sandbox.start_standby().unwrap();
+    assert_eq!(standby_process(&sandbox), Some(first), "one is enough");
+    assert_eq!(sandbox.expire_standby(Duration::ZERO), None);
     assert!(rustix::process::test_kill_process(first).is_err());
-    wall.start_standby().unwrap();
-    let second = standby_process(&wall).unwrap();
-    drop(wall);
+    sandbox.start_standby().unwrap();
+    let second = standby_process(&sandbox).unwrap();
+    drop(sandbox);
     assert!(rustix::process::test_kill_process(second).is_err());
 }
 
-/// The one that waits, where the machine lets there be one.
-fn standby_process(wall: &Sandbox) -> Option<rustix::process::Pid> {
-    wall.standby_pid().and_then(|pid| rustix::process::Pid::from_raw(pid.cast_signed()))
+/// The standby supervisor, where the machine allows one.
+fn standby_process(sandbox: &Sandbox) -> Option<rustix::process::Pid> {
+    sandbox.standby_pid().and_then(|pid| rustix::process::Pid::from_raw(pid.cast_signed()))
 }
 
 #[test]
-fn a_warden_waits_in_the_group_of_its_command_and_leaves_it_when_that_runs() {
+fn a_standby_supervisor_waits_in_the_cgroup_of_its_command_and_leaves_it_when_that_runs() {
     let yard = SandboxFixture::new();
-    let wall = yard.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
-    wall.start_standby().unwrap();
-    let Some(warden) = standby_process(&wall) else { return };
-    if !wall.applied().cgroup_memory {
+    let sandbox = yard.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
+    sandbox.start_standby().unwrap();
+    let Some(supervisor) = standby_process(&sandbox) else { return };
+    if !sandbox.applied().cgroup_memory {
         return;
     }
     let of = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
-    let warden = warden.as_raw_nonzero().to_string();
-    wait_until(|| of(&warden).contains("/provost-"));
+    let supervisor = supervisor.as_raw_nonzero().to_string();
+    wait_until(|| of(&supervisor).contains("/provost-"));
     let mut command =
         SandboxCommand::new("sh", &["-c", "cat /proc/self/cgroup; read line; echo $line"]);
     command.stdio = [SandboxStdio::Pipe, SandboxStdio::Pipe, SandboxStdio::Null];
-    let mut child = wall.spawn(command).unwrap();
-    assert_eq!(child.pid().to_string(), warden, "it is the one that waited");
-    wait_until(|| of(&warden) == of("self"));
+    let mut child = sandbox.spawn(command).unwrap();
+    assert_eq!(child.pid().to_string(), supervisor, "it is the one that waited");
+    wait_until(|| of(&supervisor) == of("self"));
     let mut input = std::fs::File::from(child.stdin.take().unwrap());
     std::io::Write::write_all(&mut input, b"done\n").unwrap();
-    let mut said = String::new();
+    let mut output_text = String::new();
     let mut output = std::fs::File::from(child.stdout.take().unwrap());
-    std::io::Read::read_to_string(&mut output, &mut said).unwrap();
+    std::io::Read::read_to_string(&mut output, &mut output_text).unwrap();
     assert_eq!(child.wait().unwrap(), SandboxExit::Code(0));
-    assert!(said.contains("/provost-") && said.ends_with("done\n"), "{said}");
+    assert!(output_text.contains("/provost-") && output_text.ends_with("done\n"), "{output_text}");
 }
 
-/// Waits for what must come to pass.
+/// Waits for a condition.
 fn wait_until(done: impl Fn() -> bool) {
     let began = std::time::Instant::now();
     while !done() {
@@ -307,12 +309,12 @@ fn wait_until(done: impl Fn() -> bool) {
 #[test]
 fn the_namespaces_of_runs_that_ended_are_let_go() {
     let yard = SandboxFixture::new();
-    let wall = yard.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
+    let sandbox = yard.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
     for _ in 0..4 {
-        let mut child = wall.spawn(SandboxCommand::new("sh", &["-c", "true"])).unwrap();
+        let mut child = sandbox.spawn(SandboxCommand::new("sh", &["-c", "true"])).unwrap();
         assert_eq!(child.wait().unwrap(), SandboxExit::Code(0));
     }
-    drop(wall);
+    drop(sandbox);
     let is_namespace = |fd: fs::DirEntry| {
         fs::read_link(fd.path()).is_ok_and(|to| to.to_string_lossy().starts_with("mnt:"))
     };

@@ -1,7 +1,7 @@
-//! Asking the kernel about TCP sockets (`NETLINK_SOCK_DIAG`).
+//! Queries Linux about TCP sockets (`NETLINK_SOCK_DIAG`).
 //!
-//! It takes a tenth of a millisecond where reading `/proc/net/tcp` takes many. Only
-//! sockets of our own network namespace are seen.
+//! A query takes a tenth of a millisecond where reading `/proc/net/tcp` takes many.
+//! Only sockets of our own network namespace are returned.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -13,7 +13,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
 };
 
-/// How long the kernel may take to answer.
+/// How long an answer may take.
 const RECEIVE_TIMEOUT: Duration = Duration::from_secs(1);
 
 const REQUEST_LEN: usize = 72;
@@ -23,24 +23,24 @@ const REQUEST_DUMP: u16 = 0x301;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 const TCP: u8 = 6;
-/// The states that are wanted, as bits: LISTEN is 10.
+/// The requested states, as bits: LISTEN is 10.
 const LISTEN_STATE_MASK: u32 = 1 << 10;
-/// The states of an end whose other end is open: `ESTABLISHED`, `SYN_RECV` and, when
-/// it was shut first, `FIN_WAIT1` and 2. One in another is left over from a connection
-/// that had the same numbers before.
+/// The states of an end whose other end is open: `ESTABLISHED`, `SYN_RECV` and, when it
+/// was shut down first, `FIN_WAIT1` and 2. An end in another state is left over from an
+/// earlier connection with the same addresses.
 const ALIVE_STATES: [u8; 2] = [1, 3];
 const SHUTDOWN_STATES: [u8; 2] = [4, 5];
 const NLMSG_HEADER_LEN: usize = 16;
 const DIAG_MESSAGE_LEN: usize = 72;
 
-/// A line to the kernel. After an error it must not be used again: what is left of
-/// an answer would be taken for the next one.
+/// A netlink socket. After an error it must not be used again: the rest of an answer
+/// would be read as the next one.
 #[derive(Debug)]
 pub(crate) struct SocketDiag {
     socket: OwnedFd,
 }
 
-/// A socket, as the kernel tells of it.
+/// A socket, as reported by Linux.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TcpSocketInfo {
     pub(crate) port: u16,
@@ -52,9 +52,9 @@ pub(crate) struct TcpSocketInfo {
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionEnd {
-    /// Nobody has accepted it yet.
+    /// It was not accepted yet.
     Unaccepted,
-    /// Somebody has it open, under this number of the kernel's.
+    /// It is open, with this inode.
     Open(u32),
 }
 
@@ -66,46 +66,46 @@ impl SocketDiag {
         Ok(Self { socket })
     }
 
-    /// Who listens, on this port or on any.
+    /// The listening sockets, on this port or on any.
     pub(crate) fn list_listeners(&self, port: Option<u16>) -> io::Result<Vec<TcpSocketInfo>> {
-        let mut seen = Vec::new();
+        let mut sockets = Vec::new();
         for family in [AddressFamily::INET, AddressFamily::INET6] {
             send(&self.socket, &build_listeners_request(family, port), SendFlags::empty())?;
-            while !self.receive_chunk(&mut seen)? {}
+            while !self.receive_chunk(&mut sockets)? {}
         }
-        // Older kernels take the port for a hint.
-        seen.retain(|seen| port.is_none_or(|port| seen.port == port));
-        Ok(seen)
+        // Older Linux versions treat the port as a hint.
+        sockets.retain(|socket| port.is_none_or(|port| socket.port == port));
+        Ok(sockets)
     }
 
-    /// The end at `server` of a connection with `client`. `None` if it is closed, or
-    /// not here: in another network, to which the packets of this one are sent on.
-    /// Neither address is an IPv4 one in IPv6 clothes.
+    /// The end at `server` of a connection with `client`. `None` if it is closed, or not
+    /// here: in another network namespace, to which the packets are forwarded.
+    /// Neither address may be an IPv4-mapped IPv6 address.
     pub(crate) fn find_server_end(
         &self,
         server: SocketAddr,
         client: SocketAddr,
     ) -> io::Result<Option<ConnectionEnd>> {
         send(&self.socket, &build_connection_request(server, client), SendFlags::empty())?;
-        let mut seen = Vec::new();
-        match self.receive_chunk(&mut seen) {
-            Ok(_) => Ok(seen.first().and_then(TcpSocketInfo::connection_end)),
+        let mut sockets = Vec::new();
+        match self.receive_chunk(&mut sockets) {
+            Ok(_) => Ok(sockets.first().and_then(TcpSocketInfo::connection_end)),
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Reads one piece of the answer; true if that was all.
-    fn receive_chunk(&self, seen: &mut Vec<TcpSocketInfo>) -> io::Result<bool> {
+    /// Reads one part of the answer; returns whether it was the last.
+    fn receive_chunk(&self, sockets: &mut Vec<TcpSocketInfo>) -> io::Result<bool> {
         let mut buffer = vec![0; 32 * 1024];
         let (n_read, _) = recv(&self.socket, &mut buffer[..], RecvFlags::empty())?;
-        Ok(n_read == 0 || parse_messages(buffer.get(..n_read).unwrap_or_default(), seen)?)
+        Ok(n_read == 0 || parse_messages(buffer.get(..n_read).unwrap_or_default(), sockets)?)
     }
 }
 
 impl TcpSocketInfo {
-    /// What is told of a connection. Without one, the kernel tells of the socket that
-    /// listens, which is none.
+    /// The end of a connection. Without one, Linux returns the listening socket, which
+    /// does not count.
     fn connection_end(&self) -> Option<ConnectionEnd> {
         match (self.inode, self.state) {
             (0, state) => ALIVE_STATES.contains(&state).then_some(ConnectionEnd::Unaccepted),
@@ -117,7 +117,7 @@ impl TcpSocketInfo {
     }
 }
 
-/// `nlmsghdr` and `inet_diag_req_v2`, as they lie in memory.
+/// `nlmsghdr` and `inet_diag_req_v2` in their memory layout.
 fn build_request(family: AddressFamily, flags: u16) -> [u8; REQUEST_LEN] {
     let mut bytes = [0; REQUEST_LEN];
     bytes[..4].copy_from_slice(&72_u32.to_ne_bytes());
@@ -148,7 +148,7 @@ fn build_connection_request(server: SocketAddr, client: SocketAddr) -> [u8; REQU
         .copy_from_slice(&address_to_bytes(server.ip()));
     bytes[NLMSG_HEADER_LEN + 28..NLMSG_HEADER_LEN + 44]
         .copy_from_slice(&address_to_bytes(client.ip()));
-    // Any cookie.
+    // Matches any cookie.
     bytes[NLMSG_HEADER_LEN + 48..NLMSG_HEADER_LEN + 56].fill(0xff);
     bytes
 }
@@ -164,8 +164,8 @@ fn address_to_bytes(address: IpAddr) -> [u8; 16] {
     }
 }
 
-/// Reads what the kernel sent; true if that was all.
-fn parse_messages(mut bytes: &[u8], seen: &mut Vec<TcpSocketInfo>) -> io::Result<bool> {
+/// Parses the messages; returns whether the answer is complete.
+fn parse_messages(mut bytes: &[u8], sockets: &mut Vec<TcpSocketInfo>) -> io::Result<bool> {
     while let (Some(length), Some(kind)) = (read_u32(bytes, 0), read_u16(bytes, 4)) {
         let length = usize::try_from(length)
             .unwrap_or(0)
@@ -177,7 +177,7 @@ fn parse_messages(mut bytes: &[u8], seen: &mut Vec<TcpSocketInfo>) -> io::Result
                 let errno = read_u32(message, 0).unwrap_or(0).cast_signed().wrapping_neg();
                 return Err(io::Error::from_raw_os_error(errno));
             }
-            SOCK_DIAG_BY_FAMILY => seen.extend(parse_socket_info(message)),
+            SOCK_DIAG_BY_FAMILY => sockets.extend(parse_socket_info(message)),
             _ => {}
         }
         bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
@@ -185,7 +185,7 @@ fn parse_messages(mut bytes: &[u8], seen: &mut Vec<TcpSocketInfo>) -> io::Result
     Ok(false)
 }
 
-/// `inet_diag_msg`: the port and the address are in network order.
+/// `inet_diag_msg`: port and address are in network byte order.
 fn parse_socket_info(message: &[u8]) -> Option<TcpSocketInfo> {
     let message: &[u8; DIAG_MESSAGE_LEN] = message.get(..DIAG_MESSAGE_LEN)?.try_into().ok()?;
     let port = u16::from_be_bytes([message[4], message[5]]);
@@ -263,6 +263,6 @@ mod tests {
         let (one, _other) = (one.unwrap(), other.unwrap());
         let port = one.local_addr().unwrap().port();
         let found = SocketDiag::new().unwrap().list_listeners(Some(port)).unwrap();
-        assert_eq!(found.iter().map(|seen| seen.port).collect::<Vec<_>>(), [port]);
+        assert_eq!(found.iter().map(|socket| socket.port).collect::<Vec<_>>(), [port]);
     }
 }

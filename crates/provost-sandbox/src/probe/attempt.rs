@@ -1,8 +1,8 @@
-//! One try in one throwaway child.
+//! One attempt in one throwaway child.
 //!
-//! The child is forked from a process with many threads, so it may only make
-//! system calls: no allocation, no locks, no panics. Its exit status is the
-//! error number, 0 for success.
+//! The child is forked from a process with many threads, so it may only make system
+//! calls: no allocation, no locks, no panics. Its exit status is the errno, 0 for
+//! success.
 
 use std::io;
 use std::ptr::null;
@@ -12,17 +12,17 @@ use super::LayerSupport;
 /// What to try.
 #[derive(Clone, Copy)]
 pub(super) enum ProbeAttempt {
-    /// Make this kind of namespace with the rights we have.
+    /// Create this kind of namespace with our own rights.
     Unshare(i32),
-    /// Make a user namespace and this kind inside it.
+    /// Create a user namespace and this kind inside it.
     UnshareInUserNamespace(i32),
-    /// Mount a `/proc` for a new process id namespace.
+    /// Mount a `/proc` for a new pid namespace.
     MountProc { direct: bool },
     /// Install a filter that allows everything.
     Seccomp,
-    /// Install one that asks, and use what its answers are made with.
+    /// Install a filter that notifies, and use the calls that answer it.
     SeccompNotify,
-    /// Set the flag.
+    /// Set `no_new_privs`.
     NoNewPrivs,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn run_in_child(what: ProbeAttempt) -> LayerSupport {
 fn reap_child(pid: libc::pid_t) -> LayerSupport {
     let mut status = 0;
     loop {
-        // SAFETY: `status` is a valid place for the answer.
+        // SAFETY: `status` is valid for a write.
         if unsafe { libc::waitpid(pid, &raw mut status, 0) } == pid {
             break;
         }
@@ -71,8 +71,8 @@ fn to_refusal(error: &io::Error) -> LayerSupport {
 fn run_attempt(what: ProbeAttempt) -> i32 {
     match what {
         ProbeAttempt::Unshare(flag) => unshare(flag),
-        // In two steps: some systems let everybody make a user namespace and
-        // then grant no rights inside it.
+        // In two steps: some systems let everybody create a user namespace and then grant
+        // no rights inside it.
         ProbeAttempt::UnshareInUserNamespace(flag) => {
             first_error(unshare(libc::CLONE_NEWUSER), || unshare(flag))
         }
@@ -85,9 +85,9 @@ fn run_attempt(what: ProbeAttempt) -> i32 {
         ProbeAttempt::Seccomp => first_error(set_no_new_privs(), try_seccomp),
         ProbeAttempt::SeccompNotify => first_error(try_inspect_self(), || {
             first_error(set_no_new_privs(), || {
-                let line = install_allow_filter(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER);
-                let failed = to_errno(line);
-                first_error(failed, || try_add_fd(i32::try_from(line).unwrap_or(-1)))
+                let listener = install_allow_filter(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER);
+                let failed = to_errno(listener);
+                first_error(failed, || try_add_fd(i32::try_from(listener).unwrap_or(-1)))
             })
         }),
         ProbeAttempt::NoNewPrivs => set_no_new_privs(),
@@ -126,14 +126,14 @@ fn install_allow_filter(flags: libc::c_ulong) -> i64 {
     }
 }
 
-/// The two calls by which the memory and the files of a caller are looked at, which
-/// containers often forbid. On ourselves: whom we may look at is another matter.
+/// The two calls that inspect the memory and the files of a caller, which containers
+/// often forbid. Tried on ourselves: which processes we may inspect is another check.
 fn try_inspect_self() -> i32 {
     let (from, mut to) = (0u64, 0u64);
     let theirs = libc::iovec { iov_base: (&raw const from).cast_mut().cast(), iov_len: 8 };
     let ours = libc::iovec { iov_base: (&raw mut to).cast(), iov_len: 8 };
-    // SAFETY: both parts are as long as is said and live until the end; the
-    // descriptors end with this throwaway process.
+    // SAFETY: both buffers have the given length and live until the end; the descriptors
+    // end with this throwaway process.
     unsafe {
         let own = libc::getpid();
         let read = libc::process_vm_readv(own, &raw const ours, 1, &raw const theirs, 1, 0);
@@ -146,24 +146,24 @@ fn try_inspect_self() -> i32 {
     }
 }
 
-/// Whether a file can be given to a caller. There is none, which is said only by a
-/// kernel that knows the question.
-fn try_add_fd(line: i32) -> i32 {
+/// Whether a file can be given to a caller. There is no caller, which only a Linux that
+/// knows the request reports.
+fn try_add_fd(listener: i32) -> i32 {
     let given = libc::seccomp_notif_addfd {
         id: 0,
         flags: 0,
-        srcfd: line.cast_unsigned(),
+        srcfd: listener.cast_unsigned(),
         newfd: 0,
         newfd_flags: 0,
     };
     // SAFETY: the structure outlives the call.
-    let asked = to_errno(
-        unsafe { libc::ioctl(line, libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw const given) }.into(),
+    let errno = to_errno(
+        unsafe { libc::ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw const given) }.into(),
     );
-    if asked == libc::ENOENT { 0 } else { libc::ENOSYS }
+    if errno == libc::ENOENT { 0 } else { libc::ENOSYS }
 }
 
-/// The new process id namespace holds only children made after it, so the mount needs one.
+/// A new pid namespace only holds children created after it, so the mount needs one.
 fn mount_proc() -> i32 {
     // SAFETY: this process has a single thread; the child makes system calls only.
     let pid = unsafe { libc::fork() };
@@ -178,7 +178,7 @@ fn mount_proc() -> i32 {
         }
         _ => {
             let mut status = 0;
-            // SAFETY: `status` is a valid place for the answer.
+            // SAFETY: `status` is valid for a write.
             let waited = unsafe { libc::waitpid(pid, &raw mut status, 0) };
             if waited == pid && libc::WIFEXITED(status) {
                 libc::WEXITSTATUS(status)
@@ -197,6 +197,6 @@ fn mount(
     kind: *const libc::c_char,
     flags: libc::c_ulong,
 ) -> i32 {
-    // SAFETY: all strings end with a NUL; the mount is seen only in this throwaway namespace.
+    // SAFETY: all strings end with a NUL; the mount exists only in this throwaway namespace.
     to_errno(unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind, flags, null()) }.into())
 }

@@ -1,4 +1,4 @@
-//! Making, moving and removing names.
+//! Creating, moving and removing entries.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::OwnedFd;
@@ -11,18 +11,18 @@ use rustix::io::Errno;
 use super::error::FileErrorContext as _;
 use super::{ReplaceExisting, RootDir, RootDirError, path_validation};
 
-/// How deep a removal goes with open handles. What lies deeper is moved up
-/// first, so that no depth a hostile tree may have can exhaust our handles.
+/// How deep a removal descends with open descriptors. Deeper entries are moved up
+/// first, so that no depth of a hostile tree can exhaust our descriptors.
 const MAX_DEPTH: usize = 64;
 
-/// How often a folder that somebody keeps filling is emptied again.
+/// How often a directory that somebody keeps filling is emptied again.
 const EMPTY_TRIES: u32 = 64;
 
-/// How often a tree is gone through, each time [`MAX_DEPTH`] levels or more.
+/// How many passes a removal makes, each of [`MAX_DEPTH`] levels or more.
 const MAX_REMOVAL_PASSES: u32 = 1 << 16;
 
 impl RootDir {
-    /// Makes a folder and those above it. One that is there already is fine.
+    /// Creates a directory and its parents. It may exist.
     pub fn create_dir_all(&self, path: &Path) -> Result<(), RootDirError> {
         let whole = path_validation::validate_relative(path)?.as_bytes();
         let ends = whole.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(end, _)| end);
@@ -33,9 +33,9 @@ impl RootDir {
             let mode = rustix::fs::Mode::from_raw_mode(0o777);
             match rustix::fs::mkdirat(&folder, name, mode) {
                 Ok(()) | Err(Errno::EXIST) => {}
-                Err(errno) => return Err(RootDirError::from_errno(errno, "make the folder")),
+                Err(errno) => return Err(RootDirError::from_errno(errno, "create the folder")),
             }
-            // From the root again: a link on the way may lead sideways, but not out.
+            // From the root again: a link on the way may lead elsewhere, but not out.
             folder =
                 self.resolve(OsStr::from_bytes(&whole[..end]), OPEN_DIRECTORY, "open the folder")?;
             start = end + 1;
@@ -43,7 +43,7 @@ impl RootDir {
         Ok(())
     }
 
-    /// Gives something another name beneath the root. A link is moved, not followed.
+    /// Renames an entry inside the root. A link is moved, not followed.
     pub fn rename(
         &self,
         from: &Path,
@@ -71,10 +71,10 @@ impl RootDir {
         rustix::fs::unlinkat(&folder, leaf, AtFlags::REMOVEDIR).context("remove the folder")
     }
 
-    /// Removes a folder with all that is in it, or a single file.
+    /// Removes a directory with its content, or a single file.
     ///
-    /// Links are removed, never followed. A mounted file system inside is not
-    /// entered: then nothing of it is touched and the removal fails.
+    /// Links are removed, never followed. A mounted file system inside is not entered:
+    /// the removal fails then, and nothing in it is changed.
     pub fn remove_tree(&self, path: &Path) -> Result<(), RootDirError> {
         let (folder, leaf) = self.open_parent(path)?;
         let name = name_to_cstring(leaf)?;
@@ -95,7 +95,7 @@ fn name_to_cstring(name: &OsStr) -> Result<CString, RootDirError> {
     CString::new(name.as_bytes()).map_err(|_| RootDirError::BadPath("it contains a NUL"))
 }
 
-/// Opens a folder by name in a held one: no link, no other mount.
+/// Opens a subdirectory by name: no link, no other mount.
 fn open_subdir_at(folder: &OwnedFd, name: &CStr) -> Result<OwnedFd, RootDirError> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
     let mode = rustix::fs::Mode::empty();
@@ -108,12 +108,12 @@ fn open_subdir_at(folder: &OwnedFd, name: &CStr) -> Result<OwnedFd, RootDirError
     }
 }
 
-/// Removes a folder that was just emptied; again if somebody filled it meanwhile.
+/// Removes a directory that was just emptied; retries if it was filled meanwhile.
 fn remove_emptied_dir(folder: &OwnedFd, name: &CStr) -> Result<(), RootDirError> {
     for _ in 0..EMPTY_TRIES {
         match rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR) {
             Err(Errno::NOTEMPTY | Errno::EXIST) => remove_contents(&open_subdir_at(folder, name)?)?,
-            // Gone is what we wanted.
+            // It is gone, as intended.
             Ok(()) | Err(Errno::NOENT) => return Ok(()),
             Err(errno) => return Err(RootDirError::from_errno(errno, "remove the folder")),
         }
@@ -121,8 +121,8 @@ fn remove_emptied_dir(folder: &OwnedFd, name: &CStr) -> Result<(), RootDirError>
     Err(RootDirError::NotEmpty)
 }
 
-/// One folder on the way down: its handle, what is still to be done in it, and
-/// its name in the one above.
+/// One directory on the way down: its descriptor, the remaining entries, and its name
+/// in the parent.
 struct RemovalLevel {
     folder: OwnedFd,
     names: Dir,
@@ -146,13 +146,13 @@ impl RemovalLevel {
     }
 }
 
-/// Removes what is in a folder, through handles all the way.
+/// Removes the content of a directory, by descriptor at every level.
 fn remove_contents(top: &OwnedFd) -> Result<(), RootDirError> {
     let mut n_moved = 0;
     for _ in 0..MAX_REMOVAL_PASSES {
         let again = n_moved;
         remove_contents_once(top, &mut n_moved)?;
-        // What was moved up while we read the top may not have been seen.
+        // Entries that were moved up while the top was read may have been missed.
         if n_moved == again {
             return Ok(());
         }
@@ -161,7 +161,7 @@ fn remove_contents(top: &OwnedFd) -> Result<(), RootDirError> {
 }
 
 fn remove_contents_once(top: &OwnedFd, n_moved: &mut u32) -> Result<(), RootDirError> {
-    let top_again = top.try_clone().context("hold the folder")?;
+    let top_again = top.try_clone().context("open the folder again")?;
     let mut levels = vec![RemovalLevel::new(top_again, CString::default())?];
     loop {
         let depth = levels.len();
@@ -176,7 +176,7 @@ fn remove_contents_once(top: &OwnedFd, n_moved: &mut u32) -> Result<(), RootDirE
         if kind != FileType::Directory {
             match rustix::fs::unlinkat(&level.folder, &name, AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => continue,
-                // The file system did not say what it is, or it was swapped.
+                // The file system did not report the kind, or it was replaced.
                 Err(Errno::ISDIR | Errno::PERM) => {}
                 Err(errno) => return Err(RootDirError::from_errno(errno, "remove a file")),
             }

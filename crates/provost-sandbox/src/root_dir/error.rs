@@ -1,19 +1,19 @@
-//! Why a file operation beneath a root did not happen.
+//! Why a file operation inside a root failed.
 
 use std::io;
 
 use rustix::io::Errno;
 
-/// Why a file operation beneath a root did not happen.
+/// Why a file operation inside a root failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RootDirError {
-    /// Nothing has that name.
+    /// No entry has that name.
     #[error("no such file or folder")]
     NotFound,
-    /// A file was needed.
+    /// A file was expected.
     #[error("this is a folder")]
     IsDirectory,
-    /// A folder was needed.
+    /// A directory was expected.
     #[error("this is not a folder")]
     NotADirectory,
     /// The name is taken.
@@ -25,28 +25,28 @@ pub enum RootDirError {
     /// The path leads out of the root, itself or through a symbolic link.
     #[error("the path leads outside the project")]
     OutsideRoot,
-    /// A link on the way was not there, or led elsewhere, when it was decided
-    /// where the path leads.
-    #[error("a link on the way leads elsewhere than when this was decided; ask again")]
+    /// A link on the path was not there, or had another target, when the path was
+    /// resolved for the decision.
+    #[error("a link in the path leads elsewhere than when this was decided; ask again")]
     LinkChanged,
     /// Only regular files can be read and written.
     #[error("this is {0}, not a regular file")]
     NotRegular(&'static str),
-    /// The folder holds something.
+    /// The directory has entries.
     #[error("the folder is not empty")]
     NotEmpty,
     /// The disk or the quota is full.
     #[error("no space left on the disk")]
     NoSpace,
-    /// The path itself is not acceptable, whatever is there.
-    #[error("the path is not acceptable: {0}")]
+    /// The path itself is invalid, whatever is there.
+    #[error("the path is invalid: {0}")]
     BadPath(&'static str),
-    /// The file is longer than the caller wanted to have in memory.
+    /// The file is larger than the caller's limit.
     #[error("the file has {size} bytes, more than the {limit} allowed")]
     TooLarge {
-        /// How long it is.
+        /// The size of the file, in bytes.
         size: u64,
-        /// How long it may be.
+        /// The limit, in bytes.
         limit: u64,
     },
     /// The operating system refused for another reason.
@@ -54,13 +54,13 @@ pub enum RootDirError {
     Io {
         /// What was being done.
         doing: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
 impl RootDirError {
-    /// Errors of the file system that mean the same in every operation.
+    /// Maps errors that mean the same in every operation.
     pub(super) fn from_errno(errno: Errno, doing: &'static str) -> Self {
         match errno {
             Errno::NOENT => Self::NotFound,
@@ -74,7 +74,7 @@ impl RootDirError {
         }
     }
 
-    /// The same for what the standard library reports.
+    /// The same for errors of the standard library.
     pub(super) fn from_io(error: io::Error, doing: &'static str) -> Self {
         match error.raw_os_error() {
             Some(code) => Self::from_errno(Errno::from_raw_os_error(code), doing),
@@ -83,7 +83,7 @@ impl RootDirError {
     }
 }
 
-/// Names what a system call was for, where its error is turned into ours.
+/// Adds the purpose of a system call to its error.
 pub(super) trait FileErrorContext<T> {
     /// `open the folder`, `read the file`, …
     fn context(self, what: &'static str) -> Result<T, RootDirError>;

@@ -1,7 +1,7 @@
-//! Which paths are looked at at all.
+//! Checks the syntax of paths.
 //!
-//! The kernel would resolve odd paths safely too; refusing them first is a
-//! second wall, and gives the same answer whether or not something is there.
+//! Linux would resolve odd paths safely too; rejecting them first is a second line of
+//! defense, and gives the same error whether or not something is there.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -11,10 +11,10 @@ use super::RootDirError;
 
 /// The longest path, in bytes.
 const MAX_PATH: usize = 4096;
-/// The longest name, in bytes, on every file system we know.
+/// The longest name, in bytes, on common file systems.
 const MAX_NAME: usize = 255;
 
-/// A path to something beneath the root: normal components, one slash between them.
+/// A path of an entry inside the root: normal components, separated by one slash.
 pub(super) fn validate_relative(path: &Path) -> Result<&OsStr, RootDirError> {
     let bytes = path.as_os_str().as_bytes();
     if bytes.is_empty() {
@@ -43,12 +43,12 @@ pub(super) fn validate_relative(path: &Path) -> Result<&OsStr, RootDirError> {
     Ok(path.as_os_str())
 }
 
-/// The same, or `.` for the root itself, where a folder makes sense.
+/// The same, or `.` for the root itself, where a directory makes sense.
 pub(super) fn validate_relative_or_root(path: &Path) -> Result<&OsStr, RootDirError> {
     if path.as_os_str() == "." { Ok(path.as_os_str()) } else { validate_relative(path) }
 }
 
-/// The folder of a path (`.` at the top) and its last name.
+/// The parent of a path (`.` at the top level) and its last component.
 pub(super) fn split_parent(path: &Path) -> Result<(&OsStr, &OsStr), RootDirError> {
     let whole = validate_relative(path)?.as_bytes();
     Ok(match whole.iter().rposition(|byte| *byte == b'/') {

@@ -1,4 +1,4 @@
-//! Reading: files, what is known about them, folders.
+//! Reading: files, metadata, directories.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,51 +12,51 @@ use rustix::io::Errno;
 use super::error::FileErrorContext as _;
 use super::{OpenedFile, RootDir, RootDirError, path_validation};
 
-/// What something is.
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// A regular file.
     File,
     /// A folder.
     Directory,
-    /// A symbolic link, wherever it leads.
+    /// A symbolic link.
     Symlink,
     /// A pipe, socket or device.
     Other,
 }
 
-/// What is known about a file without reading it.
+/// The metadata of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileStat {
-    /// What it is.
+    /// Its kind.
     pub kind: FileKind,
-    /// Its length in bytes.
+    /// Its size in bytes.
     pub size: u64,
-    /// When it was last changed, in microseconds since 1970.
+    /// When it was last modified, in microseconds since 1970.
     pub modified: i64,
     /// Its permission bits, set-id and sticky bits included.
     pub mode: u32,
-    /// How many names it has.
+    /// How many hard links it has.
     pub links: u64,
-    /// Where it leads, if it is a symbolic link: the text, not resolved.
+    /// The target of a symbolic link, not resolved.
     pub target: Option<OsString>,
 }
 
-/// One name in a folder.
+/// One entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootDirEntry {
-    /// The name, without its folder.
+    /// The name, without its directory.
     pub name: OsString,
-    /// What it is; links are not followed and their text is not read.
+    /// Its metadata; links are not followed and their target is not read.
     pub stat: FileStat,
 }
 
-/// The names in a folder, in the file system's order.
+/// The entries of a directory, in the file system's order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootDirListing {
-    /// The names.
+    /// The entries.
     pub entries: Vec<RootDirEntry>,
-    /// Whether there were more than asked for.
+    /// Whether there were more than the limit.
     pub more: bool,
 }
 
@@ -69,7 +69,7 @@ impl RootDir {
         let opened =
             self.resolve(path_validation::validate_relative(path)?, flags, "open the file");
         let file = File::from(opened.map_err(map_enxio)?);
-        let stat = FileStat::from(&rustix::fs::fstat(&file).context("look at the file")?);
+        let stat = FileStat::from(&rustix::fs::fstat(&file).context("read the metadata")?);
         match stat.kind {
             FileKind::File => Ok(OpenedFile { file, stat }),
             FileKind::Directory => Err(RootDirError::IsDirectory),
@@ -85,8 +85,8 @@ impl RootDir {
         }
         let mut content = vec![0; usize::try_from(stat.size).unwrap_or(usize::MAX)];
         let mut length = 0;
-        // Up to the size it claims, so that the usual file costs one call; one
-        // that grew meanwhile is as long as it was when we looked.
+        // Up to the reported size, so that a usual file costs one call; one that grows
+        // meanwhile is cut at that size.
         while length < content.len() {
             match (&file).read(&mut content[length..]) {
                 Ok(0) => break,
@@ -99,15 +99,15 @@ impl RootDir {
         Ok(content)
     }
 
-    /// What something is, without following it if it is a link. `.` is the root.
+    /// The metadata of an entry; a link is not followed. `.` is the root.
     pub fn stat(&self, path: &Path) -> Result<FileStat, RootDirError> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW;
         let held = self.resolve(
             path_validation::validate_relative_or_root(path)?,
             flags,
-            "look at the file",
+            "read the metadata",
         )?;
-        let mut stat = FileStat::from(&rustix::fs::fstat(&held).context("look at the file")?);
+        let mut stat = FileStat::from(&rustix::fs::fstat(&held).context("read the metadata")?);
         if stat.kind == FileKind::Symlink {
             let text = rustix::fs::readlinkat(&held, c"", Vec::new()).context("read the link")?;
             stat.target = Some(OsString::from_vec(text.into_bytes()));
@@ -115,7 +115,7 @@ impl RootDir {
         Ok(stat)
     }
 
-    /// The names in a folder, at most so many. `.` is the root.
+    /// The entries of a directory, at most so many. `.` is the root.
     pub fn list(&self, path: &Path, at_most: usize) -> Result<RootDirListing, RootDirError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let folder = self.resolve(
@@ -138,9 +138,9 @@ impl RootDir {
                     name: OsString::from_vec(entry.file_name().to_bytes().to_vec()),
                     stat: FileStat::from(&found),
                 }),
-                // It went away while we looked: then it is not in the folder.
+                // It was removed meanwhile: then it is not in the directory.
                 Err(Errno::NOENT) => {}
-                Err(errno) => return Err(RootDirError::from_errno(errno, "look at a file")),
+                Err(errno) => return Err(RootDirError::from_errno(errno, "read the metadata")),
             }
         }
         Ok(listing)
@@ -149,7 +149,7 @@ impl RootDir {
 
 pub(super) const NOT_A_FILE: RootDirError = RootDirError::NotRegular("a pipe, socket or device");
 
-/// The kernel refuses to open a socket, or a device without a driver, with this.
+/// The error of opening a socket, or a device without a driver.
 fn map_enxio(error: RootDirError) -> RootDirError {
     let code =
         if let RootDirError::Io { source, .. } = &error { source.raw_os_error() } else { None };

@@ -1,4 +1,4 @@
-//! A file in the making: complete and on the disk before it gets its name.
+//! A new file that is complete and on disk before it gets its name.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -12,14 +12,14 @@ use rustix::io::Errno;
 use super::RootDirError;
 use super::error::FileErrorContext as _;
 
-/// What a replacement takes over from the file it replaces.
+/// What a replacement preserves of the file it replaces.
 pub(super) struct PreservedAttributes {
     pub(super) mode: u32,
     pub(super) uid: u32,
     pub(super) gid: u32,
 }
 
-/// A new file beside the one it is for; it is removed unless it got its name.
+/// A temporary file beside its target; removed unless it was renamed to it.
 pub(super) struct StagedFile<'a> {
     folder: &'a OwnedFd,
     leaf: &'a OsStr,
@@ -28,10 +28,10 @@ pub(super) struct StagedFile<'a> {
     named: bool,
 }
 
-/// Drafts of this process, so that two at once have two names.
+/// Number of staged files of this process, for unique names.
 static NEXT_STAGED_ID: AtomicU32 = AtomicU32::new(0);
 
-/// How many taken names are passed over before giving up.
+/// How many taken names are tried before giving up.
 const NAME_TRIES: u32 = 64;
 
 impl<'a> StagedFile<'a> {
@@ -46,10 +46,10 @@ impl<'a> StagedFile<'a> {
                     return Ok(Self { folder, leaf, name, file: File::from(fd), named: false });
                 }
                 Err(Errno::EXIST) => {}
-                Err(errno) => return Err(RootDirError::from_errno(errno, "make a new file")),
+                Err(errno) => return Err(RootDirError::from_errno(errno, "create a new file")),
             }
         }
-        Err(RootDirError::from_errno(Errno::AGAIN, "make a new file"))
+        Err(RootDirError::from_errno(Errno::AGAIN, "create a new file"))
     }
 
     pub(super) fn write_content(
@@ -64,34 +64,34 @@ impl<'a> StagedFile<'a> {
         self.file.sync_all().context("write the file to the disk")
     }
 
-    /// The owner is kept where we may; an ordinary user may not give files away,
-    /// and does not lose anything by owning what they wrote.
+    /// The owner is preserved where permitted; an ordinary user cannot give files away, and
+    /// loses nothing by owning what it wrote.
     fn apply_attributes(&self, keep: &PreservedAttributes) -> Result<(), RootDirError> {
-        let present = rustix::fs::fstat(&self.file).context("look at the file")?;
+        let present = rustix::fs::fstat(&self.file).context("read the metadata")?;
         if (present.st_uid, present.st_gid) != (keep.uid, keep.gid) {
             let uid = Some(rustix::fs::Uid::from_raw(keep.uid));
             let gid = Some(rustix::fs::Gid::from_raw(keep.gid));
             match rustix::fs::fchown(&self.file, uid, gid) {
                 Ok(()) | Err(Errno::PERM | Errno::INVAL) => {}
-                Err(errno) => return Err(RootDirError::from_errno(errno, "keep the owner")),
+                Err(errno) => return Err(RootDirError::from_errno(errno, "preserve the owner")),
             }
         }
         let mode = rustix::fs::Mode::from_raw_mode(keep.mode);
-        rustix::fs::fchmod(&self.file, mode).context("keep the permissions")
+        rustix::fs::fchmod(&self.file, mode).context("preserve the permissions")
     }
 
-    /// Takes the name, whatever has it.
+    /// Renames it to the target, replacing what is there.
     pub(super) fn replace_target(mut self) -> Result<(), RootDirError> {
         rustix::fs::renameat(self.folder, &self.name, self.folder, self.leaf)
             .context("replace the file")?;
         self.sync_parent()
     }
 
-    /// Takes the name if nothing has it.
+    /// Renames it to the target, if that does not exist.
     pub(super) fn create_target(mut self) -> Result<(), RootDirError> {
         let (folder, name, leaf) = (self.folder, &self.name, self.leaf);
         match rustix::fs::renameat_with(folder, name, folder, leaf, RenameFlags::NOREPLACE) {
-            // Some file systems do not know the flag; a hard link is as atomic.
+            // Some file systems do not support the flag; a hard link is as atomic.
             Err(Errno::INVAL) => {
                 rustix::fs::linkat(folder, name, folder, leaf, AtFlags::empty())
                     .context("name the file")?;
@@ -102,7 +102,7 @@ impl<'a> StagedFile<'a> {
         self.sync_parent()
     }
 
-    /// The name is on the disk only when its folder is.
+    /// The name is on disk only when its directory is.
     fn sync_parent(&mut self) -> Result<(), RootDirError> {
         self.named = true;
         rustix::fs::fsync(self.folder).context("write the folder to the disk")
@@ -112,8 +112,8 @@ impl<'a> StagedFile<'a> {
 impl Drop for StagedFile<'_> {
     fn drop(&mut self) {
         if !self.named {
-            // Nothing can be done about a failure here but to leave a visible
-            // dot file; the error that brought us here is the one to report.
+            // If this fails, a visible dot file is left; the error that brought us here is the
+            // one to report.
             let _ = rustix::fs::unlinkat(self.folder, &self.name, AtFlags::empty());
         }
     }

@@ -1,10 +1,10 @@
-//! Links that were seen, and following these and no others.
+//! A snapshot of symlinks, and resolution along these and no others.
 //!
-//! Whoever decides about a path must know where it leads, and whoever then uses
-//! it must come to the same place: else a link that is swapped in between leads
-//! where nobody allowed. So the one looks with [`RootDir::snapshot_links`], decides about
-//! [`SymlinkSnapshot::resolve`], and the other goes there through [`RootDir::with_allowed_links`], in which
-//! the kernel follows no link at all.
+//! A decision about a path must know where it leads, and the operation must reach the
+//! same target: otherwise a link that is swapped in between leads where nobody allowed
+//! it. So the decision uses [`RootDir::snapshot_links`] and
+//! [`SymlinkSnapshot::resolve`], and the operation [`RootDir::with_allowed_links`], in
+//! which Linux follows no link at all.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
@@ -16,37 +16,37 @@ use super::{
     FileKind, RESOLVE_FLAGS, RESOLVE_TRIES, ResolveResult, RootDir, RootDirError, path_validation,
 };
 
-/// How many links are followed, as many as the system would.
+/// How many links are followed, as many as Linux would.
 const MAX_SYMLINK_DEPTH: u32 = 40;
 
-/// A path that is resolved without any link.
+/// Resolves a path without any link.
 const RESOLVE_NO_SYMLINKS: ResolveFlags = RESOLVE_FLAGS.union(ResolveFlags::NO_SYMLINKS);
 
-/// Paths that are links, with the places where they lead in the end.
+/// Paths that are links, with their final targets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SymlinkSnapshot(Vec<(PathBuf, PathBuf)>);
 
 impl SymlinkSnapshot {
-    /// The links of this list: each path with the place where it leads.
+    /// A snapshot of these links: each path with its target.
     pub fn new(links: impl IntoIterator<Item = (PathBuf, PathBuf)>) -> Self {
         Self(links.into_iter().collect())
     }
 
-    /// Each path with the place where it leads.
+    /// Each path with its target.
     pub fn iter(&self) -> impl Iterator<Item = (&Path, &Path)> {
-        self.0.iter().map(|(path, place)| (path.as_path(), place.as_path()))
+        self.0.iter().map(|(path, target)| (path.as_path(), target.as_path()))
     }
 
-    /// Where a path leads.
+    /// The target of a path.
     pub fn resolve(&self, path: &Path) -> PathBuf {
-        let on_the_way = self.0.iter().filter(|(link, _)| path.starts_with(link));
-        let Some((link, place)) = on_the_way.max_by_key(|(link, _)| link.as_os_str().len()) else {
+        let parents = self.0.iter().filter(|(link, _)| path.starts_with(link));
+        let Some((link, target)) = parents.max_by_key(|(link, _)| link.as_os_str().len()) else {
             return path.to_owned();
         };
-        join_relative(place, path.strip_prefix(link).unwrap_or(Path::new("")))
+        join_relative(target, path.strip_prefix(link).unwrap_or(Path::new("")))
     }
 
-    /// Where the name itself is, whatever it leads to.
+    /// The path of the entry itself, with the links in its parents resolved.
     pub fn resolve_nofollow(&self, path: &Path) -> PathBuf {
         match (path.parent(), path.file_name()) {
             (Some(folder), Some(name)) => join_relative(&self.resolve(folder), Path::new(name)),
@@ -54,25 +54,25 @@ impl SymlinkSnapshot {
         }
     }
 
-    fn add_link(&mut self, link: PathBuf, place: PathBuf) {
-        if !self.0.iter().any(|(known, _)| *known == link) {
-            self.0.push((link, place));
+    fn add_link(&mut self, link: PathBuf, target: PathBuf) {
+        if !self.0.iter().any(|(existing, _)| *existing == link) {
+            self.0.push((link, target));
         }
     }
 }
 
-/// A path in a place, which may be the root itself.
-fn join_relative(place: &Path, rest: &Path) -> PathBuf {
-    match (place == Path::new("."), rest.as_os_str().is_empty()) {
-        (_, true) => place.to_owned(),
+/// Joins a path to a directory, which may be the root itself.
+fn join_relative(target: &Path, rest: &Path) -> PathBuf {
+    match (target == Path::new("."), rest.as_os_str().is_empty()) {
+        (_, true) => target.to_owned(),
         (true, false) => rest.to_owned(),
-        (false, false) => place.join(rest),
+        (false, false) => target.join(rest),
     }
 }
 
 impl RootDir {
-    /// The links on the way to these paths, as they are now. One that leads out,
-    /// in a circle or too far is not among them: it is not to be followed.
+    /// The current links on these paths. A link that leads out, in a cycle or too far is
+    /// omitted: it must not be followed.
     pub fn snapshot_links<'p>(&self, paths: impl IntoIterator<Item = &'p Path>) -> SymlinkSnapshot {
         let mut links = SymlinkSnapshot::default();
         for path in paths {
@@ -83,24 +83,24 @@ impl RootDir {
         links
     }
 
-    /// The same folder, in which these links are followed and no others.
+    /// The same directory, in which only these links are followed.
     #[must_use]
     pub fn with_allowed_links(&self, links: SymlinkSnapshot) -> Self {
         Self { dir: self.dir.clone(), links: Some(links) }
     }
 
-    /// The same folder once more.
+    /// Another handle of the same directory.
     #[must_use]
     pub fn clone_handle(&self) -> Self {
         Self { dir: self.dir.clone(), links: self.links.clone() }
     }
 
-    /// The links that are followed, if not all are.
+    /// The allowed links, if they are restricted.
     pub fn allowed_links(&self) -> Option<&SymlinkSnapshot> {
         self.links.as_ref()
     }
 
-    /// Whether what is there of a path holds no link. One call for most.
+    /// Whether the existing part of a path contains no link. One call in most cases.
     pub fn is_link_free(&self, path: &Path) -> bool {
         for there in path.ancestors().filter(|there| !there.as_os_str().is_empty()) {
             let flags = OFlags::PATH | OFlags::CLOEXEC;
@@ -114,7 +114,7 @@ impl RootDir {
         true
     }
 
-    /// Follows a path name by name.
+    /// Follows a path component by component.
     fn collect_links(&self, path: &Path, links: &mut SymlinkSnapshot) {
         let mut left = MAX_SYMLINK_DEPTH;
         let mut named = PathBuf::new();
@@ -123,17 +123,17 @@ impl RootDir {
             named.push(name);
             let plain = real.join(name);
             match self.resolve_component(&real, name, &mut left) {
-                Some(place) => real = place,
+                Some(target) => real = target,
                 None => return,
             }
             if real != plain {
-                let place = if real.as_os_str().is_empty() { Path::new(".") } else { &real };
-                links.add_link(named.clone(), place.to_owned());
+                let target = if real.as_os_str().is_empty() { Path::new(".") } else { &real };
+                links.add_link(named.clone(), target.to_owned());
             }
         }
     }
 
-    /// Where a name in a folder without links leads.
+    /// The target of a name in a directory without links.
     fn resolve_component(&self, folder: &Path, name: &OsStr, left: &mut u32) -> Option<PathBuf> {
         let mut real = folder.to_owned();
         let mut names: Vec<OsString> = vec![name.to_owned()];
@@ -163,7 +163,7 @@ impl RootDir {
         Some(real)
     }
 
-    /// Resolves a path along the links that were seen, to where they led.
+    /// Resolves a path along the snapshot.
     pub(super) fn resolve_with_links(
         &self,
         links: &SymlinkSnapshot,
@@ -182,7 +182,7 @@ impl RootDir {
                 Ok(fd) => return Ok(fd),
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(Errno::XDEV) => return Err(RootDirError::OutsideRoot),
-                // A link that nobody saw, or one that leads out and never was to be followed.
+                // A link that was not observed, or one that leads out and must not be followed.
                 Err(Errno::LOOP) => {
                     return match self.open_beneath(path, flags, RESOLVE_FLAGS, doing) {
                         Err(RootDirError::OutsideRoot) => Err(RootDirError::OutsideRoot),
@@ -234,7 +234,7 @@ mod tests {
             ("l/up/l/again/a", "real/deep/a", "real/deep/a"),
             ("new/file", "real/missing/file", "real/missing/file"),
             ("l/again/fresh", "real/deep/fresh", "real/deep/fresh"),
-            // What leads out is followed no further than that.
+            // A link that leads out is not followed.
             ("out/x", "out/x", "out/x"),
             ("l/up/absolute/etc", "absolute/etc", "absolute/etc"),
             ("circle", "circle", "circle"),
@@ -263,7 +263,7 @@ mod tests {
         assert!(matches!(unseen.read(path, 9), Err(RootDirError::LinkChanged)));
         assert!(matches!(unseen.read(Path::new("out/x"), 9), Err(RootDirError::OutsideRoot)));
         assert_eq!(unseen.read(Path::new("real/deep/a"), 9).unwrap(), b"a");
-        // The link leads elsewhere now, and we go where it led.
+        // The link has another target now; we still use the observed one.
         fs::create_dir(folder.path().join("other")).unwrap();
         fs::remove_file(folder.path().join("l")).unwrap();
         symlink("other", folder.path().join("l")).unwrap();
@@ -271,7 +271,7 @@ mod tests {
         assert!(
             folder.path().join("real/new").exists() && !folder.path().join("other/new").exists()
         );
-        // So does a folder that a link takes the place of.
+        // A directory that was replaced by a link is not followed either.
         fs::rename(folder.path().join("real"), folder.path().join("gone")).unwrap();
         symlink("gone", folder.path().join("real")).unwrap();
         assert!(matches!(bound.read(path, 9), Err(RootDirError::LinkChanged)));

@@ -1,4 +1,4 @@
-//! What the file API must do on an honest day; the attacks are in `tests/escape`.
+//! What the file API must do in normal use; the attacks are in `tests/escape`.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -30,7 +30,7 @@ fn what_was_written_is_read_back() {
     assert!(matches!(taken, Err(RootDirError::Exists)), "{taken:?}");
     let long = root.read(at("a/b/f"), 8);
     assert!(matches!(long, Err(RootDirError::TooLarge { size: 9, limit: 8 })), "{long:?}");
-    assert_eq!(fs::read_dir(dir.path().join("a/b")).unwrap().count(), 2, "a draft was left");
+    assert_eq!(fs::read_dir(dir.path().join("a/b")).unwrap().count(), 2, "a staged file was left");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_tree_is_removed_without_following_its_links() {
     let (dir, root) = temp_root();
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("kept"), "kept").unwrap();
-    // Deeper than handles are held, and deeper than a path can be spelled.
+    // Deeper than descriptors are held, and deeper than the longest path.
     let mut inner = RootDir::open(dir.path()).unwrap();
     for _ in 0..600 {
         inner.create_dir_all(at("dddddddd")).unwrap();

@@ -1,4 +1,4 @@
-//! Writing: a new file that takes the old one's name, or bytes at the end.
+//! Writing: replaces a file by a new one, or appends.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -14,21 +14,20 @@ use super::read::NOT_A_FILE;
 use super::staged_file::{PreservedAttributes, StagedFile};
 use super::{FileKind, FileStat, RootDir, RootDirError};
 
-/// What a write does with what is there.
+/// What a write does with an existing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileWriteMode {
-    /// Replaces the file, or makes it.
+    /// Replaces the file, or creates it.
     Overwrite,
-    /// Makes the file; [`RootDirError::Exists`] if there is one.
+    /// Creates the file; [`RootDirError::Exists`] if there is one.
     Create,
-    /// Adds to the end of the file, or makes it.
+    /// Appends to the file, or creates it.
     Append,
 }
 
 impl RootDir {
-    /// Writes a file. When this returns, the content is on the disk; when it
-    /// fails, a file that was there is as it was (after a failed append it may
-    /// have grown by a part).
+    /// Writes a file. When this returns, the content is on disk; when it fails, an existing
+    /// file is unchanged (after a failed append it may have grown by a part).
     pub fn write(
         &self,
         path: &Path,
@@ -49,12 +48,12 @@ impl RootDir {
         }
     }
 
-    /// Replaces a file by what `edit` makes of its present content.
+    /// Replaces a file by what `edit` makes of its current content.
     ///
-    /// `edit` gets at most `limit` bytes, `None` if there is no file, and returns
-    /// the new content, or its own error to leave everything as it is: this is
-    /// where a caller compares hashes. What it saw and what is replaced are the
-    /// same name in the same held folder, so no link can be put between the two.
+    /// `edit` gets at most `limit` bytes, `None` if there is no file, and returns the new
+    /// content, or its own error to leave everything as it is: this is where a caller
+    /// compares hashes. What it read and what is replaced are the same name in the same
+    /// open directory, so no link can be put between the two.
     pub fn edit<E: From<RootDirError>>(
         &self,
         path: &Path,
@@ -88,9 +87,9 @@ impl ReplaceTarget {
     ) -> Result<Vec<u8>, RootDirError> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(open_leaf(folder, leaf, flags)?);
-        let stat = rustix::fs::fstat(&file).context("look at the file")?;
+        let stat = rustix::fs::fstat(&file).context("read the metadata")?;
         if (stat.st_dev, stat.st_ino) != self.identity {
-            // Somebody replaced it between two of our calls; the caller may try again.
+            // Somebody replaced it between two of our calls; the caller may retry.
             return Err(RootDirError::from_errno(Errno::AGAIN, "read the file"));
         }
         let mut content = Vec::new();
@@ -113,18 +112,18 @@ fn open_leaf(folder: &OwnedFd, leaf: &OsStr, flags: OFlags) -> Result<OwnedFd, R
 
 const SYMLINK_REFUSED: RootDirError = RootDirError::NotRegular("a symbolic link");
 
-/// What is at the name now, if it may be replaced; `None` if the name is free.
+/// The file at this name, if it may be replaced; `None` if the name is free.
 fn find_replace_target(
     folder: &OwnedFd,
     leaf: &OsStr,
 ) -> Result<Option<ReplaceTarget>, RootDirError> {
     let found = match rustix::fs::statat(folder, leaf, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => return Ok(None),
-        other => other.context("look at the file")?,
+        other => other.context("read the metadata")?,
     };
     let stat = FileStat::from(&found);
     check_writable(&stat)?;
-    // The permission bits alone: a set-id bit was for the old content.
+    // The permission bits only: a set-id bit was for the old content.
     let keep =
         PreservedAttributes { mode: stat.mode & 0o777, uid: found.st_uid, gid: found.st_gid };
     Ok(Some(ReplaceTarget { stat, keep, identity: (found.st_dev, found.st_ino) }))
@@ -143,8 +142,8 @@ fn check_writable(stat: &FileStat) -> Result<(), RootDirError> {
 fn append_to_file(folder: &OwnedFd, leaf: &OsStr, content: &[u8]) -> Result<(), RootDirError> {
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let mut file = File::from(open_leaf(folder, leaf, flags | OFlags::CLOEXEC)?);
-    // Judged on the open file, so that what is checked is what is written to.
-    let stat = FileStat::from(&rustix::fs::fstat(&file).context("look at the file")?);
+    // Checked on the open file, so that what is checked is what is written to.
+    let stat = FileStat::from(&rustix::fs::fstat(&file).context("read the metadata")?);
     check_writable(&stat)?;
     if stat.mode & SET_ID != 0 {
         return Err(RootDirError::NotRegular("a set-id program"));

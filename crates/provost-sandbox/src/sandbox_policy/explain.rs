@@ -1,4 +1,4 @@
-//! A policy in words, for people.
+//! A policy as text, for people.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::{NetworkAccess, SandboxPolicy, SandboxProfile};
 
 impl SandboxPolicy {
-    /// What the policy allows and forbids, for `provost sandbox --explain`.
+    /// What the policy allows and denies, for `provost sandbox --explain`.
     pub fn explain(&self) -> String {
         let (name, gist) = match self.profile {
             SandboxProfile::Read => ("read", "the project can be read"),
@@ -21,14 +21,14 @@ impl SandboxPolicy {
             NetworkAccess::Listen => {
                 "may listen on TCP ports and connect to its own, nowhere else, no UDP"
             }
-            NetworkAccess::Full => "the whole network",
+            NetworkAccess::Full => "full network access",
         };
         let mut text = format!("profile {name}: {gist}\n\nproject\n  {}\n", self.project.display());
         write_path_list(&mut text, "writable", &self.writable);
         write_path_list(&mut text, "writable, private, for temporary files", [&self.scratch]);
         write_path_list(
             &mut text,
-            "read-only inside what is writable (one that is not there can be made, and is reported)",
+            "read-only inside writable paths (a missing one can be created, and is reported)",
             &self.protected,
         );
         if !self.nested.complete {
@@ -36,7 +36,7 @@ impl SandboxPolicy {
                 "  … there may be more repositories in the project, which are not protected\n",
             );
         }
-        write_path_list(&mut text, "readable inside what is hidden", &self.readable);
+        write_path_list(&mut text, "readable inside hidden paths", &self.readable);
         write_path_list(&mut text, "neither readable nor writable", &self.hidden);
         text.push_str("\neverything else\n  readable, as far as the user may\n");
         // Writing to a string cannot fail.

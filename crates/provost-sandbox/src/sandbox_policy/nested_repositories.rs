@@ -1,9 +1,9 @@
-//! The repositories inside a project: what of them runs something is protected
-//! as it is at the top.
+//! Repositories inside a project: those of their paths that can run code are protected
+//! like those of the project.
 //!
-//! They are looked for breadth first and only so far, because a project may hold
-//! more folders than a command has time to wait for. Folders that builds make
-//! are not looked into: what they hold is theirs to remove.
+//! The search is breadth first and bounded, because a project may have more folders
+//! than a command can wait for. Folders that builds create are skipped: builds may
+//! remove their content.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -12,31 +12,31 @@ use std::path::{Path, PathBuf};
 use provost_core::action::protected_paths::{GIT_CONTROL_PATHS, REPOSITORY, SUBMODULES};
 use serde::Serialize;
 
-/// How deep a repository may lie.
+/// The depth of the search.
 const MAX_REPOSITORY_DEPTH: usize = 8;
 
-/// Names looked at, at most.
+/// How many names are scanned.
 const MAX_SCANNED_NAMES: usize = 20_000;
 
-/// Repositories protected, at most: each costs every run a few mounts.
+/// How many repositories are protected: each costs every run a few mounts.
 const MAX_REPOSITORIES: usize = 64;
 
-/// What builds make.
+/// Folders that builds create.
 const BUILD_DIRECTORIES: &[&str] =
     &["node_modules", "target", "build", "dist", "out", "_deps", ".venv", "venv", ".cache", ".tox"];
 
-/// What was found.
+/// The repositories that were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NestedRepositories {
-    /// The `.git` of each, and of each submodule the folder it is kept in.
+    /// The `.git` of each, and of each submodule its git directory.
     pub repositories: Vec<PathBuf>,
-    /// Whether the search came to its end; else there may be more.
+    /// Whether the search was complete; otherwise there may be more.
     pub complete: bool,
 }
 
 impl NestedRepositories {
-    /// Looks below a project.
+    /// Searches a project.
     pub(super) fn scan_project(project: &Path) -> Self {
         let mut search = RepositorySearch {
             found: Vec::new(),
@@ -52,7 +52,7 @@ impl NestedRepositories {
         Self { repositories: search.found, complete: search.complete }
     }
 
-    /// What of them cannot be written.
+    /// Their protected paths.
     pub(super) fn protected_paths(&self) -> impl Iterator<Item = PathBuf> + '_ {
         self.repositories.iter().flat_map(|git| GIT_CONTROL_PATHS.iter().map(|part| git.join(part)))
     }
@@ -66,9 +66,9 @@ struct RepositorySearch {
 }
 
 impl RepositorySearch {
-    /// Looks at the names in one folder.
+    /// Scans the names in one folder.
     fn scan_directory(&mut self, folder: &Path, depth: usize) {
-        // A folder that cannot be read by us cannot be by the command either.
+        // A folder that we cannot read, the command cannot read either.
         for entry in fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
             self.names += 1;
             if self.names > MAX_SCANNED_NAMES {
@@ -95,7 +95,7 @@ impl RepositorySearch {
         }
     }
 
-    /// The repositories of submodules, whose names may have slashes in them.
+    /// Adds the git directories of submodules, whose names may contain slashes.
     fn add_submodules(&mut self, git: &Path) {
         let mut folders = VecDeque::from([(git.join(SUBMODULES), 0)]);
         while let Some((folder, depth)) = folders.pop_front() {

@@ -1,10 +1,10 @@
-//! The lists: what is secret, what tools cache, what governs a project.
+//! The lists of secrets, tool caches and protected paths.
 
 use std::path::{Path, PathBuf};
 
 use provost_core::action::protected_paths::command_read_only_paths;
 
-/// Below the home: keys, tokens, cookies and what was typed.
+/// In the home directory: keys, tokens, cookies and histories.
 const HOME_SECRETS: &[&str] = &[
     // Keys and tokens of tools.
     ".ssh",
@@ -68,7 +68,7 @@ const HOME_SECRETS: &[&str] = &[
     ".thunderbird",
     "snap/firefox",
     "snap/chromium",
-    // What was typed holds passwords sooner or later.
+    // Histories contain passwords sooner or later.
     ".bash_history",
     ".zsh_history",
     ".python_history",
@@ -79,13 +79,13 @@ const HOME_SECRETS: &[&str] = &[
     ".lesshst",
     ".viminfo",
     ".local/share/fish/fish_history",
-    // Doors to the desktop.
+    // Access to the desktop.
     ".Xauthority",
     ".ICEauthority",
 ];
 
-/// On the machine: password hashes, keys, and folders that others leave sockets
-/// and temporary files in.
+/// On the machine: password hashes, keys, and folders with sockets and temporary files
+/// of others.
 const MACHINE_SECRETS: &[&str] = &[
     "/etc/shadow",
     "/etc/shadow-",
@@ -101,15 +101,15 @@ const MACHINE_SECRETS: &[&str] = &[
     "/tmp",
     "/var/tmp",
     "/var/run",
-    // Disks above all: whoever reads one reads everything. The harmless devices
-    // are named where the rules are built.
+    // Above all disks: raw access reads everything. The harmless devices are granted where
+    // the rules are built.
     "/dev",
     "/var/spool/cron",
     "/var/lib/docker",
     "/var/lib/containerd",
 ];
 
-/// What is secret below a home.
+/// Secrets in a home directory.
 pub fn list_home_secrets(home: &Path) -> impl Iterator<Item = PathBuf> {
     HOME_SECRETS.iter().map(|path| home.join(path))
 }
@@ -119,22 +119,22 @@ pub(super) fn list_hidden_paths(home: &Path, data: &Path) -> Vec<PathBuf> {
     all.extend(list_host_keys());
     all.extend(list_home_secrets(home));
     all.push(data.to_owned());
-    // Another user's home is no business of ours, whatever its permissions.
+    // Homes of other users are hidden, whatever their permissions.
     all.extend(["/root", "/home"].iter().map(PathBuf::from).filter(|top| !home.starts_with(top)));
     all
 }
 
-/// `/etc/ssh/ssh_host_*_key`, as they are now.
+/// The current `/etc/ssh/ssh_host_*_key` files.
 fn list_host_keys() -> Vec<PathBuf> {
     let Ok(folder) = std::fs::read_dir("/etc/ssh") else { return Vec::new() };
     let paths = folder.filter_map(Result::ok).map(|entry| entry.path());
     paths.filter(|path| path.to_string_lossy().ends_with("_key")).collect()
 }
 
-/// What tools keep between runs. Writable for builds, so that they need no network.
+/// Caches of tools. Writable for builds, so that they need no network.
 ///
-/// Folders of data only: none that holds programs which a person runs outside
-/// the sandbox, such as all of `.cache`, `.deno` or pnpm's home.
+/// Only folders of data: none that holds programs which a person runs outside the
+/// sandbox, such as all of `.cache`, `.deno` or pnpm's home.
 pub(super) fn list_tool_caches(home: &Path) -> Vec<PathBuf> {
     const CACHES: &[&str] = &[
         ".cache/pip",
@@ -166,8 +166,8 @@ pub(super) fn list_tool_caches(home: &Path) -> Vec<PathBuf> {
     CACHES.iter().map(|path| home.join(path)).collect()
 }
 
-/// What governs a project or runs by itself outside the sandbox, at its top:
-/// never written by commands.
+/// Paths at the project's top level that govern it, or that run by themselves outside
+/// the sandbox: never writable for commands.
 pub(super) fn list_project_protected_paths(project: &Path) -> Vec<PathBuf> {
     command_read_only_paths().map(|path| project.join(path)).collect()
 }

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use provost_sandbox::root_dir::{FileKind, FileWriteMode, RootDir, RootDirError};
 
-use crate::yard::{SECRET, Yard};
+use crate::sandbox_fixture::{SECRET, SandboxFixture};
 
 pub(crate) fn test() {
-    let yard = Yard::new();
-    let root = RootDir::open(&yard.at("project")).unwrap();
-    symlink("../outside/secret", yard.at("project/link")).unwrap();
-    symlink("../outside/new", yard.at("project/dangling")).unwrap();
-    symlink("src/inside", yard.at("project/within")).unwrap();
+    let fixture = SandboxFixture::new();
+    let root = RootDir::open(&fixture.at("project")).unwrap();
+    symlink("../outside/secret", fixture.at("project/link")).unwrap();
+    symlink("../outside/new", fixture.at("project/dangling")).unwrap();
+    symlink("src/inside", fixture.at("project/within")).unwrap();
     for name in ["link", "dangling", "within"] {
         for mode in [FileWriteMode::Overwrite, FileWriteMode::Append] {
             let result = root.write(Path::new(name), b"harmed", mode);
@@ -25,9 +25,9 @@ pub(crate) fn test() {
     }
     assert!(matches!(root.open_read(Path::new("link")), Err(RootDirError::OutsideRoot)));
     root.remove_file(Path::new("link")).unwrap();
-    assert_eq!(fs::read_to_string(yard.at("outside/secret")).unwrap(), SECRET);
-    assert!(!yard.at("outside/new").exists());
+    assert_eq!(fs::read_to_string(fixture.at("outside/secret")).unwrap(), SECRET);
+    assert!(!fixture.at("outside/new").exists());
     // The control: a plain write goes through the link.
-    fs::write(yard.at("project/dangling"), "through").unwrap();
-    assert!(yard.at("outside/new").exists());
+    fs::write(fixture.at("project/dangling"), "through").unwrap();
+    assert!(fixture.at("outside/new").exists());
 }

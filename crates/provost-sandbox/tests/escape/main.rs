@@ -1,12 +1,12 @@
-//! Attacks on the wall. Each must fail to do harm, and is shown to do it without the wall.
+//! Attacks on the sandbox. Each must fail, and is shown to work without the sandbox.
 //!
-//! One file per attack. A test here starts this binary again, behind a wall, to
-//! be the attacker ([`payload`]); the attacker's exit code says whether it did
-//! harm. Every test runs with no namespaces and with all the machine has; where
-//! it is started by root, the whole of it runs again as an ordinary user.
+//! One file per attack. A test starts this binary again, in a sandbox, as the attacker
+//! ([`payload`]); the attacker's exit code says whether it did harm. Every test runs
+//! without namespaces and with all that the machine offers; if root starts it, all of
+//! it runs again as an ordinary user.
 #![expect(unsafe_code, reason = "attackers make system calls that have no safe interface")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where it fails")]
-#![expect(clippy::print_stdout, reason = "a test says which layers were active")]
+#![expect(clippy::print_stdout, reason = "a test prints which layers were active")]
 
 mod dangling_link;
 mod hard_link;
@@ -24,6 +24,7 @@ mod proc_root;
 mod protected_paths;
 mod ptrace;
 mod resources;
+mod sandbox_fixture;
 mod secrets;
 mod set_id;
 mod stop;
@@ -33,7 +34,6 @@ mod traversal;
 mod undumpable_parent;
 mod waits_for_input;
 mod write_outside;
-mod yard;
 
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
@@ -78,7 +78,7 @@ const TESTS: &[Test] = &[
     ("stop_double_setsid", stop::double_setsid),
     ("stop_ignores_term", stop::ignores_term),
     ("stop_closes_output_and_lives", stop::closes_output),
-    ("stop_leftovers", stop::leftovers),
+    ("stop_orphans", stop::orphans),
     ("stop_parent_dies", stop::parent_dies),
     ("symlink_swap", symlink_swap::test),
     ("tiocsti", tiocsti::test),
@@ -88,7 +88,7 @@ const TESTS: &[Test] = &[
     ("write_outside", write_outside::test),
 ];
 
-/// Nobody's number on any system we know.
+/// A user id that no known system uses.
 const ORDINARY: u32 = 64_321;
 
 fn main() -> ExitCode {
@@ -126,14 +126,14 @@ fn run((name, test): &Test) {
     test();
 }
 
-/// As who we are, and as an ordinary user if we are root.
+/// Runs a test as the current user, and as an ordinary user if that is root.
 fn both(test: &Test) {
     run(test);
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    // A copy, since the user may not be able to reach where we were built.
-    let dir = yard::place();
+    // A copy, since the user may have no access to the build folder.
+    let dir = sandbox_fixture::create_base_dir();
     let copy = dir.path().join("escape");
     std::fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
     let open = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);

@@ -1,11 +1,11 @@
-//! A program that exists in memory only is behind the same wall.
+//! A program that exists in memory only is confined in the same way.
 
-use crate::yard::Yard;
+use crate::sandbox_fixture::SandboxFixture;
 
 pub(crate) fn test() {
-    let yard = Yard::new();
-    let secret = yard.text("home/.ssh/id_ed25519");
-    yard.works_without_wall("memfd", &["read", &secret]);
-    yard.must_fail("memfd", &["read", &secret]);
-    yard.must_fail("memfd", &["call", "unshare-user"]);
+    let fixture = SandboxFixture::new();
+    let secret = fixture.text("home/.ssh/id_ed25519");
+    fixture.works_without_sandbox("memfd", &["read", &secret]);
+    fixture.must_fail("memfd", &["read", &secret]);
+    fixture.must_fail("memfd", &["call", "unshare-user"]);
 }

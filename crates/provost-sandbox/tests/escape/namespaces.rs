@@ -1,17 +1,17 @@
 //! Making a namespace inside, in which one would be root, or changing mounts.
 
-use crate::yard::Yard;
+use crate::sandbox_fixture::SandboxFixture;
 
 pub(crate) fn test() {
-    let yard = Yard::new();
-    if yard.machine.namespaces.user.is_available() {
-        yard.works_without_wall("call", &["unshare-user"]);
-        yard.works_without_wall("call", &["clone-user"]);
+    let fixture = SandboxFixture::new();
+    if fixture.machine.namespaces.user.is_available() {
+        fixture.works_without_sandbox("call", &["unshare-user"]);
+        fixture.works_without_sandbox("call", &["clone-user"]);
     }
     for name in
         ["unshare-user", "clone-user", "unshare-mount", "mount", "chroot", "setns", "personality"]
     {
-        yard.must_fail("call", &[name]);
+        fixture.must_fail("call", &[name]);
     }
-    yard.must_fail("bind-mount", &[&yard.text("outside"), "src"]);
+    fixture.must_fail("bind-mount", &[&fixture.text("outside"), "src"]);
 }

@@ -11,20 +11,25 @@ use provost_sandbox::confine::{LayerSelection, SandboxChild, SandboxExit, Sandbo
 use provost_sandbox::probe::LayerSupport;
 use provost_sandbox::sandbox_policy::SandboxProfile;
 
-use crate::yard::{LAYERS, Report, Yard, finish};
+use crate::sandbox_fixture::{LAYERS, Report, SandboxFixture, finish};
 
 /// Walls through which a server can call itself; on a machine that can ask there is one.
-pub(crate) fn each(test: impl Fn(&Yard, LayerSelection)) {
-    let yard = Yard::new();
-    assert!(yard.machine.notification.is_available(), "{:?}", yard.machine.notification);
+pub(crate) fn each(test: impl Fn(&SandboxFixture, LayerSelection)) {
+    let fixture = SandboxFixture::new();
+    assert!(fixture.machine.notification.is_available(), "{:?}", fixture.machine.notification);
     for layers in LAYERS {
-        assert!(yard.wall(SandboxProfile::Serve, layers).applied().own_ports);
-        test(&yard, layers);
+        assert!(fixture.sandbox(SandboxProfile::Serve, layers).applied().own_ports);
+        test(&fixture, layers);
     }
 }
 
-pub(crate) fn serve(yard: &Yard, layers: LayerSelection, name: &str, args: &[&str]) -> Report {
-    let report = yard.confined(SandboxProfile::Serve, layers, name, args);
+pub(crate) fn serve(
+    fixture: &SandboxFixture,
+    layers: LayerSelection,
+    name: &str,
+    args: &[&str],
+) -> Report {
+    let report = fixture.confined(SandboxProfile::Serve, layers, name, args);
     println!("  {name} {args:?}: {}", report.text.trim());
     report
 }
@@ -37,7 +42,7 @@ pub(crate) fn denied(report: &Report) {
 
 pub(crate) fn reached() {
     let six = TcpListener::bind("[::1]:0").is_ok();
-    each(|yard, layers| {
+    each(|fixture, layers| {
         let table = [
             ("127.0.0.1", "127.0.0.1"),
             ("127.0.0.9", "127.0.0.9"),
@@ -54,12 +59,12 @@ pub(crate) fn reached() {
             }
             for rest in [&["blocking"], &["nonblocking"]] {
                 let args = [&[bind, to][..], rest].concat();
-                let report = serve(yard, layers, "call", &args);
+                let report = serve(fixture, layers, "call", &args);
                 assert!(report.did_harm(), "{bind} {to} {rest:?}: {report:?}");
             }
         }
         for name in ["call-child", "call-with-nobody"] {
-            let report = serve(yard, layers, name, &[]);
+            let report = serve(fixture, layers, name, &[]);
             assert!(report.did_harm(), "{name}: {report:?}");
         }
     });
@@ -76,7 +81,7 @@ pub(crate) fn only() {
     let ours = TcpListener::bind("127.0.0.1:0").unwrap();
     let wide = TcpListener::bind("0.0.0.0:0").unwrap();
     let six = TcpListener::bind("[::1]:0");
-    each(|yard, layers| {
+    each(|fixture, layers| {
         let (port, wide) = (ours.local_addr().unwrap().port(), wide.local_addr().unwrap().port());
         let mut all = vec![
             format!("127.0.0.1:{port}"),
@@ -90,23 +95,23 @@ pub(crate) fn only() {
             all.push(format!("[::]:{}", six.local_addr().unwrap().port()));
         }
         for to in &all {
-            denied(&serve(yard, layers, "tcp", &[to]));
+            denied(&serve(fixture, layers, "tcp", &[to]));
         }
-        denied(&serve(yard, layers, "reconnect", &[&all[0]]));
-        // What the warden inherited of us and has not closed yet is not the run's.
+        denied(&serve(fixture, layers, "reconnect", &[&all[0]]));
+        // What the supervisor inherited and has not closed yet does not belong to the run.
         for _ in 0..30 {
-            denied(&serve(yard, layers, "tcp", &[&all[0]]));
+            denied(&serve(fixture, layers, "tcp", &[&all[0]]));
         }
         // Beyond the machine, whether or not there is a way.
-        denied(&serve(yard, layers, "tcp", &["192.0.2.1:80"]));
-        denied(&serve(yard, layers, "tcp", &["[2001:db8::1]:80"]));
+        denied(&serve(fixture, layers, "tcp", &["192.0.2.1:80"]));
+        denied(&serve(fixture, layers, "tcp", &["[2001:db8::1]:80"]));
         // Another run, of another project or of this one.
-        let other = Yard::new();
-        for owner in [&other, yard] {
-            let wall = owner.wall(SandboxProfile::Serve, layers);
-            let mut holding = owner.spawn(&wall, "hold-port", &[]);
+        let other = SandboxFixture::new();
+        for owner in [&other, fixture] {
+            let sandbox = owner.sandbox(SandboxProfile::Serve, layers);
+            let mut holding = owner.spawn(&sandbox, "hold-port", &[]);
             let port = first_line(&mut holding);
-            denied(&serve(yard, layers, "tcp", &[&format!("127.0.0.1:{port}")]));
+            denied(&serve(fixture, layers, "tcp", &[&format!("127.0.0.1:{port}")]));
         }
     });
     assert_eq!(came(&ours) + came(&wide) + six.iter().map(came).sum::<usize>(), 0);
@@ -123,14 +128,14 @@ pub(crate) fn first_line(child: &mut SandboxChild) -> String {
 /// With `SO_REUSEPORT` the kernel deals out connections among all who listen.
 pub(crate) fn shared() {
     let ours = shareable();
-    each(|yard, layers| {
+    each(|fixture, layers| {
         let port = ours.local_addr().unwrap().port().to_string();
-        denied(&serve(yard, layers, "share-port", &[&port]));
+        denied(&serve(fixture, layers, "share-port", &[&port]));
     });
     assert_eq!(came(&ours), 0);
-    let yard = Yard::new();
+    let fixture = SandboxFixture::new();
     let port = ours.local_addr().unwrap().port().to_string();
-    yard.works_without_wall("share-port", &[&port]);
+    fixture.works_without_sandbox("share-port", &[&port]);
     assert!(came(&ours) > 0, "the control was not dealt any connection");
 }
 
@@ -147,32 +152,32 @@ fn shareable() -> TcpListener {
 
 pub(crate) fn swapped() {
     let ours = TcpListener::bind("127.0.0.1:0").unwrap();
-    each(|yard, layers| {
+    each(|fixture, layers| {
         let port = ours.local_addr().unwrap().port().to_string();
-        denied(&serve(yard, layers, "swap-address", &[&port]));
+        denied(&serve(fixture, layers, "swap-address", &[&port]));
     });
     assert_eq!(came(&ours), 0);
 }
 
 /// A port that was the run's own and is somebody else's now.
 pub(crate) fn taken() {
-    each(|yard, layers| {
-        let wall = yard.wall(SandboxProfile::Serve, layers);
-        let mut command = yard.command("hand-back", &[]);
+    each(|fixture, layers| {
+        let sandbox = fixture.sandbox(SandboxProfile::Serve, layers);
+        let mut command = fixture.command("hand-back", &[]);
         command.stdio[0] = SandboxStdio::Pipe;
-        let mut child = wall.spawn(command).unwrap();
+        let mut child = sandbox.spawn(command).unwrap();
         let port: u16 = first_line(&mut child).parse().unwrap();
         let ours = TcpListener::bind(("127.0.0.1", port)).unwrap();
         File::from(child.stdin.take().unwrap()).write_all(b"x").unwrap();
         denied(&finish(child));
         assert_eq!(came(&ours), 0);
-        contested(yard, layers);
+        contested(fixture, layers);
     });
 }
 
 /// Both take the port whenever it is free. A connection may come to us before its
 /// owner is looked at again; it must never be given to the run, nor carry anything.
-fn contested(yard: &Yard, layers: LayerSelection) {
+fn contested(fixture: &SandboxFixture, layers: LayerSelection) {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let (done, mut heard) = (AtomicBool::new(false), Vec::new());
     std::thread::scope(|scope| {
@@ -190,7 +195,7 @@ fn contested(yard: &Yard, layers: LayerSelection) {
             }
             heard
         });
-        let report = serve(yard, layers, "flap", &[&port.to_string(), "2"]);
+        let report = serve(fixture, layers, "flap", &[&port.to_string(), "2"]);
         done.store(true, Ordering::Relaxed);
         denied(&report);
         assert!(!report.text.starts_with("0 connections"), "no contest: {report:?}");
@@ -201,9 +206,9 @@ fn contested(yard: &Yard, layers: LayerSelection) {
 
 /// A call that was out when the port changed hands, and reached its new owner.
 pub(crate) fn lured() {
-    each(|yard, layers| {
-        let wall = yard.wall(SandboxProfile::Serve, layers);
-        let mut child = yard.spawn(&wall, "lure", &[]);
+    each(|fixture, layers| {
+        let sandbox = fixture.sandbox(SandboxProfile::Serve, layers);
+        let mut child = fixture.spawn(&sandbox, "lure", &[]);
         let port: u16 = first_line(&mut child).parse().unwrap();
         let ours = TcpListener::bind(("127.0.0.1", port)).unwrap();
         denied(&finish(child));
@@ -216,12 +221,12 @@ pub(crate) fn lured() {
 }
 
 pub(crate) fn full_queue() {
-    each(|yard, layers| {
-        let report = serve(yard, layers, "full-queue", &[]);
+    each(|fixture, layers| {
+        let report = serve(fixture, layers, "full-queue", &[]);
         assert!(report.did_harm(), "{report:?}");
         // One that waits is ended in the midst, and we with it.
-        let wall = yard.wall(SandboxProfile::Serve, layers);
-        let mut child = yard.spawn(&wall, "full-queue", &["wait"]);
+        let sandbox = fixture.sandbox(SandboxProfile::Serve, layers);
+        let mut child = fixture.spawn(&sandbox, "full-queue", &["wait"]);
         assert_eq!(first_line(&mut child), "full");
         until("its calls are taken", || calls() == 1);
         child.stop(Duration::ZERO).unwrap();
@@ -246,11 +251,11 @@ fn until(what: &str, is: impl Fn() -> bool) {
 }
 
 pub(crate) fn leave_nothing() {
-    each(|yard, layers| {
+    each(|fixture, layers| {
         let files = || fs::read_dir("/proc/self/fd").unwrap().count();
         until("nobody takes calls", || calls() == 0);
         let before = files();
-        let report = serve(yard, layers, "call-many", &["1000"]);
+        let report = serve(fixture, layers, "call-many", &["1000"]);
         assert!(report.did_harm(), "{report:?}");
         until("nobody takes calls", || calls() == 0);
         until("no descriptor is left over", || files() == before);
@@ -258,11 +263,11 @@ pub(crate) fn leave_nothing() {
 }
 
 pub(crate) fn without_notification() {
-    let mut yard = Yard::new();
-    yard.machine.notification = LayerSupport::Refused { reason: "not here".into() };
+    let mut fixture = SandboxFixture::new();
+    fixture.machine.notification = LayerSupport::Refused { reason: "not here".into() };
     for layers in LAYERS {
-        assert!(!yard.wall(SandboxProfile::Serve, layers).applied().own_ports);
-        denied(&serve(&yard, layers, "self-talk", &[]));
+        assert!(!fixture.sandbox(SandboxProfile::Serve, layers).applied().own_ports);
+        denied(&serve(&fixture, layers, "self-talk", &[]));
         assert_eq!(calls(), 0);
     }
 }

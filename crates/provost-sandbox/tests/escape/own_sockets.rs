@@ -8,11 +8,11 @@ use provost_sandbox::confine::SandboxExit;
 use provost_sandbox::sandbox_policy::SandboxProfile;
 
 use crate::own_ports::{denied, each, first_line, serve};
-use crate::yard::{Yard, finish};
+use crate::sandbox_fixture::{SandboxFixture, finish};
 
 pub(crate) fn reached() {
-    each(|yard, layers| {
-        let absolute = yard.text("project/src/s");
+    each(|fixture, layers| {
+        let absolute = fixture.text("project/src/s");
         let mut table = vec![
             ("src/s", "src/s"),
             ("src/s", "./src/s"),
@@ -21,24 +21,24 @@ pub(crate) fn reached() {
             ("src/s", absolute.as_str()),
             ("$TMPDIR/s", "$TMPDIR/s"),
         ];
-        if yard.wall(SandboxProfile::Serve, layers).applied().private_tmp {
+        if fixture.sandbox(SandboxProfile::Serve, layers).applied().private_tmp {
             table.extend([("/tmp/s", "/var/tmp/s"), ("/var/tmp/s", "/tmp/s")]);
         }
         for (bind, to) in table {
             for kind in ["blocking", "nonblocking"] {
-                let report = serve(yard, layers, "own-socket", &[bind, to, kind]);
+                let report = serve(fixture, layers, "own-socket", &[bind, to, kind]);
                 assert!(report.did_harm(), "{bind} {to} {kind}: {report:?}");
                 for name in ["project/src/s", "scratch/s"] {
-                    drop(std::fs::remove_file(yard.at(name)));
+                    drop(std::fs::remove_file(fixture.at(name)));
                 }
             }
         }
-        let report = serve(yard, layers, "full-queue", &[]);
+        let report = serve(fixture, layers, "full-queue", &[]);
         assert!(report.did_harm(), "{report:?}");
-        drop(std::fs::remove_file(yard.at("project/src/full.sock")));
-        let report = serve(yard, layers, "unix", &["nobody"]);
+        drop(std::fs::remove_file(fixture.at("project/src/full.sock")));
+        let report = serve(fixture, layers, "unix", &["nobody"]);
         assert!(report.text.contains("(os error 2)"), "as anywhere: {report:?}");
-        let report = serve(yard, layers, "unix", &["attacker"]);
+        let report = serve(fixture, layers, "unix", &["attacker"]);
         assert!(report.text.contains("(os error 111)"), "as anywhere: {report:?}");
     });
 }
@@ -62,15 +62,15 @@ fn came(listener: &UnixListener) -> usize {
 /// Ours are everybody's whom a run must not reach: docker, an agent, a database.
 pub(crate) fn only() {
     each(|_, layers| {
-        let yard = &Yard::new();
-        let outside = UnixListener::bind(yard.at("outside/docker.sock")).unwrap();
-        let link = yard.at("project/link.sock");
-        symlink(yard.at("outside/docker.sock"), &link).unwrap();
-        symlink(yard.at("outside"), yard.at("project/folder")).unwrap();
-        symlink("/proc/self/root", yard.at("project/root")).unwrap();
-        let rooted = format!("root{}", yard.text("outside/docker.sock"));
+        let fixture = &SandboxFixture::new();
+        let outside = UnixListener::bind(fixture.at("outside/docker.sock")).unwrap();
+        let link = fixture.at("project/link.sock");
+        symlink(fixture.at("outside/docker.sock"), &link).unwrap();
+        symlink(fixture.at("outside"), fixture.at("project/folder")).unwrap();
+        symlink("/proc/self/root", fixture.at("project/root")).unwrap();
+        let rooted = format!("root{}", fixture.text("outside/docker.sock"));
         let paths = [
-            &yard.text("outside/docker.sock"),
+            &fixture.text("outside/docker.sock"),
             "../outside/docker.sock",
             "src/../../outside/docker.sock",
             "link.sock",
@@ -78,42 +78,42 @@ pub(crate) fn only() {
             "folder/docker.sock",
             &rooted,
             "/proc/self/cwd/../outside/docker.sock",
-            &format!("{}/../outside/docker.sock", yard.text("project")),
-            &format!("{}/../outside/docker.sock", yard.text("scratch")),
+            &format!("{}/../outside/docker.sock", fixture.text("project")),
+            &format!("{}/../outside/docker.sock", fixture.text("scratch")),
             "/tmp/../run/docker.sock",
         ];
         for path in paths {
-            denied(&serve(yard, layers, "unix", &[path]));
+            denied(&serve(fixture, layers, "unix", &[path]));
         }
         assert_eq!(came(&outside), 0);
-        yard.works_without_wall("unix", &["link.sock"]);
+        fixture.works_without_sandbox("unix", &["link.sock"]);
         // In the project, and somebody else's: another run's, or that of no run.
-        let inside = UnixListener::bind(yard.at("project/theirs.sock")).unwrap();
-        denied(&serve(yard, layers, "unix", &["theirs.sock"]));
+        let inside = UnixListener::bind(fixture.at("project/theirs.sock")).unwrap();
+        denied(&serve(fixture, layers, "unix", &["theirs.sock"]));
         assert!(heard(&inside).is_empty());
-        let wall = yard.wall(SandboxProfile::Serve, layers);
-        let mut other = yard.spawn(&wall, "hold-socket", &["src/other.sock"]);
+        let sandbox = fixture.sandbox(SandboxProfile::Serve, layers);
+        let mut other = fixture.spawn(&sandbox, "hold-socket", &["src/other.sock"]);
         assert_eq!(first_line(&mut other), "listening");
-        denied(&serve(yard, layers, "unix", &["src/other.sock"]));
+        denied(&serve(fixture, layers, "unix", &["src/other.sock"]));
         assert_eq!(finish(other).exit, SandboxExit::Code(0), "it was called, and told nothing");
-        denied(&serve(yard, layers, "own-abstract", &[]));
+        denied(&serve(fixture, layers, "own-abstract", &[]));
     });
 }
 
 pub(crate) fn swapped() {
     each(|_, layers| {
-        let yard = &Yard::new();
-        let outside = UnixListener::bind(yard.at("outside/docker.sock")).unwrap();
-        let report = serve(yard, layers, "swap-link", &[&yard.text("outside/docker.sock")]);
+        let fixture = &SandboxFixture::new();
+        let outside = UnixListener::bind(fixture.at("outside/docker.sock")).unwrap();
+        let report = serve(fixture, layers, "swap-link", &[&fixture.text("outside/docker.sock")]);
         denied(&report);
         assert!(!report.text.starts_with("0 connections"), "no contest: {report:?}");
         assert_eq!(came(&outside), 0);
-        let inside = UnixListener::bind(yard.at("project/src/b.sock")).unwrap();
+        let inside = UnixListener::bind(fixture.at("project/src/b.sock")).unwrap();
         let drained = std::thread::spawn(move || heard_until_closed(&inside));
-        let report = serve(yard, layers, "swap-path", &[]);
+        let report = serve(fixture, layers, "swap-path", &[]);
         denied(&report);
         assert!(!report.text.starts_with("0 connections"), "no contest: {report:?}");
-        std::os::unix::net::UnixStream::connect(yard.at("project/src/b.sock"))
+        std::os::unix::net::UnixStream::connect(fixture.at("project/src/b.sock"))
             .and_then(|mut last| std::io::Write::write_all(&mut last, b"end"))
             .unwrap();
         assert_eq!(drained.join().unwrap(), b"end", "the run said something to somebody else");
@@ -131,14 +131,14 @@ fn heard_until_closed(listener: &UnixListener) -> Vec<u8> {
 
 /// Half of a pair for datagrams sends to whoever has a path.
 pub(crate) fn datagrams() {
-    let yard = Yard::new();
-    let path = yard.text("outside/log");
+    let fixture = SandboxFixture::new();
+    let path = fixture.text("outside/log");
     let log = UnixDatagram::bind(&path).unwrap();
     log.set_nonblocking(true).unwrap();
     for attack in ["datagram", "datagram-connect"] {
-        yard.works_without_wall(attack, &[&path]);
+        fixture.works_without_sandbox(attack, &[&path]);
         assert!(log.recv(&mut [0; 16]).is_ok());
-        yard.must_be_denied(attack, &[&path]);
+        fixture.must_be_denied(attack, &[&path]);
         assert!(log.recv(&mut [0; 16]).is_err(), "{attack}: a datagram went out");
     }
 }

@@ -1,4 +1,4 @@
-//! Putting another file in the place of a script that somebody allowed as it is.
+//! Replacing a script that was approved with its content.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use provost_sandbox::confine::{FileOverride, LayerSelection, SandboxCommand};
 use provost_sandbox::sandbox_policy::SandboxProfile;
 
-use crate::yard::{Yard, finish};
+use crate::sandbox_fixture::{SandboxFixture, finish};
 
 /// Tries all ways, once the other waits for it.
 const MEDDLE: &str = "while [ ! -e go ]; do sleep 0.01; done
@@ -16,8 +16,8 @@ const MEDDLE: &str = "while [ ! -e go ]; do sleep 0.01; done
 const RUN: &str = ": > go; while [ ! -e tried ]; do sleep 0.01; done; sh src/build.sh";
 
 pub(crate) fn test() {
-    let yard = Yard::new();
-    let wall = yard.wall(SandboxProfile::Build, LayerSelection::Auto);
+    let fixture = SandboxFixture::new();
+    let sandbox = fixture.sandbox(SandboxProfile::Build, LayerSelection::Auto);
     let shell = |line: &str| {
         let mut command = SandboxCommand::new("/bin/sh", &["-c", line]);
         command.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
@@ -25,33 +25,33 @@ pub(crate) fn test() {
     };
     for held in [false, true] {
         for name in ["go", "tried", "e"] {
-            drop(fs::remove_file(yard.at("project").join(name)));
+            drop(fs::remove_file(fixture.at("project").join(name)));
         }
-        drop(fs::remove_dir_all(yard.at("project/old")));
-        fs::create_dir_all(yard.at("project/src")).unwrap();
-        drop(fs::remove_file(yard.at("project/src/build.sh")));
-        fs::write(yard.at("project/src/build.sh"), "echo good").unwrap();
-        fs::write(yard.at("project/evil"), "echo EVIL").unwrap();
-        fs::write(yard.at("data/copy"), "echo good").unwrap();
-        let mut meddler = wall.spawn(shell(MEDDLE)).unwrap();
+        drop(fs::remove_dir_all(fixture.at("project/old")));
+        fs::create_dir_all(fixture.at("project/src")).unwrap();
+        drop(fs::remove_file(fixture.at("project/src/build.sh")));
+        fs::write(fixture.at("project/src/build.sh"), "echo good").unwrap();
+        fs::write(fixture.at("project/evil"), "echo EVIL").unwrap();
+        fs::write(fixture.at("data/copy"), "echo good").unwrap();
+        let mut meddler = sandbox.spawn(shell(MEDDLE)).unwrap();
         if held {
             let paths = ["src", "src/build.sh"].map(PathBuf::from);
-            meddler.hold_paths(&yard.at("project"), &paths).unwrap();
-            // What is not there could come back later, with nothing to hold it.
-            let gone = meddler.hold_paths(&yard.at("project"), &[PathBuf::from("src/gone.sh")]);
-            assert_eq!(gone.is_err(), wall.applied().mount_namespace, "{gone:?}");
+            meddler.hold_paths(&fixture.at("project"), &paths).unwrap();
+            // A missing path could be created later, and would not be held.
+            let gone = meddler.hold_paths(&fixture.at("project"), &[PathBuf::from("src/gone.sh")]);
+            assert_eq!(gone.is_err(), sandbox.applied().mount_namespace, "{gone:?}");
         }
         let mut command = shell(RUN);
-        let (path, copy) = (PathBuf::from("src/build.sh"), yard.at("data/copy"));
-        command.scripts = vec![FileOverride { path, copy }];
-        if !wall.applied().mount_namespace {
-            command.scripts.clear();
+        let (path, copy) = (PathBuf::from("src/build.sh"), fixture.at("data/copy"));
+        command.file_overrides = vec![FileOverride { path, copy }];
+        if !sandbox.applied().mount_namespace {
+            command.file_overrides.clear();
         }
-        let report = finish(wall.spawn(command).unwrap());
+        let report = finish(sandbox.spawn(command).unwrap());
         meddler.wait().unwrap();
         println!("  held: {held}: {}", report.text.trim());
-        // Without the hold the copy falls off, so the test can fail.
-        let evil = !(held && wall.applied().mount_namespace);
+        // Without the hold the copy is detached, so the test can fail.
+        let evil = !(held && sandbox.applied().mount_namespace);
         assert_eq!(report.text.contains("EVIL"), evil, "held: {held}: {report:?}");
         assert_eq!(report.text.contains("good"), !evil, "held: {held}: {report:?}");
     }

@@ -1,13 +1,13 @@
-//! Writing what governs the project: hooks, configuration, our own rules.
+//! Writing protected paths: hooks, configuration, our own rules.
 
 use std::fs;
 
 use provost_sandbox::sandbox_policy::SandboxProfile;
 
-use crate::yard::{LAYERS, SECRET, Yard};
+use crate::sandbox_fixture::{LAYERS, SECRET, SandboxFixture};
 
 pub(crate) fn test() {
-    let yard = Yard::new();
+    let fixture = SandboxFixture::new();
     let attacks: &[(&str, &[&str])] = &[
         ("append", &[".git/hooks/pre-commit"]),
         ("truncate", &[".git/hooks/pre-commit"]),
@@ -19,28 +19,28 @@ pub(crate) fn test() {
         ("write", &[".provost/roles.md"]),
         ("rename", &[".provost", "src/old"]),
         ("rename", &[".git/hooks", ".git/old"]),
-        // Away with the folder above it, to put another in its place.
+        // Moves the parent folder away, to replace it.
         ("rename", &[".git", "src/old"]),
         ("rename", &["src/mine", ".provost/policy.toml"]),
     ];
-    fs::write(yard.at("project/src/mine"), "mine").unwrap();
+    fs::write(fixture.at("project/src/mine"), "mine").unwrap();
     for (name, args) in attacks {
-        yard.must_fail(name, args);
+        fixture.must_fail(name, args);
     }
     for name in [".git/config", ".git/hooks/pre-commit", ".provost/policy.toml"] {
-        assert_eq!(fs::read_to_string(yard.at("project").join(name)).unwrap(), SECRET, "{name}");
+        assert_eq!(fs::read_to_string(fixture.at("project").join(name)).unwrap(), SECRET, "{name}");
     }
-    assert_eq!(fs::read_dir(yard.at("project/.git/hooks")).unwrap().count(), 1);
-    honest_work(&yard);
+    assert_eq!(fs::read_dir(fixture.at("project/.git/hooks")).unwrap().count(), 1);
+    honest_work(&fixture);
     worktree();
     nested();
 }
 
 /// Repositories inside the project, and those of its submodules.
 fn nested() {
-    let yard = Yard::new();
+    let fixture = SandboxFixture::new();
     for git in ["src/inner/.git", ".git/modules/lib"] {
-        let git = yard.at("project").join(git);
+        let git = fixture.at("project").join(git);
         fs::create_dir_all(git.join("hooks")).unwrap();
         fs::create_dir_all(git.join("objects")).unwrap();
         for name in ["HEAD", "config", "hooks/pre-commit"] {
@@ -58,36 +58,40 @@ fn nested() {
         ("rename", &[".git/modules/lib", "src/old"]),
     ];
     for (name, args) in attacks {
-        yard.must_fail(name, args);
+        fixture.must_fail(name, args);
     }
-    // Committing there still works, as far as the layers let it.
-    let report =
-        yard.confined(SandboxProfile::Build, LAYERS[1], "write", &["src/inner/.git/objects/new"]);
+    // Committing there still works, as far as the layers allow it.
+    let report = fixture.confined(
+        SandboxProfile::Build,
+        LAYERS[1],
+        "write",
+        &["src/inner/.git/objects/new"],
+    );
     assert!(report.did_harm(), "{report:?}");
 }
 
-/// In a worktree `.git` is a file that says where the hooks are.
+/// In a worktree `.git` is a file with the path of the hooks.
 fn worktree() {
-    let yard = Yard::new();
-    fs::remove_dir_all(yard.at("project/.git")).unwrap();
-    fs::write(yard.at("project/.git"), "gitdir: elsewhere").unwrap();
+    let fixture = SandboxFixture::new();
+    fs::remove_dir_all(fixture.at("project/.git")).unwrap();
+    fs::write(fixture.at("project/.git"), "gitdir: elsewhere").unwrap();
     for (name, args) in
         [("write", &[".git"][..]), ("remove", &[".git"]), ("rename", &[".git", "src/x"])]
     {
-        yard.must_fail(name, args);
+        fixture.must_fail(name, args);
     }
 }
 
 /// The rest of the project stays writable, and the protected part readable.
-fn honest_work(yard: &Yard) {
+fn honest_work(fixture: &SandboxFixture) {
     for layers in LAYERS {
         for (name, args) in [("write", ["src/new"]), ("read", [".git/config"])] {
-            let report = yard.confined(SandboxProfile::Build, layers, name, &args);
+            let report = fixture.confined(SandboxProfile::Build, layers, name, &args);
             assert!(report.did_harm(), "{layers:?} {name} {args:?}: {report:?}");
         }
-        // New names at the top need the mount namespace; the wall says which it used.
-        let wall = yard.wall(SandboxProfile::Build, layers);
-        let report = yard.confined(SandboxProfile::Build, layers, "write", &["top-level"]);
-        assert_eq!(report.did_harm(), wall.applied().mount_namespace, "{report:?}");
+        // New names at the top level need a mount namespace.
+        let sandbox = fixture.sandbox(SandboxProfile::Build, layers);
+        let report = fixture.confined(SandboxProfile::Build, layers, "write", &["top-level"]);
+        assert_eq!(report.did_harm(), sandbox.applied().mount_namespace, "{report:?}");
     }
 }

@@ -7,53 +7,53 @@ use std::time::{Duration, Instant};
 use provost_sandbox::confine::{LayerSelection, SandboxExit};
 use provost_sandbox::sandbox_policy::SandboxProfile;
 
+use crate::sandbox_fixture::{LAYERS, SandboxFixture};
 use crate::stop;
-use crate::yard::{LAYERS, Yard};
 
 pub(crate) fn fork_bomb() {
-    let yard = Yard::new();
+    let fixture = SandboxFixture::new();
     for layers in LAYERS {
-        let wall = yard.wall(SandboxProfile::Build, layers);
-        let is_limited = wall.applied().cgroup_pids || !rustix::process::geteuid().is_root();
+        let sandbox = fixture.sandbox(SandboxProfile::Build, layers);
+        let is_limited = sandbox.applied().cgroup_pids || !rustix::process::geteuid().is_root();
         if !is_limited {
-            println!("  skipped with {layers:?}: the kernel does not count root's processes");
+            println!("  skipped with {layers:?}: Linux does not count root's processes");
             continue;
         }
-        let mut child = yard.spawn(&wall, "fork-bomb", &[]);
+        let mut child = fixture.spawn(&sandbox, "fork-bomb", &[]);
         let mut started = [0; 7];
         File::from(child.stdout.take().unwrap()).read_exact(&mut started).unwrap();
         let start = Instant::now();
         assert_eq!(child.wait_for(Duration::from_millis(500)).unwrap(), None);
-        let n_alive = stop::n_alive(&yard);
+        let n_alive = stop::n_alive(&fixture);
         assert!(n_alive <= 70, "{n_alive} processes");
         child.stop(Duration::from_millis(100)).unwrap();
         println!("  {n_alive} processes at most, all gone after {:?}", start.elapsed());
-        assert_eq!(stop::n_alive(&yard), 0);
+        assert_eq!(stop::n_alive(&fixture), 0);
     }
 }
 
 pub(crate) fn memory() {
-    let mut yard = Yard::new();
-    yard.limits.memory = 256 << 20;
+    let mut fixture = SandboxFixture::new();
+    fixture.limits.memory = 256 << 20;
     for layers in LAYERS {
-        let report = yard.confined(SandboxProfile::Build, layers, "allocate", &["64"]);
+        let report = fixture.confined(SandboxProfile::Build, layers, "allocate", &["64"]);
         println!("  {report:?}");
         assert!(!report.did_harm(), "{report:?}");
-        // Either refused, or ended by the kernel: for its own group alone.
+        // Either refused, or killed by Linux, in its own cgroup only.
         assert!(matches!(report.exit, SandboxExit::Code(1) | SandboxExit::Signal(9)), "{report:?}");
     }
 }
 
 pub(crate) fn open_files() {
-    let yard = Yard::new();
-    yard.must_fail("open-files", &[]);
+    let fixture = SandboxFixture::new();
+    fixture.must_fail("open-files", &[]);
 }
 
 pub(crate) fn file_size() {
-    let yard = Yard::new();
+    let fixture = SandboxFixture::new();
     for layers in [LAYERS[0], LayerSelection::Auto] {
-        let report = yard.confined(SandboxProfile::Build, layers, "grow", &["src/big", "10"]);
+        let report = fixture.confined(SandboxProfile::Build, layers, "grow", &["src/big", "10"]);
         assert!(!report.did_harm() && report.text.contains("too large"), "{report:?}");
     }
-    yard.works_without_wall("grow", &["src/sparse", "10"]);
+    fixture.works_without_sandbox("grow", &["src/sparse", "10"]);
 }

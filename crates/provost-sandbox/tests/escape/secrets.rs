@@ -2,7 +2,7 @@
 
 use provost_sandbox::sandbox_policy::SandboxProfile;
 
-use crate::yard::{CONFINED, LAYERS, SECRET, Yard};
+use crate::sandbox_fixture::{CONFINED, LAYERS, SECRET, SandboxFixture};
 
 const FILES: &[&str] = &[
     "home/.ssh/id_ed25519",
@@ -12,70 +12,71 @@ const FILES: &[&str] = &[
     "home/.npmrc",
     "home/.bash_history",
     "home/.netrc",
-    // Where a hidden link leads is hidden too.
+    // The target of a hidden link is hidden too.
     "home/dotfiles/netrc",
     "data/token",
 ];
 
 pub(crate) fn test() {
-    let yard = Yard::new();
+    let fixture = SandboxFixture::new();
     for name in FILES {
-        yard.works_without_wall("read", &[&yard.text(name)]);
-        yard.must_fail("read", &[&yard.text(name)]);
-        yard.must_fail("append", &[&yard.text(name)]);
-        yard.must_fail("truncate", &[&yard.text(name)]);
-        yard.must_fail("remove", &[&yard.text(name)]);
+        fixture.works_without_sandbox("read", &[&fixture.text(name)]);
+        fixture.must_fail("read", &[&fixture.text(name)]);
+        fixture.must_fail("append", &[&fixture.text(name)]);
+        fixture.must_fail("truncate", &[&fixture.text(name)]);
+        fixture.must_fail("remove", &[&fixture.text(name)]);
     }
-    // What is beside a secret can be read: the wall hides the secret, not the home.
+    // Files beside a secret can be read: the secret is hidden, not the home.
     for profile in CONFINED {
         for layers in LAYERS {
-            let report = yard.confined(profile, layers, "read", &[&yard.text("home/readable")]);
+            let report =
+                fixture.confined(profile, layers, "read", &[&fixture.text("home/readable")]);
             assert!(report.did_harm(), "{report:?}");
         }
     }
     for folder in ["home/.ssh", "data"] {
-        yard.must_fail("list", &[&yard.text(folder)]);
+        fixture.must_fail("list", &[&fixture.text(folder)]);
     }
     for path in ["/etc/shadow", "/etc/gshadow"] {
-        yard.must_be_denied("read", &[path]);
+        fixture.must_be_denied("read", &[path]);
     }
     for disk in std::fs::read_dir("/sys/block").unwrap().filter_map(Result::ok).take(3) {
         let disk = format!("/dev/{}", disk.file_name().to_str().unwrap());
-        if yard.free("open", &[&disk]).did_harm() {
-            yard.must_fail("open", &[&disk]);
+        if fixture.free("open", &[&disk]).did_harm() {
+            fixture.must_fail("open", &[&disk]);
         }
     }
-    // Only what is given reaches the environment.
-    yard.must_fail("environment", &[SECRET]);
+    // Only given variables reach the environment.
+    fixture.must_fail("environment", &[SECRET]);
 }
 
-/// The person's own shell reads what they may read, but not our data.
+/// The user's own shell has the user's access, except to our data.
 pub(crate) fn terminal() {
-    let yard = Yard::new();
+    let fixture = SandboxFixture::new();
     for layers in LAYERS {
-        let own = yard.confined(
+        let own = fixture.confined(
             SandboxProfile::Terminal,
             layers,
             "read",
-            &[&yard.text("outside/secret")],
+            &[&fixture.text("outside/secret")],
         );
         assert!(own.did_harm(), "{own:?}");
-        // A person makes and reads files wherever they may, where the machine permits it.
-        let wall = yard.wall(SandboxProfile::Terminal, layers);
-        let new = yard.text("new");
-        let made = yard.confined(SandboxProfile::Terminal, layers, "write", &[&new]);
-        assert_eq!(made.did_harm(), wall.applied().mount_namespace, "{made:?}");
-        let listed = yard.confined(SandboxProfile::Terminal, layers, "list", &["/"]);
-        assert_eq!(listed.did_harm(), wall.applied().mount_namespace, "{listed:?}");
+        // It creates and reads files wherever the user may.
+        let sandbox = fixture.sandbox(SandboxProfile::Terminal, layers);
+        let new = fixture.text("new");
+        let made = fixture.confined(SandboxProfile::Terminal, layers, "write", &[&new]);
+        assert_eq!(made.did_harm(), sandbox.applied().mount_namespace, "{made:?}");
+        let listed = fixture.confined(SandboxProfile::Terminal, layers, "list", &["/"]);
+        assert_eq!(listed.did_harm(), sandbox.applied().mount_namespace, "{listed:?}");
         let own = std::process::id().to_string();
-        let traced = yard.confined(SandboxProfile::Terminal, layers, "ptrace", &[&own]);
+        let traced = fixture.confined(SandboxProfile::Terminal, layers, "ptrace", &[&own]);
         assert!(!traced.did_harm(), "{traced:?}");
-        let around = format!("/proc/{own}/root{}", yard.text("data/token"));
-        let report = yard.confined(SandboxProfile::Terminal, layers, "read", &[&around]);
+        let around = format!("/proc/{own}/root{}", fixture.text("data/token"));
+        let report = fixture.confined(SandboxProfile::Terminal, layers, "read", &[&around]);
         assert!(!report.did_harm(), "{report:?}");
         for attack in ["read", "append", "remove", "truncate"] {
-            let token = yard.text("data/token");
-            let report = yard.confined(SandboxProfile::Terminal, layers, attack, &[&token]);
+            let token = fixture.text("data/token");
+            let report = fixture.confined(SandboxProfile::Terminal, layers, attack, &[&token]);
             assert!(!report.did_harm(), "{layers:?} {attack}: {report:?}");
         }
     }

@@ -1,13 +1,13 @@
-//! Programs that run with the rights of their owner: none gains, none is made.
+//! Set-id programs: they gain no rights, and none can be created.
 
-use crate::yard::Yard;
+use crate::sandbox_fixture::SandboxFixture;
 
 pub(crate) fn test() {
-    let yard = Yard::new();
-    yard.works_without_wall("chmod", &[&yard.text("scratch/free")]);
-    yard.must_fail("chmod", &[&yard.text("scratch/made")]);
-    yard.works_without_wall("create-set-id", &[&yard.text("scratch/free2")]);
-    yard.must_fail("create-set-id", &[&yard.text("scratch/made2")]);
-    yard.works_without_wall("privileges", &[]);
-    yard.must_fail("privileges", &[]);
+    let fixture = SandboxFixture::new();
+    fixture.works_without_sandbox("chmod", &[&fixture.text("scratch/free")]);
+    fixture.must_fail("chmod", &[&fixture.text("scratch/made")]);
+    fixture.works_without_sandbox("create-set-id", &[&fixture.text("scratch/free2")]);
+    fixture.must_fail("create-set-id", &[&fixture.text("scratch/made2")]);
+    fixture.works_without_sandbox("privileges", &[]);
+    fixture.must_fail("privileges", &[]);
 }

@@ -1,4 +1,4 @@
-//! Living on after the end: daemons, the stubborn, the silent, orphans of a dead parent.
+//! Outliving the run: daemons, ignored signals, closed output, orphans of a killed parent.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 use provost_sandbox::confine::{OrphanPolicy, SandboxChild, SandboxExit};
 use provost_sandbox::sandbox_policy::SandboxProfile;
 
-use crate::yard::{LAYERS, Yard};
+use crate::sandbox_fixture::{LAYERS, SandboxFixture};
 
-/// How many processes run the yard's attacker.
-pub(crate) fn n_alive(yard: &Yard) -> usize {
-    let attacker = yard.at("project/attacker");
+/// How many processes run the fixture's attacker.
+pub(crate) fn n_alive(fixture: &SandboxFixture) -> usize {
+    let attacker = fixture.at("project/attacker");
     let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     processes.filter(|process| is_running(&process.path(), &attacker)).count()
 }
 
 fn is_running(process: &Path, program: &Path) -> bool {
-    // The command line, since the link to the program needs rights over it.
+    // The command line, since reading the link to the program needs more rights.
     let Ok(line) = fs::read(process.join("cmdline")) else { return false };
     line.split(|byte| *byte == 0).next() == program.to_str().map(str::as_bytes)
 }
@@ -31,63 +31,63 @@ fn read_line(child: &mut SandboxChild) -> String {
 }
 
 pub(crate) fn double_setsid() {
-    let yard = Yard::new();
+    let fixture = SandboxFixture::new();
     for layers in LAYERS {
-        let wall = yard.wall(SandboxProfile::Build, layers);
-        let mut command = yard.command("daemon", &["alive"]);
-        command.leftovers = OrphanPolicy::Keep;
-        let mut child = wall.spawn(command).unwrap();
+        let sandbox = fixture.sandbox(SandboxProfile::Build, layers);
+        let mut command = fixture.command("daemon", &["alive"]);
+        command.orphans = OrphanPolicy::Keep;
+        let mut child = sandbox.spawn(command).unwrap();
         assert_eq!(read_line(&mut child), "alive\n");
-        assert_eq!(n_alive(&yard), 1, "the control: without stop it lives");
+        assert_eq!(n_alive(&fixture), 1, "the control: without stop it lives");
         let start = Instant::now();
         child.stop(Duration::from_millis(100)).unwrap();
-        assert_eq!(n_alive(&yard), 0, "{layers:?}");
+        assert_eq!(n_alive(&fixture), 0, "{layers:?}");
         println!("  {layers:?}: gone after {:?}", start.elapsed());
     }
 }
 
-/// When the command ends, what it left goes too.
-pub(crate) fn leftovers() {
-    let yard = Yard::new();
+/// When the command ends, the processes it left are killed.
+pub(crate) fn orphans() {
+    let fixture = SandboxFixture::new();
     for layers in LAYERS {
-        let wall = yard.wall(SandboxProfile::Build, layers);
-        let mut child = yard.spawn(&wall, "daemon", &["alive"]);
+        let sandbox = fixture.sandbox(SandboxProfile::Build, layers);
+        let mut child = fixture.spawn(&sandbox, "daemon", &["alive"]);
         assert_eq!(child.wait().unwrap(), SandboxExit::Code(0));
-        assert_eq!(n_alive(&yard), 0, "{layers:?}");
+        assert_eq!(n_alive(&fixture), 0, "{layers:?}");
     }
 }
 
 pub(crate) fn ignores_term() {
-    let yard = Yard::new();
+    let fixture = SandboxFixture::new();
     for layers in LAYERS {
-        let wall = yard.wall(SandboxProfile::Build, layers);
-        let mut child = yard.spawn(&wall, "stubborn", &[]);
+        let sandbox = fixture.sandbox(SandboxProfile::Build, layers);
+        let mut child = fixture.spawn(&sandbox, "stubborn", &[]);
         assert_eq!(read_line(&mut child), "ready\n");
         let exit = child.stop(Duration::from_millis(100)).unwrap();
         assert_eq!(exit, SandboxExit::Signal(9), "{layers:?}");
-        assert_eq!(n_alive(&yard), 0);
+        assert_eq!(n_alive(&fixture), 0);
     }
 }
 
 pub(crate) fn closes_output() {
-    let yard = Yard::new();
+    let fixture = SandboxFixture::new();
     for layers in LAYERS {
-        let wall = yard.wall(SandboxProfile::Build, layers);
-        let mut child = yard.spawn(&wall, "silent", &[]);
+        let sandbox = fixture.sandbox(SandboxProfile::Build, layers);
+        let mut child = fixture.spawn(&sandbox, "silent", &[]);
         let mut nothing = String::new();
         File::from(child.stdout.take().unwrap()).read_to_string(&mut nothing).unwrap();
-        // The end of its output is not its end.
+        // It has closed its output, and lives.
         assert_eq!(child.try_wait().unwrap(), None, "{layers:?}");
         let exit = child.stop(Duration::from_secs(10)).unwrap();
         assert_eq!(exit, SandboxExit::Signal(15), "{layers:?}");
-        assert_eq!(n_alive(&yard), 0);
+        assert_eq!(n_alive(&fixture), 0);
     }
 }
 
 /// The process that started a run is killed; the run ends with it.
 pub(crate) fn parent_dies() {
     for layers in ["bare", "auto"] {
-        let yard = Yard::new();
+        let fixture = SandboxFixture::new();
         let mut parent = Command::new(std::env::current_exe().unwrap())
             .args(["--payload", "parent", layers])
             .stdin(Stdio::null())
@@ -110,20 +110,20 @@ pub(crate) fn parent_dies() {
         }
         // The killed parent could not clean up after itself.
         drop(fs::remove_dir_all(Path::new(&attacker).parent().unwrap().parent().unwrap()));
-        drop(yard);
+        drop(fixture);
     }
 }
 
-/// In another process: starts a daemon behind a wall, says where, and waits.
+/// In another process: starts a daemon in a sandbox, prints where, and waits.
 pub(crate) fn parent(layers: &[&str]) -> io::Result<String> {
-    let yard = Yard::new();
+    let fixture = SandboxFixture::new();
     let layers = if layers == ["bare"] { LAYERS[0] } else { LAYERS[1] };
-    let wall = yard.wall(SandboxProfile::Build, layers);
-    let mut command = yard.command("daemon", &["alive"]);
-    command.leftovers = OrphanPolicy::Keep;
-    let mut child = wall.spawn(command).unwrap();
+    let sandbox = fixture.sandbox(SandboxProfile::Build, layers);
+    let mut command = fixture.command("daemon", &["alive"]);
+    command.orphans = OrphanPolicy::Keep;
+    let mut child = sandbox.spawn(command).unwrap();
     assert_eq!(read_line(&mut child), "alive\n");
-    println!("at {}", yard.text("project/attacker"));
+    println!("at {}", fixture.text("project/attacker"));
     io::stdout().flush()?;
     loop {
         std::thread::park();

@@ -7,34 +7,34 @@ use provost_sandbox::sandbox_policy::SandboxProfile;
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::OpenptFlags;
 
-use crate::yard::{LAYERS, Report, Yard, finish};
+use crate::sandbox_fixture::{LAYERS, Report, SandboxFixture, finish};
 
 pub(crate) fn test() {
-    let yard = Yard::new();
+    let fixture = SandboxFixture::new();
     for profile in [SandboxProfile::Build, SandboxProfile::Terminal] {
         for layers in LAYERS {
-            let wall = yard.wall(profile, layers);
-            let report = on_terminal(&yard, &wall);
+            let sandbox = fixture.sandbox(profile, layers);
+            let report = on_terminal(&fixture, &sandbox);
             println!("  {}", report.text.trim());
             assert!(!report.did_harm(), "{profile:?} {layers:?}: {report:?}");
             assert!(report.text.contains("Operation not permitted"), "{report:?}");
         }
     }
     if rustix::process::geteuid().is_root() {
-        // The control, as the user to whom no kernel forbids it.
+        // The control, as root, whom no Linux version forbids it.
         let (_controller, terminal) = terminal();
-        let mut command = std::process::Command::new(yard.at("project/attacker"));
+        let mut command = std::process::Command::new(fixture.at("project/attacker"));
         command.args(["--payload", "tiocsti"]).stdin(terminal);
         assert!(command.status().unwrap().success());
     }
 }
 
-fn on_terminal(yard: &Yard, wall: &Sandbox) -> Report {
+fn on_terminal(fixture: &SandboxFixture, sandbox: &Sandbox) -> Report {
     let (_controller, terminal) = terminal();
-    let mut command = yard.command("tiocsti", &[]);
+    let mut command = fixture.command("tiocsti", &[]);
     command.stdio[0] = SandboxStdio::Fd(terminal);
     command.controlling_terminal = true;
-    finish(wall.spawn(command).unwrap())
+    finish(sandbox.spawn(command).unwrap())
 }
 
 fn terminal() -> (OwnedFd, OwnedFd) {

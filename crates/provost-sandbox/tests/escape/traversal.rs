@@ -1,21 +1,21 @@
-//! Paths that try to climb out of the root.
+//! Paths that try to leave the root.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use provost_sandbox::root_dir::{FileWriteMode, ReplaceExisting, RootDir, RootDirError};
 
-use crate::yard::{SECRET, Yard};
+use crate::sandbox_fixture::{SECRET, SandboxFixture};
 
 pub(crate) fn test() {
-    let yard = Yard::new();
-    let root = RootDir::open(&yard.at("project")).unwrap();
-    symlink("..", yard.at("project/up")).unwrap();
-    symlink("../outside", yard.at("project/side")).unwrap();
-    symlink(yard.at("outside"), yard.at("project/absolute")).unwrap();
-    symlink("/proc/self/root", yard.at("project/magic")).unwrap();
-    symlink("src/../../outside", yard.at("project/bent")).unwrap();
-    let absolute = yard.text("outside/secret");
+    let fixture = SandboxFixture::new();
+    let root = RootDir::open(&fixture.at("project")).unwrap();
+    symlink("..", fixture.at("project/up")).unwrap();
+    symlink("../outside", fixture.at("project/side")).unwrap();
+    symlink(fixture.at("outside"), fixture.at("project/absolute")).unwrap();
+    symlink("/proc/self/root", fixture.at("project/magic")).unwrap();
+    symlink("src/../../outside", fixture.at("project/bent")).unwrap();
+    let absolute = fixture.text("outside/secret");
     let deep = "src/../".repeat(50) + "../outside/secret";
     let corpus = [
         "../outside/secret",
@@ -59,7 +59,7 @@ pub(crate) fn test() {
         refused(root.remove_dir(path));
         refused(root.remove_tree(path));
     }
-    assert_eq!(std::fs::read_to_string(yard.at("outside/secret")).unwrap(), SECRET);
-    // The control: the links do lead out for whoever follows them.
-    assert_eq!(std::fs::read_to_string(yard.at("project/side/secret")).unwrap(), SECRET);
+    assert_eq!(std::fs::read_to_string(fixture.at("outside/secret")).unwrap(), SECRET);
+    // The control: the links do lead out when they are followed.
+    assert_eq!(std::fs::read_to_string(fixture.at("project/side/secret")).unwrap(), SECRET);
 }

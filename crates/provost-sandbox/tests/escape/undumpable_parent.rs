@@ -1,18 +1,18 @@
-//! Reading the environment of a parent that protects itself, and being started by it.
+//! Reading the environment of a parent that is not dumpable.
 
 use provost_sandbox::launch;
 
-use crate::yard::Yard;
+use crate::sandbox_fixture::SandboxFixture;
 
 pub(crate) fn test() {
-    let yard = Yard::new();
+    let fixture = SandboxFixture::new();
     let own = std::process::id().to_string();
     let canary = "PATH=";
-    yard.works_without_wall("environ", &[&own, canary]);
+    fixture.works_without_sandbox("environ", &[&own, canary]);
     launch::protect_own_memory().unwrap();
-    // The wall still stands, though a user namespace needs a dumpable process.
-    yard.must_fail("environ", &[&own, canary]);
+    // The sandbox still works, although a user namespace needs a dumpable process.
+    fixture.must_fail("environ", &[&own, canary]);
     if !rustix::process::geteuid().is_root() {
-        assert!(!yard.free("environ", &[&own, canary]).did_harm(), "it is not protected");
+        assert!(!fixture.free("environ", &[&own, canary]).did_harm(), "it is not protected");
     }
 }

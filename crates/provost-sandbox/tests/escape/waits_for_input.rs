@@ -1,8 +1,8 @@
-//! A command that waits for somebody to answer: nobody is there, and it is told so.
+//! A command that waits for input: it reads the end of its input.
 
-use crate::yard::Yard;
+use crate::sandbox_fixture::SandboxFixture;
 
 pub(crate) fn test() {
-    let yard = Yard::new();
-    yard.must_fail("ask", &[]);
+    let fixture = SandboxFixture::new();
+    fixture.must_fail("ask", &[]);
 }

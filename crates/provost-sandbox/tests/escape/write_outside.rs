@@ -1,32 +1,32 @@
-//! Changing what is outside by other ways than opening it.
+//! Changing files outside in other ways than opening them.
 
 use std::fs;
 
-use crate::yard::{SECRET, Yard};
+use crate::sandbox_fixture::{SECRET, SandboxFixture};
 
 pub(crate) fn test() {
-    let yard = Yard::new();
-    let secret = yard.text("outside/secret");
-    fs::write(yard.at("project/src/mine"), "mine").unwrap();
-    fs::write(yard.at("scratch/mine"), "mine").unwrap();
-    let outside = yard.text("outside/new");
-    for from in [yard.text("project/src/mine"), yard.text("scratch/mine")] {
-        yard.must_fail("rename", &[&from, &outside]);
-        yard.must_fail("rename", &[&from, &secret]);
-        yard.must_fail("link", &[&from, &outside]);
+    let fixture = SandboxFixture::new();
+    let secret = fixture.text("outside/secret");
+    fs::write(fixture.at("project/src/mine"), "mine").unwrap();
+    fs::write(fixture.at("scratch/mine"), "mine").unwrap();
+    let outside = fixture.text("outside/new");
+    for from in [fixture.text("project/src/mine"), fixture.text("scratch/mine")] {
+        fixture.must_fail("rename", &[&from, &outside]);
+        fixture.must_fail("rename", &[&from, &secret]);
+        fixture.must_fail("link", &[&from, &outside]);
     }
-    yard.must_fail("rename", &[&secret, &yard.text("scratch/taken")]);
-    yard.must_fail("link", &[&secret, &yard.text("scratch/taken")]);
-    yard.must_fail("write", &[&outside]);
-    yard.must_fail("append", &[&secret]);
-    yard.must_fail("truncate", &[&secret]);
-    yard.must_fail("mkdir", &[&outside]);
-    yard.must_be_denied("write", &["/proc/sys/kernel/core_pattern"]);
-    yard.must_fail("write", &[&format!("/proc/self/root{outside}")]);
-    std::os::unix::fs::symlink(&secret, yard.at("scratch/link")).unwrap();
-    yard.must_fail("append", &[&yard.text("scratch/link")]);
+    fixture.must_fail("rename", &[&secret, &fixture.text("scratch/taken")]);
+    fixture.must_fail("link", &[&secret, &fixture.text("scratch/taken")]);
+    fixture.must_fail("write", &[&outside]);
+    fixture.must_fail("append", &[&secret]);
+    fixture.must_fail("truncate", &[&secret]);
+    fixture.must_fail("mkdir", &[&outside]);
+    fixture.must_be_denied("write", &["/proc/sys/kernel/core_pattern"]);
+    fixture.must_fail("write", &[&format!("/proc/self/root{outside}")]);
+    std::os::unix::fs::symlink(&secret, fixture.at("scratch/link")).unwrap();
+    fixture.must_fail("append", &[&fixture.text("scratch/link")]);
     assert_eq!(fs::read_to_string(&secret).unwrap(), SECRET);
-    assert!(!yard.at("outside/new").exists());
-    yard.works_without_wall("write", &[&outside]);
-    yard.works_without_wall("rename", &[&outside, &yard.text("outside/other")]);
+    assert!(!fixture.at("outside/new").exists());
+    fixture.works_without_sandbox("write", &[&outside]);
+    fixture.works_without_sandbox("rename", &[&outside, &fixture.text("outside/other")]);
 }

@@ -15,7 +15,7 @@ pub(crate) async fn run(args: KernelArgs, config: &Config) -> anyhow::Result<Exi
     let KernelArgs { place, project, home, umask, idle_seconds } = args;
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(umask));
     let options = HostOptions {
-        place,
+        kernel_dir: place,
         project,
         home,
         data: config.data.value.clone(),

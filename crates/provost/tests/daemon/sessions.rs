@@ -244,7 +244,7 @@ async fn a_turn_is_cancelled_while_it_streams_while_it_asks_and_while_a_command_
 async fn a_model_that_goes_round_in_circles_is_told_and_then_stopped() {
     let read = FakeCompletion::from_tool_call("c", "fs_readFile", json!({ "path": "hello.txt" }));
     let look = FakeCompletion::from_tool_call("d", "fs_stat", json!({ "path": "hello.txt" }));
-    let both = FakeCompletion { said: [read.said.clone(), look.said].concat(), ..read.clone() };
+    let both = FakeCompletion { parts: [read.parts.clone(), look.parts].concat(), ..read.clone() };
     for (call, rounds) in [(read, 4), (both, 6)] {
         let home = Home::new();
         let model =

@@ -21,10 +21,11 @@ pub(crate) fn fault_from_kernel_error(error: &KernelError) -> ErrorInfo {
     match error {
         KernelError::Fault(fault) => fault.clone(),
         KernelError::Lost | KernelError::Unresponsive => kernel_lost_fault(&error.to_string()),
-        KernelError::StartFailed(_)
-        | KernelError::ProtocolTooNew { .. }
-        | KernelError::ProtocolTooOld { .. } => {
+        KernelError::StartFailed(_) => {
             ErrorInfo { code: Code::Unavailable, message: error.to_string(), details: None }
+        }
+        KernelError::ProtocolMismatch { .. } => {
+            ErrorInfo { code: Code::KernelTooOld, message: error.to_string(), details: None }
         }
     }
 }

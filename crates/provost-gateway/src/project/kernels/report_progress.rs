@@ -28,9 +28,6 @@ impl KernelPool {
     /// The runtime of a project, if its kernel responds and supports it.
     pub(crate) async fn query_runtime(&self, project: ProjectId) -> Option<RuntimeSnapshot> {
         let kernel = self.connected(project)?;
-        if !kernel.welcome().supports_runtime() {
-            return None;
-        }
         timeout(KERNEL_STATUS_TIMEOUT, kernel.fetch_runtime()).await.ok()?.ok()
     }
 

@@ -1,20 +1,20 @@
-//! A hunk whose surroundings differ a little from the file.
+//! A hunk whose context lines differ a little from the file.
 
 use flickzeug::{ApplyConfig, Diff, FuzzyConfig, LineEndHandling, apply_with_config};
 use provost_core::action::patch::{Hunk, LineOp};
 
 use super::{FileLine, HunkMismatch};
 
-/// The most work that is put into a loose fit: lines of the file times lines of
-/// the hunk. Beyond it, a model does better to look at the file again.
+/// Limit of the effort: lines of the file times lines of the hunk. Beyond it, a model
+/// does better to read the file again.
 const MAX_FUZZY_WORK: usize = 10_000_000;
 
-/// Applies a hunk that may miss up to two surrounding lines.
+/// Applies a hunk of which up to two context lines may be missing.
 pub(super) fn apply_fuzzy(
     rows: &mut Vec<FileLine<'_>>,
     hunk: &Hunk<'_>,
 ) -> Result<(), HunkMismatch> {
-    // Without a line to remove, nothing would show that the place is right.
+    // Without a removed line, nothing would confirm the position.
     let removes = hunk.lines.iter().any(|line| line.op == LineOp::Remove);
     if !removes || rows.len().saturating_mul(hunk.lines.len()) > MAX_FUZZY_WORK {
         return Err(HunkMismatch::NotFound);
@@ -30,7 +30,7 @@ pub(super) fn apply_fuzzy(
     let backwards = rows.iter().rev().zip(new.iter().rev()).take(most);
     let tail = backwards.take_while(|(row, line)| same(row, line)).count();
     let (end, new_end) = (rows.len() - tail, new.len() - tail);
-    // The crate takes the nearest of several places; we take none of them.
+    // The crate takes the nearest of several positions; we take none of them.
     let fits = |rows: &[FileLine<'_>]| {
         join_lines(rows).is_some_and(|text| try_apply(&text, &diff).is_some())
     };
@@ -52,21 +52,21 @@ fn try_apply(content: &str, diff: &Diff<'_, str>) -> Option<String> {
             max_fuzz: 2,
             ignore_whitespace: false,
             ignore_case: false,
-            // No likeness: comparing all lines for it takes time that a hostile
-            // file decides about, and a line that is alike is another line.
+            // No similarity: comparing all lines takes time that a hostile file controls,
+            // and a similar line is a different line.
             similarity_threshold: 1.0,
         },
     };
     apply_with_config(content, diff, &config).ok().map(|(content, _)| content)
 }
 
-/// The file as text; none if it is not text.
+/// The file as text; `None` if it is not text.
 fn join_lines(rows: &[FileLine<'_>]) -> Option<String> {
     let bytes: Vec<u8> = rows.iter().flat_map(|row| row.bytes.iter().copied()).collect();
     String::from_utf8(bytes).ok()
 }
 
-/// The hunk alone, with the numbers it should have had.
+/// The hunk alone, with corrected line counts.
 fn render_hunk(hunk: &Hunk<'_>) -> String {
     let count = |not: LineOp| hunk.lines.iter().filter(|line| line.op != not).count();
     let start = hunk.start.max(1);

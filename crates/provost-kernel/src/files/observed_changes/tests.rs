@@ -1,11 +1,11 @@
-//! What is told of changes to a real folder, and when the looking ends.
+//! Reported changes in a real folder, and the limits of the scan.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 
 use super::*;
 
-/// What is told of a change to a project with these files.
+/// Checks what is reported after a change to a project with these files.
 #[track_caller]
 fn check(change: impl Fn(&Path), changed: &[&str], folders: &[&str]) {
     let app = tempfile::tempdir().unwrap();
@@ -28,7 +28,7 @@ fn owned(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
-/// A moment that is later than all that was changed in a folder.
+/// A time later than all changes in a folder.
 fn later(folder: &Path) -> FileTimestamp {
     let last = EntryStat::read_at(RootDir::open(folder).unwrap(), c"").unwrap();
     loop {
@@ -53,7 +53,7 @@ fn what_is_ignored_and_what_is_gits_own_is_left_out() {
     check(|app| fs::write(app.join("node_modules/lib/x"), "").unwrap(), &[], &[]);
     check(|app| fs::write(app.join(".git/index"), "").unwrap(), &[], &[]);
     check(|app| fs::write(app.join("node_modules/a"), "").unwrap(), &[], &[]);
-    // That there is a name more or less is told where it is not said which.
+    // The folder is reported where the name is ignored.
     check(|app| fs::write(app.join("private"), "").unwrap(), &[], &["."]);
 }
 
@@ -96,7 +96,7 @@ fn a_walk_that_is_too_long_ends_and_says_so() {
     }
     let found = find_changes_since(&RootDir::open(app.path()).unwrap(), start).unwrap();
     assert!(found.more);
-    assert_eq!(found.changed[0], "a", "what is at the top is seen first");
+    assert_eq!(found.changed[0], "a", "the top level is scanned first");
     assert!(found.changed.len() <= MAX_REPORTED_NAMES);
 }
 

@@ -1,4 +1,4 @@
-//! Where the searcher puts what it finds, and how it is stopped.
+//! Collects the matches of the searcher, and stops it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,7 +10,7 @@ use grep_searcher::{Searcher, Sink, SinkContext, SinkContextKind, SinkMatch};
 
 use super::{ContextLine, SearchDeadline, SearchFilesResult, SearchMatch};
 
-/// A file that ends with an error when time is over, so that no file is too long.
+/// A file whose reads fail after the deadline, so that no file takes too long.
 pub(super) struct DeadlineReader<'a> {
     pub(super) file: File,
     pub(super) clock: &'a SearchDeadline<'a>,
@@ -25,7 +25,7 @@ impl Read for DeadlineReader<'_> {
     }
 }
 
-/// How much of a line is given, in bytes, and how much of it before the match.
+/// How much of a line is returned, in bytes, and how much of it before the match.
 const EXCERPT_BYTES: usize = 400;
 const EXCERPT_BYTES_BEFORE: usize = 100;
 
@@ -92,7 +92,7 @@ impl Sink for MatchCollector<'_> {
     }
 
     fn binary_data(&mut self, _: &Searcher, _: u64) -> io::Result<bool> {
-        // Whatever matched before the first zero byte was no line of text either.
+        // Matches before the first zero byte are not text either.
         self.found.matches.truncate(self.n_before);
         self.found.truncated = false;
         Ok(false)
@@ -104,19 +104,19 @@ fn strip_line_ending(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// The line as text; a long one around the place, with a mark where it is cut.
-fn excerpt_line(line: &[u8], place: usize) -> (String, bool) {
+/// The line as text; of a long one the part around the match, with a mark.
+fn excerpt_line(line: &[u8], column: usize) -> (String, bool) {
     if line.len() <= EXCERPT_BYTES {
         return (String::from_utf8_lossy(line).into_owned(), false);
     }
-    let begin = floor_char_boundary(line, place.saturating_sub(EXCERPT_BYTES_BEFORE));
+    let begin = floor_char_boundary(line, column.saturating_sub(EXCERPT_BYTES_BEFORE));
     let end = floor_char_boundary(line, line.len().min(begin + EXCERPT_BYTES));
     let text = String::from_utf8_lossy(&line[begin..end]);
     let marks = |cut| if cut { "…" } else { "" };
     (format!("{}{text}{}", marks(begin > 0), marks(end < line.len())), true)
 }
 
-/// The nearest place at or before this one where a character begins.
+/// The nearest character boundary at or before an offset.
 fn floor_char_boundary(line: &[u8], at: usize) -> usize {
     let begins = |at: &usize| line.get(*at).is_none_or(|byte| byte & 0b1100_0000 != 0b1000_0000);
     (at.saturating_sub(3)..=at).rev().find(begins).unwrap_or(at)

@@ -17,8 +17,8 @@ fn a_search_that_runs_out_of_time_gives_what_it_has() {
     let Action::File(FileAction::SearchFiles(action)) = parsed else { panic!("another action") };
     let now = Instant::now();
     let until = |deadline| {
-        let eyes = VisibilityFilter::new(&root, None, RuleEffect::Ask).unwrap();
-        run_until(&root, &action, eyes, SearchDeadline { deadline, stop: &|| false }).unwrap()
+        let filter = VisibilityFilter::new(&root, None, RuleEffect::Ask).unwrap();
+        run_until(&root, &action, filter, SearchDeadline { deadline, stop: &|| false }).unwrap()
     };
     let found = until(now);
     assert!(found.timed_out && found.truncated && found.matches.is_empty(), "{found:?}");

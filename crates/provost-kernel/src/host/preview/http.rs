@@ -1,7 +1,7 @@
-//! One request to a server of the project, and as much of its answer as is wanted.
+//! A minimal HTTP client: one `GET` to a server of the project.
 //!
-//! By hand, because it is so little: one connection, one `GET`, an answer that is
-//! cut off at a limit and at a deadline.
+//! Hand-written, because it needs so little: one connection, one request, a response
+//! that is cut off at a limit and at a deadline.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,32 +11,32 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// The longest head of an answer.
+/// The largest response head, in bytes.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::host) enum HttpError {
-    /// Nobody is there, or hangs up.
-    #[error("it hung up: {0}")]
+    /// The connection failed or was closed.
+    #[error("the connection failed: {0}")]
     Disconnected(#[from] io::Error),
-    /// It takes too long.
-    #[error("it did not answer in time")]
+    /// No response within the time limit.
+    #[error("no response in time")]
     TimedOut,
-    /// It speaks something else.
-    #[error("what it says is no HTTP")]
+    /// The response is not HTTP.
+    #[error("the response is not HTTP")]
     NotHttp,
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::host) struct HttpResponse {
     pub(in crate::host) status: u16,
-    /// Names in lower case.
+    /// With lower-case names.
     pub(in crate::host) headers: Vec<(String, String)>,
     pub(in crate::host) body: Vec<u8>,
-    /// Whether there was more of the body.
-    pub(in crate::host) cut: bool,
+    /// Whether the body was longer than the limit.
+    pub(in crate::host) truncated: bool,
 }
 
 impl HttpResponse {
@@ -46,14 +46,16 @@ impl HttpResponse {
     }
 }
 
-/// Asks for a path. At most `limit` bytes of the body are read.
+/// Requests a path, and reads at most `limit` bytes of the body.
 pub(in crate::host) async fn get(
     address: SocketAddr,
     path: &str,
     limit: usize,
-    patience: Duration,
+    time_limit: Duration,
 ) -> Result<HttpResponse, HttpError> {
-    timeout(patience, send_request(address, path, limit)).await.map_err(|_| HttpError::TimedOut)?
+    timeout(time_limit, send_request(address, path, limit))
+        .await
+        .map_err(|_| HttpError::TimedOut)?
 }
 
 async fn send_request(
@@ -69,35 +71,36 @@ async fn send_request(
     );
     stream.write_all(request.as_bytes()).await?;
     let mut bytes = Vec::new();
-    let (mut answer, body) = loop {
+    let (mut response, body) = loop {
         if let Some(end) = find_bytes(&bytes, b"\r\n\r\n") {
-            let answer =
+            let response =
                 parse_head(bytes.get(..end).unwrap_or_default()).ok_or(HttpError::NotHttp)?;
-            // `100 Continue` and the like come before the answer.
-            if (100..200).contains(&answer.status) {
+            // Informational responses such as `100 Continue` come first.
+            if (100..200).contains(&response.status) {
                 bytes.drain(..end + 4);
                 continue;
             }
-            break (answer, bytes.split_off(end + 4));
+            break (response, bytes.split_off(end + 4));
         }
-        let strange = bytes.len() >= 5 && !bytes.starts_with(b"HTTP/");
-        if bytes.len() > MAX_HEAD_BYTES || strange {
+        let is_not_http = bytes.len() >= 5 && !bytes.starts_with(b"HTTP/");
+        if bytes.len() > MAX_HEAD_BYTES || is_not_http {
             return Err(HttpError::NotHttp);
         }
         if stream.read_buf(&mut bytes).await? == 0 {
             return Err(HttpError::NotHttp);
         }
     };
-    let chunked = answer.header("transfer-encoding").is_some_and(|value| value.contains("chunked"));
-    let length = answer.header("content-length").and_then(|value| value.parse().ok());
+    let chunked =
+        response.header("transfer-encoding").is_some_and(|value| value.contains("chunked"));
+    let length = response.header("content-length").and_then(|value| value.parse().ok());
     let mut body = ResponseBody { bytes: body, chunked, length };
     while limit > 0 && !body.is_complete(limit) {
         if stream.read_buf(&mut body.bytes).await? == 0 {
             break;
         }
     }
-    (answer.body, answer.cut) = body.into_decoded(limit);
-    Ok(answer)
+    (response.body, response.truncated) = body.into_decoded(limit);
+    Ok(response)
 }
 
 fn find_bytes(bytes: &[u8], what: &[u8]) -> Option<usize> {
@@ -112,10 +115,10 @@ fn parse_head(bytes: &[u8]) -> Option<HttpResponse> {
         let (name, value) = line.split_once(':')?;
         Some((name.trim().to_ascii_lowercase(), value.trim().to_owned()))
     });
-    Some(HttpResponse { status, headers: headers.collect(), body: Vec::new(), cut: false })
+    Some(HttpResponse { status, headers: headers.collect(), body: Vec::new(), truncated: false })
 }
 
-/// A body on its way.
+/// A body that is being read.
 struct ResponseBody {
     bytes: Vec<u8>,
     chunked: bool,
@@ -123,7 +126,7 @@ struct ResponseBody {
 }
 
 impl ResponseBody {
-    /// Whether no more need be read.
+    /// Whether no more needs to be read.
     fn is_complete(&self, limit: usize) -> bool {
         if self.chunked {
             let (decoded, whole) = decode_chunked(&self.bytes);
@@ -134,13 +137,13 @@ impl ResponseBody {
 
     fn into_decoded(self, limit: usize) -> (Vec<u8>, bool) {
         let mut body = if self.chunked { decode_chunked(&self.bytes).0 } else { self.bytes };
-        let cut = body.len() > limit;
+        let truncated = body.len() > limit;
         body.truncate(limit);
-        (body, cut)
+        (body, truncated)
     }
 }
 
-/// The content of the chunks that are there, and whether the last is among them.
+/// The content of the complete chunks, and whether the last chunk is among them.
 fn decode_chunked(mut bytes: &[u8]) -> (Vec<u8>, bool) {
     let mut content = Vec::new();
     while let Some(end) = find_bytes(bytes, b"\r\n") {
@@ -162,23 +165,23 @@ mod tests {
     use super::*;
     use tokio::net::TcpListener;
 
-    async fn answered(said: &'static [u8], limit: usize) -> Result<HttpResponse, HttpError> {
+    async fn fetch_from(raw: &'static [u8], limit: usize) -> Result<HttpResponse, HttpError> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let server = tokio::spawn(async move {
             let (mut stream, _) = listener.accept().await.unwrap();
             let mut request = [0; 1024];
             let _n_read = stream.read(&mut request).await.unwrap();
-            stream.write_all(said).await.unwrap();
+            stream.write_all(raw).await.unwrap();
         });
-        let answer = get(address, "/", limit, Duration::from_secs(10)).await;
+        let response = get(address, "/", limit, Duration::from_secs(10)).await;
         server.await.unwrap();
-        answer
+        response
     }
 
     #[tokio::test]
-    async fn answers_of_all_shapes_are_read() {
-        for (said, body, cut) in [
+    async fn responses_of_all_shapes_are_read() {
+        for (raw, body, truncated) in [
             (&b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"[..], "hello", false),
             (b"HTTP/1.0 200 OK\r\n\r\nto the end", "to the end", false),
             (
@@ -189,16 +192,16 @@ mod tests {
             (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No\r\n\r\n", "", false),
             (b"HTTP/1.1 200 OK\r\n\r\nmuch more than is wanted", "much more ", true),
         ] {
-            let answer = answered(said, 10).await.unwrap();
-            assert_eq!(String::from_utf8(answer.body).unwrap(), body);
-            assert_eq!(answer.cut, cut, "{body}");
+            let response = fetch_from(raw, 10).await.unwrap();
+            assert_eq!(String::from_utf8(response.body).unwrap(), body);
+            assert_eq!(response.truncated, truncated, "{body}");
         }
     }
 
     #[tokio::test]
-    async fn what_is_no_http_is_said_to_be_none() {
-        for said in [&b"SSH-2.0-x\r\n"[..], b"", b"HTTP/1.1 twohundred\r\n\r\n"] {
-            let error = answered(said, 10).await.unwrap_err();
+    async fn a_response_that_is_not_http_is_an_error() {
+        for raw in [&b"SSH-2.0-x\r\n"[..], b"", b"HTTP/1.1 twohundred\r\n\r\n"] {
+            let error = fetch_from(raw, 10).await.unwrap_err();
             assert!(matches!(error, HttpError::NotHttp), "{error}");
         }
     }

@@ -1,10 +1,10 @@
-//! The preview: which ports the dev server's tree listens on, and whether they answer.
+//! The preview: the ports on which the dev server listens, and whether they respond.
 //!
-//! A task per dev server looks at the listening sockets of its tree: every 100 ms
-//! for a while after a start, a printed address or a change, then every second.
-//! What listens is asked over HTTP until it answers, with whatever status: the page
-//! of an error is a page too. A socket that was opened anew is asked again.
-//! A printed address is a hint only: what does not listen is never shown.
+//! A task per dev server scans the listening sockets of its process tree: every
+//! 100 ms for a while after a start, a printed address or a change, then every second.
+//! A listening port is probed over HTTP until it responds, with any status: an error
+//! page is a page too. A socket that was reopened is probed again.
+//! A printed address is only a hint: a port that does not listen is never shown.
 
 pub(super) mod http;
 pub(super) mod port_selection;
@@ -24,35 +24,35 @@ use super::runtime::runtime_reporter::RuntimeReporter;
 use super::runtime::tree_output_tail::TreeOutputTail;
 use port_selection::{PortCandidates, ProbeResponse};
 
-/// How often to look while something is expected, and else.
+/// Poll intervals while a change is expected, and otherwise.
 const FAST_POLL_INTERVAL: Duration = Duration::from_millis(100);
 const SLOW_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// For how long something is expected.
+/// How long a change is expected after an event.
 const FAST_POLL_DURATION: Duration = Duration::from_secs(10);
 
-/// How long a server may take to answer a probe.
+/// How long a server may take to respond to a probe.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long to wait before one that did not answer is asked again.
+/// Delay before a port that did not respond is probed again.
 const PROBE_RETRY_DELAY: Duration = Duration::from_millis(500);
 
-/// Whose ports are watched.
+/// The process tree whose ports are watched.
 #[derive(Debug)]
 pub(super) struct PreviewTarget {
-    /// The action that began the run.
+    /// The action that started the run.
     pub(super) action: ActionId,
-    /// The process at the top of the tree.
+    /// The root process of the tree.
     pub(super) root: u32,
-    /// The port that the configuration names.
+    /// The port in the configuration.
     pub(super) configured: Option<u16>,
-    /// What the server prints.
-    pub(super) heard: Arc<TreeOutputTail>,
-    /// Where changes are told.
-    pub(super) now: Arc<RuntimeReporter>,
+    /// The output of the server.
+    pub(super) output_tail: Arc<TreeOutputTail>,
+    /// Where changes are reported.
+    pub(super) reporter: Arc<RuntimeReporter>,
 }
 
-/// What was told last.
+/// What was reported last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ReportedPreview {
     Nothing,
@@ -61,120 +61,121 @@ enum ReportedPreview {
     Lost,
 }
 
-/// Watches until it is dropped.
-pub(super) async fn watch_preview(watched: PreviewTarget) {
-    let finder = match ListenerScanner::new(watched.root) {
-        Ok(finder) => finder,
+/// Watches until the task is aborted.
+pub(super) async fn watch_preview(target: PreviewTarget) {
+    let scanner = match ListenerScanner::new(target.root) {
+        Ok(scanner) => scanner,
         Err(error) => {
-            tracing::error!(%error, "listening sockets cannot be looked for");
+            tracing::error!(%error, "cannot scan listening sockets");
             return;
         }
     };
     let mut watch = PreviewWatcher {
-        ports: PortCandidates { configured: watched.configured, ..PortCandidates::default() },
-        watched,
-        finder,
+        ports: PortCandidates { configured: target.configured, ..PortCandidates::default() },
+        target,
+        scanner,
         probes: JoinSet::new(),
-        asked: BTreeMap::new(),
-        told: ReportedPreview::Nothing,
-        expected_until: Instant::now() + FAST_POLL_DURATION,
+        next_probe: BTreeMap::new(),
+        reported: ReportedPreview::Nothing,
+        fast_poll_until: Instant::now() + FAST_POLL_DURATION,
     };
     if let Err(error) = watch.run().await {
-        tracing::error!(%error, "the preview is not watched any more");
+        tracing::error!(%error, "stopped watching the preview");
     }
 }
 
 struct PreviewWatcher {
-    watched: PreviewTarget,
-    finder: ListenerScanner,
+    target: PreviewTarget,
+    scanner: ListenerScanner,
     ports: PortCandidates,
-    /// Requests that are out: the port, and what it answered.
+    /// Probes in flight: the port, and its response.
     probes: JoinSet<(u16, Option<ProbeResponse>)>,
-    /// Ports that are being asked, or when they may be asked again.
-    asked: BTreeMap<u16, Instant>,
-    told: ReportedPreview,
-    expected_until: Instant,
+    /// When a port may be probed again.
+    next_probe: BTreeMap<u16, Instant>,
+    reported: ReportedPreview,
+    fast_poll_until: Instant,
 }
 
 impl PreviewWatcher {
     async fn run(&mut self) -> io::Result<()> {
         loop {
             if let Err(error) = self.poll_listeners() {
-                // What is left of an answer must not be taken for the next one.
-                tracing::warn!(%error, "the listening sockets could not be looked at");
-                self.finder = ListenerScanner::new(self.watched.root)?;
+                // The rest of an answer must not be read as the next one.
+                tracing::warn!(%error, "cannot scan listening sockets; starting again");
+                self.scanner = ListenerScanner::new(self.target.root)?;
             }
             self.report_changes().await?;
-            let often = Instant::now() < self.expected_until;
-            let waits = self.asked.values().any(|at| *at > Instant::now());
-            let pause = if often || waits { FAST_POLL_INTERVAL } else { SLOW_POLL_INTERVAL };
-            let heard = Arc::clone(&self.watched.heard);
+            let is_fast = Instant::now() < self.fast_poll_until;
+            let is_probing = self.next_probe.values().any(|at| *at > Instant::now());
+            let interval =
+                if is_fast || is_probing { FAST_POLL_INTERVAL } else { SLOW_POLL_INTERVAL };
+            let output_tail = Arc::clone(&self.target.output_tail);
             tokio::select! {
-                () = tokio::time::sleep(pause) => {}
-                () = heard.hint.notified() => self.expected_until = Instant::now() + FAST_POLL_DURATION,
+                () = tokio::time::sleep(interval) => {}
+                () = output_tail.port_printed.notified() => self.fast_poll_until = Instant::now() + FAST_POLL_DURATION,
                 Some(probed) = self.probes.join_next(), if !self.probes.is_empty() => {
-                    if let Ok((port, answered)) = probed {
-                        self.record_probe(port, answered);
+                    if let Ok((port, response)) = probed {
+                        self.record_probe(port, response);
                     }
                 }
             }
         }
     }
 
-    /// Who listens now; whoever is new is asked.
+    /// Scans the listeners, and probes new ones.
     fn poll_listeners(&mut self) -> io::Result<()> {
-        let listeners = self.finder.scan()?;
+        let listeners = self.scanner.scan()?;
         if listeners != self.ports.listeners {
-            self.expected_until = Instant::now() + FAST_POLL_DURATION;
+            self.fast_poll_until = Instant::now() + FAST_POLL_DURATION;
             self.ports.update_listeners(listeners);
         }
-        self.ports.printed = self.watched.heard.printed_ports();
+        self.ports.printed = self.target.output_tail.printed_ports();
         let open: BTreeSet<u16> = self.ports.listeners.iter().map(|found| found.port).collect();
-        self.asked.retain(|port, _| open.contains(port));
+        self.next_probe.retain(|port, _| open.contains(port));
         let now = Instant::now();
         for port in open {
-            let due = self.asked.get(&port).is_none_or(|at| *at <= now);
-            if self.ports.answers.contains_key(&port) || !due {
+            let due = self.next_probe.get(&port).is_none_or(|at| *at <= now);
+            if self.ports.responses.contains_key(&port) || !due {
                 continue;
             }
             let Some(address) = self.ports.reachable_address(port) else { continue };
-            self.asked.insert(port, now + PROBE_TIMEOUT + PROBE_RETRY_DELAY);
+            self.next_probe.insert(port, now + PROBE_TIMEOUT + PROBE_RETRY_DELAY);
             self.probes.spawn(async move {
-                let answer = http::get(address, "/", 0, PROBE_TIMEOUT).await.ok();
-                let html = |answer: http::HttpResponse| {
-                    let kind = answer.header("content-type").unwrap_or_default();
+                let response = http::get(address, "/", 0, PROBE_TIMEOUT).await.ok();
+                let html = |response: http::HttpResponse| {
+                    let kind = response.header("content-type").unwrap_or_default();
                     ProbeResponse { html: kind.starts_with("text/html") }
                 };
-                (port, answer.map(html))
+                (port, response.map(html))
             });
         }
         Ok(())
     }
 
-    fn record_probe(&mut self, port: u16, answered: Option<ProbeResponse>) {
-        match answered {
+    fn record_probe(&mut self, port: u16, response: Option<ProbeResponse>) {
+        match response {
             None => {
-                self.asked.insert(port, Instant::now() + PROBE_RETRY_DELAY);
+                self.next_probe.insert(port, Instant::now() + PROBE_RETRY_DELAY);
             }
-            Some(answered) => {
-                // It may have been closed since it was asked.
+            Some(response) => {
+                // It may have been closed since the probe.
                 if self.ports.listeners.iter().any(|found| found.port == port) {
-                    self.ports.answers.insert(port, answered);
+                    self.ports.responses.insert(port, response);
                 }
-                self.asked.remove(&port);
+                self.next_probe.remove(&port);
             }
         }
     }
 
-    /// Reports what is not as it was told.
+    /// Reports what differs from the last report.
     async fn report_changes(&mut self) -> io::Result<()> {
         let ports = self.ports.list_ports();
-        let before = match &self.told {
+        let before = match &self.reported {
             ReportedPreview::Detected(found) | ReportedPreview::Ready(found) => Some(found.port),
             ReportedPreview::Nothing | ReportedPreview::Lost => None,
         };
-        let gone = |port: &u16| !ports.iter().any(|open| open.port == *port);
-        if let Some(port) = before.filter(gone) {
+        let is_gone = |port: &u16| !ports.iter().any(|open| open.port == *port);
+        if let Some(port) = before.filter(is_gone) {
             let why = format!("nothing listens on port {port} any more");
             self.report(RuntimeChange::PreviewLost(PreviewLost {
                 port,
@@ -182,23 +183,23 @@ impl PreviewWatcher {
                 ports: ports.clone(),
             }))
             .await?;
-            self.told = ReportedPreview::Lost;
+            self.reported = ReportedPreview::Lost;
         }
         let Some((port, by)) = self.ports.choose_preview() else { return Ok(()) };
         let found = PreviewDetection { port, by, ports };
-        let (now, change) = if self.ports.answers.contains_key(&port) {
+        let (current, change) = if self.ports.responses.contains_key(&port) {
             (ReportedPreview::Ready(found.clone()), RuntimeChange::PreviewReady(found))
         } else {
             (ReportedPreview::Detected(found.clone()), RuntimeChange::PreviewDetected(found))
         };
-        if now != self.told {
+        if current != self.reported {
             self.report(change).await?;
-            self.told = now;
+            self.reported = current;
         }
         Ok(())
     }
 
     async fn report(&self, change: RuntimeChange) -> io::Result<()> {
-        self.watched.now.report_change(self.watched.action, change).await
+        self.target.reporter.report_change(self.target.action, change).await
     }
 }

@@ -1,4 +1,4 @@
-//! Which of several ports is the preview. Pure.
+//! Chooses the preview among several ports. Pure.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -6,13 +6,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use provost_proto::runtime::{ListeningPort, PortSource};
 use provost_sandbox::listening_ports::ListeningSocket;
 
-/// Where debuggers listen: they speak HTTP, and show nobody anything.
+/// Debuggers listen here: they speak HTTP, but have no page.
 const DEBUGGER_PORTS: std::ops::RangeInclusive<u16> = 9229..=9239;
 
-/// What a port answered.
+/// The response of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ProbeResponse {
-    /// It was `text/html`.
+    /// Whether it was `text/html`.
     pub(super) html: bool,
 }
 
@@ -22,20 +22,20 @@ pub(super) struct PortCandidates {
     pub(super) configured: Option<u16>,
     pub(super) printed: Vec<u16>,
     pub(super) listeners: Vec<ListeningSocket>,
-    pub(super) answers: BTreeMap<u16, ProbeResponse>,
+    pub(super) responses: BTreeMap<u16, ProbeResponse>,
 }
 
 impl PortCandidates {
-    /// Who listens now. What was answered stays with the sockets that answered: one
-    /// that was opened anew on the same port has answered nothing yet.
+    /// Updates the listeners. A response belongs to the socket that sent it: a socket
+    /// that was reopened on the same port has not responded yet.
     pub(super) fn update_listeners(&mut self, listeners: Vec<ListeningSocket>) {
         let before = std::mem::replace(&mut self.listeners, listeners);
-        let stays =
+        let is_unchanged =
             |port: u16| self.listeners.iter().any(|now| now.port == port && before.contains(now));
-        self.answers.retain(|port, _| stays(*port));
+        self.responses.retain(|port, _| is_unchanged(*port));
     }
 
-    /// The one that is the preview, and what gave it away.
+    /// The port of the preview, and how it was found.
     pub(super) fn choose_preview(&self) -> Option<(u16, PortSource)> {
         let ports = self.listeners.iter().map(|listener| listener.port);
         let best = ports.min_by_key(|port| (self.rank(*port), *port))?;
@@ -51,17 +51,17 @@ impl PortCandidates {
 
     fn rank(&self, port: u16) -> PortRank {
         let printed = self.printed.iter().position(|printed| *printed == port);
-        match (printed, self.answers.get(&port)) {
+        match (printed, self.responses.get(&port)) {
             _ if self.configured == Some(port) => PortRank::Configured,
             _ if DEBUGGER_PORTS.contains(&port) => PortRank::Debugger,
-            (Some(place), _) => PortRank::Printed(place),
+            (Some(position), _) => PortRank::Printed(position),
             (None, Some(ProbeResponse { html: true })) => PortRank::Html,
             (None, Some(ProbeResponse { html: false })) => PortRank::RespondsHttp,
             (None, None) => PortRank::Silent,
         }
     }
 
-    /// All of them, each once, as they are shown.
+    /// All ports, each once.
     pub(super) fn list_ports(&self) -> Vec<ListeningPort> {
         let mut listed: Vec<ListeningPort> = Vec::new();
         for listener in &self.listeners {
@@ -72,21 +72,21 @@ impl PortCandidates {
                 port: listener.port,
                 address: listener.address,
                 pid: Some(listener.pid),
-                http: self.answers.contains_key(&listener.port),
+                http: self.responses.contains_key(&listener.port),
                 url: None,
             });
         }
         listed
     }
 
-    /// Where a port is reached from this machine.
+    /// The address of a port, as seen from this machine.
     pub(super) fn reachable_address(&self, port: u16) -> Option<SocketAddr> {
         let listener = self.listeners.iter().find(|listener| listener.port == port)?;
         Some(to_reachable_address(listener.address, port))
     }
 }
 
-/// Where someone who listens on an address is reached from this machine.
+/// The address at which a listener is reached from this machine.
 pub(in crate::host) fn to_reachable_address(address: IpAddr, port: u16) -> SocketAddr {
     let address = match address {
         IpAddr::V4(address) if address.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -96,11 +96,11 @@ pub(in crate::host) fn to_reachable_address(address: IpAddr, port: u16) -> Socke
     SocketAddr::new(address, port)
 }
 
-/// The best first.
+/// Ordered from the best to the worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum PortRank {
     Configured,
-    /// At this place in the output.
+    /// Position in the output.
     Printed(usize),
     Html,
     RespondsHttp,
@@ -126,12 +126,12 @@ mod tests {
             configured,
             printed: printed.to_vec(),
             listeners: listening.iter().map(|port| listener(*port, 1)).collect(),
-            answers: html.iter().map(|port| (*port, ProbeResponse { html: true })).collect(),
+            responses: html.iter().map(|port| (*port, ProbeResponse { html: true })).collect(),
         }
     }
 
     #[test]
-    fn the_port_that_was_asked_for_comes_before_a_printed_one_and_that_before_a_page() {
+    fn a_configured_port_comes_before_a_printed_one_and_that_before_a_page() {
         use PortSource::{Configured, Listener, Output};
         for (known, expected) in [
             (ports(None, &[], &[], &[]), None),
@@ -150,8 +150,8 @@ mod tests {
     }
 
     #[test]
-    fn what_a_socket_answered_is_no_answer_of_another_on_its_port() {
-        for (now, answers) in [
+    fn a_response_of_a_socket_does_not_count_for_another_on_its_port() {
+        for (now, responses) in [
             (vec![listener(3000, 1)], true),
             (vec![listener(3000, 2)], false),
             (vec![listener(3000, 1), listener(3000, 2)], true),
@@ -159,7 +159,7 @@ mod tests {
         ] {
             let mut known = ports(None, &[], &[3000], &[3000]);
             known.update_listeners(now.clone());
-            assert_eq!(known.answers.contains_key(&3000), answers, "{now:?}");
+            assert_eq!(known.responses.contains_key(&3000), responses, "{now:?}");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The one that runs the state machine: single-threaded, so that of two who ask
-//! at once, one starts something and the other is told so.
+//! The actor that runs the state machine. Requests are handled one at a time, so of
+//! two concurrent starts, one starts something and the other learns that it runs.
 //!
-//! Inputs come from whoever asks, from the trees, and from timers; effects are
-//! done in the order in which the machine names them.
+//! Inputs come from requests, process trees and timers; effects are performed in
+//! the order in which the state machine returns them.
 
 mod spawn;
 
@@ -23,21 +23,21 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
-use super::super::command_runner::CommandRunner;
 use super::super::redaction::SharedRedactor;
 use super::process_tree::{ProcessTreeHandle, TreeControl, TreeExit};
 use super::runtime_change::{LastTreeRun, RuntimeChangeBuilder};
 use super::runtime_log::RuntimeLog;
 use super::runtime_reporter::RuntimeReporter;
+use crate::host::process::command_runner::CommandRunner;
 
-/// Someone asks.
+/// A request to the actor.
 #[derive(Debug)]
 pub(super) struct RuntimeRequest {
-    pub(super) what: RuntimeOperation,
+    pub(super) operation: RuntimeOperation,
     pub(super) reply: oneshot::Sender<RuntimeReply>,
 }
 
-/// What is asked for.
+/// The requested operation.
 #[derive(Debug, Clone)]
 pub(super) enum RuntimeOperation {
     Run(ActionId, Arc<RuntimePlan>),
@@ -47,40 +47,40 @@ pub(super) enum RuntimeOperation {
     Shutdown,
 }
 
-/// What the actor has to work with.
+/// What the actor works with.
 #[derive(Debug)]
 pub(super) struct RuntimeActorContext {
     pub(super) commands: Arc<CommandRunner>,
-    pub(super) redacting: Arc<SharedRedactor>,
-    pub(super) now: Arc<RuntimeReporter>,
+    pub(super) shared_redactor: Arc<SharedRedactor>,
+    pub(super) reporter: Arc<RuntimeReporter>,
     pub(super) log: Arc<RuntimeLog>,
-    /// Our own program, which serves files.
-    pub(super) own: PathBuf,
-    /// Whether something is alive or on its way.
+    /// Our own program, which serves static files.
+    pub(super) own_program: PathBuf,
+    /// Whether a process is alive or about to start.
     pub(super) busy: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
 pub(super) struct RuntimeActor {
-    means: RuntimeActorContext,
+    context: RuntimeActorContext,
     machine: Machine,
     epoch: Instant,
-    wall: Option<Sandbox>,
-    /// What each that asked and waits wants to run.
+    sandbox: Option<Sandbox>,
+    /// The plan of each action that waits.
     plans: HashMap<ActionId, Arc<RuntimePlan>>,
-    /// What runs.
+    /// The plan of the current run.
     plan: Option<Arc<RuntimePlan>>,
     trees: HashMap<RuntimeProcessKind, ProcessTreeHandle>,
-    known: [LastTreeRun; 2],
+    last_runs: [LastTreeRun; 2],
     preview: Option<AbortHandle>,
     timers: HashMap<RuntimeTimer, Instant>,
     grace: Option<Millis>,
     waiting: Vec<(AwaitedState, Option<ActionId>, oneshot::Sender<RuntimeReply>)>,
-    news: (mpsc::Sender<TreeExit>, mpsc::Receiver<TreeExit>),
+    exits: (mpsc::Sender<TreeExit>, mpsc::Receiver<TreeExit>),
     closed: bool,
 }
 
-/// One that asks with an input.
+/// Where to send the reply to an input.
 type ReplyTarget = Option<(Option<ActionId>, oneshot::Sender<RuntimeReply>)>;
 
 fn kind_index(which: RuntimeProcessKind) -> usize {
@@ -91,37 +91,37 @@ fn kind_index(which: RuntimeProcessKind) -> usize {
 }
 
 impl RuntimeActor {
-    pub(super) fn new(means: RuntimeActorContext) -> Self {
+    pub(super) fn new(context: RuntimeActorContext) -> Self {
         Self {
-            means,
+            context,
             machine: Machine::default(),
             epoch: Instant::now(),
-            wall: None,
+            sandbox: None,
             plans: HashMap::new(),
             plan: None,
             trees: HashMap::new(),
-            known: [LastTreeRun::default(), LastTreeRun::default()],
+            last_runs: [LastTreeRun::default(), LastTreeRun::default()],
             preview: None,
             timers: HashMap::new(),
             grace: None,
             waiting: Vec::new(),
-            news: mpsc::channel(4),
+            exits: mpsc::channel(4),
             closed: false,
         }
     }
 
-    /// Works until nobody can ask any more.
+    /// Runs until all handles are dropped.
     pub(super) async fn run(mut self, mut inbox: mpsc::Receiver<RuntimeRequest>) {
         loop {
             let timer =
                 self.timers.iter().min_by_key(|(_, at)| **at).map(|(timer, at)| (*timer, *at));
             let far = Instant::now() + Duration::from_secs(1 << 30);
             tokio::select! {
-                ask = inbox.recv() => match ask {
-                    Some(ask) => self.handle_request(ask).await,
+                request = inbox.recv() => match request {
+                    Some(request) => self.handle_request(request).await,
                     None => return,
                 },
-                Some(ended) = self.news.1.recv() => self.handle_tree_exit(ended).await,
+                Some(ended) = self.exits.1.recv() => self.handle_tree_exit(ended).await,
                 () = sleep_until(timer.map_or(far, |(_, at)| at)) => {
                     if let Some((timer, _)) = timer {
                         self.timers.remove(&timer);
@@ -129,16 +129,18 @@ impl RuntimeActor {
                     }
                 }
             }
-            self.means.busy.store(!self.machine.is_idle(), Ordering::Relaxed);
+            self.context.busy.store(!self.machine.is_idle(), Ordering::Relaxed);
         }
     }
 
-    async fn handle_request(&mut self, RuntimeRequest { what, reply }: RuntimeRequest) {
-        if self.closed && !matches!(what, RuntimeOperation::Shutdown | RuntimeOperation::Stop(_)) {
-            let _nobody_waits = reply.send(RuntimeReply::Stopping);
+    async fn handle_request(&mut self, RuntimeRequest { operation, reply }: RuntimeRequest) {
+        if self.closed
+            && !matches!(operation, RuntimeOperation::Shutdown | RuntimeOperation::Stop(_))
+        {
+            let _ = reply.send(RuntimeReply::Stopping);
             return;
         }
-        let (input, action) = match what {
+        let (input, action) = match operation {
             RuntimeOperation::Run(action, plan) => {
                 let shape = plan.dev_server_options();
                 self.plans.insert(action, plan);
@@ -167,12 +169,12 @@ impl RuntimeActor {
         self.apply_input(input, Some((action, reply))).await;
     }
 
-    /// Nothing of a tree is left: what it said is taken down before it is reported.
+    /// A tree has ended: keeps its last output, and passes the exit to the state machine.
     async fn handle_tree_exit(&mut self, TreeExit { which, exit }: TreeExit) {
         if let Some(tree) = self.trees.remove(&which) {
-            let known = &mut self.known[kind_index(which)];
-            known.lines = tree.heard.last_lines();
-            known.text = tree.heard.tail_text();
+            let last_run = &mut self.last_runs[kind_index(which)];
+            last_run.lines = tree.output_tail.last_lines();
+            last_run.text = tree.output_tail.tail_text();
         }
         if which == RuntimeProcessKind::Dev
             && let Some(watch) = self.preview.take()
@@ -183,19 +185,19 @@ impl RuntimeActor {
         self.apply_input(RuntimeInput::TreeGone { which }, None).await;
     }
 
-    /// Runs the machine, and does what it says until there is nothing left to do.
-    async fn apply_input(&mut self, input: RuntimeInput, asker: ReplyTarget) {
-        let mut inputs = VecDeque::from([(input, asker)]);
-        while let Some((input, mut asker)) = inputs.pop_front() {
+    /// Passes an input to the state machine, and performs the effects until none is left.
+    async fn apply_input(&mut self, input: RuntimeInput, reply_target: ReplyTarget) {
+        let mut inputs = VecDeque::from([(input, reply_target)]);
+        while let Some((input, mut reply_target)) = inputs.pop_front() {
             let now = u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX);
             let (machine, effects) = std::mem::take(&mut self.machine).step(now, input);
             self.machine = machine;
-            // Whoever looks between two effects must not take us for idle.
+            // A reader between two effects must not see us as idle.
             if !self.machine.is_idle() {
-                self.means.busy.store(true, Ordering::Relaxed);
+                self.context.busy.store(true, Ordering::Relaxed);
             }
             for effect in effects {
-                if let Some(next) = self.perform_effect(effect, &mut asker).await {
+                if let Some(next) = self.perform_effect(effect, &mut reply_target).await {
                     inputs.push_back((next, None));
                 }
             }
@@ -205,7 +207,7 @@ impl RuntimeActor {
     async fn perform_effect(
         &mut self,
         effect: RuntimeEffect,
-        asker: &mut ReplyTarget,
+        reply_target: &mut ReplyTarget,
     ) -> Option<RuntimeInput> {
         match effect {
             RuntimeEffect::Spawn { which, action } => {
@@ -213,28 +215,29 @@ impl RuntimeActor {
             }
             RuntimeEffect::Terminate(which) => self.send_control(which, TreeControl::Terminate),
             RuntimeEffect::Kill(which) => self.send_control(which, TreeControl::Kill),
-            RuntimeEffect::Report(said) => self.report_change(said).await,
+            RuntimeEffect::Report(transition) => self.report_change(transition).await,
             RuntimeEffect::StartTimer(timer, wait) => {
                 let grace = matches!(timer, RuntimeTimer::Grace(_)).then_some(self.grace).flatten();
                 let wait = Duration::from_millis(grace.unwrap_or(wait));
                 self.timers.insert(timer, Instant::now() + wait);
             }
             RuntimeEffect::StopTimer(timer) => drop(self.timers.remove(&timer)),
-            RuntimeEffect::Wait(line) => {
-                if let Some((action, reply)) = asker.take() {
-                    self.waiting.push((line, action, reply));
+            RuntimeEffect::Wait(awaited) => {
+                if let Some((action, reply)) = reply_target.take() {
+                    self.waiting.push((awaited, action, reply));
                 }
             }
             RuntimeEffect::Answer(reply) => {
-                if let Some((action, to)) = asker.take() {
+                if let Some((action, to)) = reply_target.take() {
                     self.send_reply(action, to, reply);
                 }
             }
-            RuntimeEffect::AnswerAll(line, reply) => {
-                let (now, later): (Vec<_>, Vec<_>) =
-                    std::mem::take(&mut self.waiting).into_iter().partition(|(l, ..)| *l == line);
-                self.waiting = later;
-                for (_, action, to) in now {
+            RuntimeEffect::AnswerAll(awaited, reply) => {
+                let (ready, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.waiting)
+                    .into_iter()
+                    .partition(|(state, ..)| *state == awaited);
+                self.waiting = rest;
+                for (_, action, to) in ready {
                     self.send_reply(action, to, reply);
                 }
             }
@@ -251,34 +254,34 @@ impl RuntimeActor {
         if let Some(action) = action {
             self.plans.remove(&action);
         }
-        // Whoever no longer waits does not need it.
-        let _nobody_waits = to.send(reply);
+        // The caller may have stopped waiting.
+        let _ = to.send(reply);
     }
 
-    fn send_control(&self, which: RuntimeProcessKind, order: TreeControl) {
+    fn send_control(&self, which: RuntimeProcessKind, control: TreeControl) {
         if let Some(tree) = self.trees.get(&which) {
-            tree.send_control(order);
+            tree.send_control(control);
         }
     }
 
-    async fn report_change(&mut self, said: RuntimeTransition) {
-        if let RuntimeTransition::Starting { action, .. } = said
+    async fn report_change(&mut self, transition: RuntimeTransition) {
+        if let RuntimeTransition::Starting { action, .. } = transition
             && let Some(plan) = self.plans.get(&action)
         {
             self.plan = Some(Arc::clone(plan));
         }
         let command =
             self.plan.as_deref().map(|plan| self.describe_command(plan, RuntimeProcessKind::Dev));
-        let facts = RuntimeChangeBuilder {
+        let builder = RuntimeChangeBuilder {
             plan: self.plan.as_deref(),
             command: command.unwrap_or_default(),
-            build: &self.known[0],
-            dev: &self.known[1],
-            at: self.means.now.current_time(),
+            build: &self.last_runs[0],
+            dev: &self.last_runs[1],
+            at: self.context.reporter.current_time(),
         };
-        let (action, change) = facts.build_change(said);
-        if let Err(error) = self.means.now.report_change(action, change).await {
-            tracing::error!(%error, "a change of the runtime could not be reported");
+        let (action, change) = builder.build_change(transition);
+        if let Err(error) = self.context.reporter.report_change(action, change).await {
+            tracing::error!(%error, "cannot report a runtime change");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The project's build and dev server: asked for here, run by one actor.
+//! The project's build and dev server: the actions on them. One actor runs both.
 
 mod actor;
 mod plan;
@@ -29,97 +29,98 @@ use provost_sandbox::root_dir::RootDir;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::command_runner::CommandRunner;
 use super::preview::http::{self, HttpError};
 use super::preview::port_selection::to_reachable_address;
+use super::process::command_runner::CommandRunner;
 use super::redaction::SharedRedactor;
 use crate::ActionError;
 use actor::{RuntimeActor, RuntimeActorContext, RuntimeOperation, RuntimeRequest};
 use runtime_log::RuntimeLog;
 use runtime_reporter::RuntimeReporter;
 
-/// Those who ask and have not been heard.
+/// Requests that may be queued for the actor.
 const REQUEST_QUEUE_LEN: usize = 32;
 
-/// How long what was called off gets to end by itself, in milliseconds.
+/// Grace period of a cancelled run or build, in milliseconds.
 const CANCEL_GRACE_MS: u64 = 2_000;
 
-/// How long a page of the preview may take.
+/// How long a preview request may take.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The runtime of a project, as the rest of the kernel sees it.
+/// The runtime of a project.
 #[derive(Debug)]
 pub(super) struct ProjectRuntime {
     inbox: mpsc::Sender<RuntimeRequest>,
-    now: Arc<RuntimeReporter>,
+    reporter: Arc<RuntimeReporter>,
     log: Arc<RuntimeLog>,
     busy: Arc<AtomicBool>,
-    /// The actions that wait here, and how to tell them that nobody does any more.
-    acting: Mutex<HashMap<ActionId, Arc<Notify>>>,
+    /// The running actions, with the notification that cancels them.
+    running: Mutex<HashMap<ActionId, Arc<Notify>>>,
 }
 
 impl ProjectRuntime {
-    /// Starts the actor. `own` is our own program, `place` the kernel's folder.
+    /// Starts the actor. `own_program` serves static files.
     pub(super) fn start(
         commands: Arc<CommandRunner>,
-        redacting: Arc<SharedRedactor>,
-        now: Arc<RuntimeReporter>,
-        (own, place): (PathBuf, &Path),
+        shared_redactor: Arc<SharedRedactor>,
+        reporter: Arc<RuntimeReporter>,
+        own_program: PathBuf,
+        kernel_dir: &Path,
     ) -> Self {
-        let log = Arc::new(RuntimeLog::new(place.join("runtime.log")));
+        let log = Arc::new(RuntimeLog::new(kernel_dir.join("runtime.log")));
         let busy = Arc::new(AtomicBool::new(false));
-        let means = RuntimeActorContext {
+        let context = RuntimeActorContext {
             commands,
-            redacting,
-            now: Arc::clone(&now),
+            shared_redactor,
+            reporter: Arc::clone(&reporter),
             log: Arc::clone(&log),
-            own,
+            own_program,
             busy: Arc::clone(&busy),
         };
-        let (inbox, asks) = mpsc::channel(REQUEST_QUEUE_LEN);
-        drop(tokio::spawn(RuntimeActor::new(means).run(asks)));
-        Self { inbox, now, log, busy, acting: Mutex::default() }
+        let (inbox, requests) = mpsc::channel(REQUEST_QUEUE_LEN);
+        drop(tokio::spawn(RuntimeActor::new(context).run(requests)));
+        Self { inbox, reporter, log, busy, running: Mutex::default() }
     }
 
-    /// Whether something of it is alive, or someone waits for it.
+    /// Whether a process is alive, or an action is running.
     pub(super) fn is_busy(&self) -> bool {
-        self.busy.load(Ordering::Relaxed) || !self.lock_acting().is_empty()
+        self.busy.load(Ordering::Relaxed) || !self.lock_running().is_empty()
     }
 
-    /// The actions that wait here.
+    /// The running actions.
     pub(super) fn running_actions(&self) -> Vec<ActionId> {
-        self.lock_acting().keys().copied().collect()
+        self.lock_running().keys().copied().collect()
     }
 
-    /// Calls an action off; tells whether there was one.
+    /// Cancels an action; returns whether it was running.
     pub(super) fn cancel(&self, id: ActionId) -> bool {
-        self.lock_acting().get(&id).is_some_and(|called_off| {
-            called_off.notify_one();
+        self.lock_running().get(&id).is_some_and(|cancelled| {
+            cancelled.notify_one();
             true
         })
     }
 
-    fn lock_acting(&self) -> parking_lot::MutexGuard<'_, HashMap<ActionId, Arc<Notify>>> {
-        self.acting.lock()
+    fn lock_running(&self) -> parking_lot::MutexGuard<'_, HashMap<ActionId, Arc<Notify>>> {
+        self.running.lock()
     }
 
-    /// How it stands now.
+    /// The current state.
     pub(super) fn snapshot(&self) -> RuntimeSnapshot {
-        self.now.snapshot()
+        self.reporter.snapshot()
     }
 
-    /// A piece of what was printed.
+    /// A page of the log.
     pub(super) fn read_log_page(
         &self,
         after: u64,
         limit: u64,
     ) -> Result<RuntimeLogPage, ActionError> {
         self.log.read_page(after, limit).map_err(|error| {
-            ActionError::new(Code::Internal, format!("the log cannot be read: {error}"))
+            ActionError::new(Code::Internal, format!("cannot read the log: {error}"))
         })
     }
 
-    /// `runtime.logs`: the same for an agent. What was printed has no secrets any more.
+    /// `runtime.logs`. The log is redacted already.
     fn read_logs(&self, params: &ReadLogs) -> Result<Value, ActionError> {
         let end = self.read_log_page(u64::MAX, 1)?.end;
         let after = params.after.unwrap_or_else(|| end.saturating_sub(params.limit));
@@ -128,55 +129,57 @@ impl ProjectRuntime {
         let text = match &data {
             OutputData::Bytes(bytes) => String::from_utf8_lossy(bytes),
             OutputData::Blob(_) => {
-                return Err(ActionError::new(Code::Internal, "the log's bytes are elsewhere"));
+                return Err(ActionError::new(Code::Internal, "the log page refers to a blob"));
             }
         };
         Ok(json!({ "text": text, "oldest": oldest, "offset": offset, "next": next, "end": end }))
     }
 
-    /// Ends everything; when it returns, nothing is left, or the log says what is.
+    /// Stops everything; when it returns, no process is left, or the log names the failure.
     pub(super) async fn shut_down(&self) {
         if let Ok(RuntimeReply::StillAlive) = self.send_request(RuntimeOperation::Shutdown).await {
-            tracing::error!("something of the project is alive though it was killed");
+            tracing::error!("a process of the project is alive although it was killed");
         }
     }
 
-    async fn send_request(&self, what: RuntimeOperation) -> Result<RuntimeReply, ActionError> {
-        let gone = || ActionError::new(Code::Unavailable, "the project's kernel is ending");
-        let (reply, answer) = oneshot::channel();
-        self.inbox.send(RuntimeRequest { what, reply }).await.map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())
+    async fn send_request(&self, operation: RuntimeOperation) -> Result<RuntimeReply, ActionError> {
+        let ending = || ActionError::new(Code::Unavailable, "the project's kernel is ending");
+        let (reply, response) = oneshot::channel();
+        self.inbox.send(RuntimeRequest { operation, reply }).await.map_err(|_| ending())?;
+        response.await.map_err(|_| ending())
     }
 
-    /// Carries out an action on the dev server, the build or the preview.
+    /// Executes an action on the dev server, the build or the preview.
     pub(super) async fn execute(
         &self,
         id: ActionId,
         action: RuntimeAction,
         root: &RootDir,
     ) -> Result<Value, ActionError> {
-        let called_off = Arc::new(Notify::new());
-        self.lock_acting().insert(id, Arc::clone(&called_off));
+        let cancelled = Arc::new(Notify::new());
+        self.lock_running().insert(id, Arc::clone(&cancelled));
         let result = tokio::select! {
             result = self.dispatch_action(id, action, root) => result,
-            () = called_off.notified() => self.handle_cancellation(id).await,
+            () = cancelled.notified() => self.handle_cancellation(id).await,
         };
-        self.lock_acting().remove(&id);
+        self.lock_running().remove(&id);
         result
     }
 
-    /// Nobody wants what an action began and has not finished: it is stopped, unless
-    /// that would end what others began.
+    /// Stops what a cancelled action has started and not finished, unless that would end
+    /// what another action started.
     async fn handle_cancellation(&self, id: ActionId) -> Result<Value, ActionError> {
-        let RuntimeView { dev_server, build, .. } = self.now.snapshot().runtime;
-        let own_run = dev_server.action == Some(id) && dev_server.status == RuntimeStatus::Starting;
-        let alone = matches!(dev_server.status, RuntimeStatus::Stopped | RuntimeStatus::Crashed);
-        let own_build = build.action == Some(id) && build.status == BuildStatus::Running;
-        let own_build = own_build && (alone || own_run);
-        if own_run || own_build {
+        let RuntimeView { dev_server, build, .. } = self.reporter.snapshot().runtime;
+        let started_run =
+            dev_server.action == Some(id) && dev_server.status == RuntimeStatus::Starting;
+        let no_server =
+            matches!(dev_server.status, RuntimeStatus::Stopped | RuntimeStatus::Crashed);
+        let started_build = build.action == Some(id) && build.status == BuildStatus::Running;
+        let started_build = started_build && (no_server || started_run);
+        if started_run || started_build {
             self.send_request(RuntimeOperation::Stop(CANCEL_GRACE_MS)).await?;
         }
-        Err(ActionError::new(Code::Cancelled, "it was called off"))
+        Err(ActionError::new(Code::Cancelled, "cancelled"))
     }
 
     async fn dispatch_action(
@@ -185,7 +188,7 @@ impl ProjectRuntime {
         action: RuntimeAction,
         root: &RootDir,
     ) -> Result<Value, ActionError> {
-        let (which, what) = match action {
+        let (kind, operation) = match action {
             RuntimeAction::Run(_) => (
                 RuntimeProcessKind::Dev,
                 RuntimeOperation::Run(
@@ -217,28 +220,28 @@ impl ProjectRuntime {
             RuntimeAction::OpenTerminal(_)
             | RuntimeAction::ReadTerminal(_)
             | RuntimeAction::WriteTerminal(_) => {
-                let why = "the terminal is not the runtime's";
-                return Err(ActionError::new(Code::Internal, why));
+                let message = "terminal actions are not runtime actions";
+                return Err(ActionError::new(Code::Internal, message));
             }
         };
-        let reply = self.send_request(what).await?;
-        self.response_for_reply(id, which, reply)
+        let reply = self.send_request(operation).await?;
+        self.response_for_reply(id, kind, reply)
     }
 
     fn status_response(&self, started: bool) -> Result<Value, ActionError> {
-        let answer = RuntimeActionResult { started, runtime: self.now.snapshot().runtime };
-        serde_json::to_value(answer)
+        let response = RuntimeActionResult { started, runtime: self.reporter.snapshot().runtime };
+        serde_json::to_value(response)
             .map_err(|error| ActionError::new(Code::Internal, error.to_string()))
     }
 
-    /// What someone who asked is told.
+    /// The result of an action whose request got this reply.
     fn response_for_reply(
         &self,
         id: ActionId,
-        which: RuntimeProcessKind,
+        kind: RuntimeProcessKind,
         reply: RuntimeReply,
     ) -> Result<Value, ActionError> {
-        let view = self.now.snapshot().runtime;
+        let view = self.reporter.snapshot().runtime;
         match reply {
             RuntimeReply::Started => self.status_response(view.dev_server.action == Some(id)),
             RuntimeReply::Built => self.status_response(view.build.action == Some(id)),
@@ -257,40 +260,40 @@ impl ProjectRuntime {
             RuntimeReply::BuildFailed(BuildFailureCause::Stopped) => {
                 Err(ActionError::new(Code::Cancelled, "the build was stopped before it ended"))
             }
-            RuntimeReply::Stopped if which == RuntimeProcessKind::Build => {
+            RuntimeReply::Stopped if kind == RuntimeProcessKind::Build => {
                 Err(ActionError::new(Code::Cancelled, "it was stopped"))
             }
             RuntimeReply::Stopped => {
                 Err(ActionError::new(Code::Cancelled, "it was stopped before it ran"))
             }
             RuntimeReply::StillAlive => {
-                let why = "something of the project is still alive though it was killed; it may \
-                           wait for a disk or a driver";
-                Err(ActionError::new(Code::StillAlive, why))
+                let message = "a process of the project is still alive although it was killed; it \
+                               may wait for a disk or a driver";
+                Err(ActionError::new(Code::StillAlive, message))
             }
             RuntimeReply::Stopping => {
-                let why = "the project is being stopped; try again when it has";
-                Err(ActionError::new(Code::Conflict, why))
+                let message = "the project is being stopped; try again when it has";
+                Err(ActionError::new(Code::Conflict, message))
             }
         }
     }
 
-    /// A page of what the project serves, on its own ports only.
+    /// Fetches a page from one of the project's own ports.
     async fn fetch_preview(&self, params: FetchPreview) -> Result<Value, ActionError> {
-        let preview = self.now.snapshot().runtime.preview;
-        let wanted = params.port.or(preview.port);
-        let open = preview.ports.iter().find(|port| Some(port.port) == wanted);
+        let preview = self.reporter.snapshot().runtime.preview;
+        let requested = params.port.or(preview.port);
+        let open = preview.ports.iter().find(|port| Some(port.port) == requested);
         let open = open.filter(|_| preview.status != PreviewStatus::None);
         let Some(open) = open else {
-            let why = match params.port {
+            let message = match params.port {
                 Some(port) => format!("nothing of the project listens on port {port}"),
                 None => "nothing of the project listens; `runtime.run` starts it".to_owned(),
             };
-            return Err(ActionError::new(Code::PreviewDown, why));
+            return Err(ActionError::new(Code::PreviewDown, message));
         };
         let limit = usize::try_from(params.limit).unwrap_or(usize::MAX);
         let address = to_reachable_address(open.address, open.port);
-        let answer =
+        let response =
             http::get(address, &params.path, limit, FETCH_TIMEOUT).await.map_err(|error| {
                 let code = match error {
                     HttpError::Disconnected(_) => Code::PreviewDown,
@@ -299,17 +302,17 @@ impl ProjectRuntime {
                 };
                 ActionError::new(code, format!("the server on port {}: {error}", open.port))
             })?;
-        let (encoding, content) = match String::from_utf8(answer.body) {
+        let (encoding, content) = match String::from_utf8(response.body) {
             Ok(text) => ("utf-8", text),
             Err(error) => ("base64", STANDARD.encode(error.as_bytes())),
         };
         Ok(json!({
             "port": open.port,
-            "status": answer.status,
-            "headers": answer.headers,
+            "status": response.status,
+            "headers": response.headers,
             "encoding": encoding,
             "content": content,
-            "truncated": answer.cut,
+            "truncated": response.truncated,
         }))
     }
 }
@@ -318,10 +321,11 @@ fn build_failed_error(build: &BuildView) -> ActionError {
     let n_errors = build.errors.len();
     let message = match (build.errors.first(), build.exit_code) {
         (Some(first), _) => {
-            let place = first.file.as_deref().map(|file| format!("{file}: ")).unwrap_or_default();
+            let location =
+                first.file.as_deref().map(|file| format!("{file}: ")).unwrap_or_default();
             let more =
                 if n_errors > 1 { format!(" (and {} more)", n_errors - 1) } else { String::new() };
-            format!("the build failed: {place}{}{more}", first.message)
+            format!("the build failed: {location}{}{more}", first.message)
         }
         (None, Some(code)) => format!("the build failed with exit code {code}; see its log"),
         (None, None) => "the build was ended by a signal; see its log".to_owned(),

@@ -1,4 +1,4 @@
-//! What to run, as the project's files say, and the command that it comes to.
+//! The runtime plan of a project, and the command that runs it.
 
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, TcpListener};
@@ -12,14 +12,14 @@ use provost_sandbox::root_dir::RootDir;
 
 use crate::{ActionError, RootProjectFiles};
 
-/// What is to be run or built.
+/// Reads the plan from the project's files; fails if it has nothing to run or build.
 pub(super) fn load_plan(
     root: &RootDir,
     which: RuntimeProcessKind,
 ) -> Result<RuntimePlan, ActionError> {
     let refused = |error: RuntimePlanError| ActionError::new(Code::BadRuntime, error.to_string());
     let plan = RuntimePlan::from_project(&RootProjectFiles(root)).map_err(refused)?;
-    let (what, why) = match which {
+    let (verb, hint) = match which {
         RuntimeProcessKind::Dev => {
             ("run", "write `provost.toml` with `[runtime]` and `dev = \"…\"`")
         }
@@ -27,19 +27,19 @@ pub(super) fn load_plan(
             ("build", "write `provost.toml` with `[runtime]` and `build = \"…\"`")
         }
     };
-    let nothing = || {
-        let message = format!("nothing here says what to {what}; {why}, or see `provost init`");
+    let nothing_to_run = || {
+        let message = format!("nothing here says what to {verb}; {hint}, or see `provost init`");
         ActionError::new(Code::NothingToRun, message)
     };
-    let plan = plan.ok_or_else(nothing)?;
-    let known = match which {
+    let plan = plan.ok_or_else(nothing_to_run)?;
+    let is_defined = match which {
         RuntimeProcessKind::Dev => plan.dev.is_some(),
         RuntimeProcessKind::Build => plan.build.is_some(),
     };
-    if known { Ok(plan) } else { Err(nothing()) }
+    if is_defined { Ok(plan) } else { Err(nothing_to_run()) }
 }
 
-/// As people read it.
+/// The command, for people.
 pub(super) fn describe_command(plan: &RuntimePlan, which: RuntimeProcessKind) -> String {
     match which {
         RuntimeProcessKind::Dev => {
@@ -49,11 +49,11 @@ pub(super) fn describe_command(plan: &RuntimePlan, which: RuntimeProcessKind) ->
     }
 }
 
-/// The command that it comes to. `own` is our own program, which serves files.
+/// The command to spawn. `own_program` serves static files.
 pub(super) fn build_command(
     plan: &RuntimePlan,
     which: RuntimeProcessKind,
-    own: &Path,
+    own_program: &Path,
     environment: &[(OsString, OsString)],
 ) -> SandboxCommand {
     let shell = |line: &str| {
@@ -65,7 +65,7 @@ pub(super) fn build_command(
         | (RuntimeProcessKind::Dev, Some(DevServerProgram::Shell(line)), _) => shell(line),
         (RuntimeProcessKind::Dev, Some(DevServerProgram::Static { root }), _) => {
             let port = plan.port.unwrap_or(0).to_string();
-            SandboxCommand::new(own, &["static", "--port", &port, "--", root])
+            SandboxCommand::new(own_program, &["static", "--port", &port, "--", root])
         }
         (RuntimeProcessKind::Build, _, None) | (RuntimeProcessKind::Dev, None, _) => {
             SandboxCommand::new("", &[] as &[&str])
@@ -76,7 +76,7 @@ pub(super) fn build_command(
         command.env.retain(|(known, _)| known != name);
         command.env.push((name.into(), value.into()));
     };
-    // Hints, which many servers take; what they really do is seen at their sockets.
+    // Hints that many servers accept; the actual port is found by its socket.
     set("HOST", "127.0.0.1");
     set("BROWSER", "none");
     if let Some(port) = plan.port.or_else(|| pick_free_port(plan)) {
@@ -85,12 +85,12 @@ pub(super) fn build_command(
     for (name, value) in &plan.env {
         set(name, value);
     }
-    command.leftovers = OrphanPolicy::Kill;
+    command.orphans = OrphanPolicy::Kill;
     command.parent = ParentExitPolicy::Terminate;
     command
 }
 
-/// A free port for a command that asks for one.
+/// A free port for a command that uses `$PORT`.
 fn pick_free_port(plan: &RuntimePlan) -> Option<u16> {
     let Some(DevServerProgram::Shell(line)) = &plan.dev else { return None };
     if !line.contains("$PORT") && !line.contains("${PORT") {

@@ -1,7 +1,7 @@
-//! One process tree of the runtime: from its start until nothing of it is left.
+//! One process tree of the runtime: from its start until no process of it is left.
 //!
-//! A task owns it. What it prints goes, without secrets, into the log of the
-//! project and into what is [`TurnInput`] of it; its end goes to the actor.
+//! A task owns the child. Its output goes, redacted, into the project's log and into
+//! the [`TreeOutputTail`]; its exit goes to the actor.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -16,198 +16,213 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 
-use super::super::disk_space::DiskSpaceGuard;
-use super::super::output_reader::read_until_exit;
-use super::super::path_holds::PathHoldRequest;
 use super::runtime_log::RuntimeLog;
 use super::tree_output_tail::TreeOutputTail;
+use crate::host::process::disk_space::DiskSpaceGuard;
+use crate::host::process::output_reader::read_until_exit;
+use crate::host::process::path_holds::PathHoldRequest;
 
-/// Bytes asked for at once.
+/// How much a read asks for, in bytes.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 
-/// How long the output may stay open after nothing of the tree is left.
+/// How long the output pipe may stay open after all processes have ended.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Orders that may wait; a tree is told few things.
+/// Control messages that may be queued.
 const CONTROL_QUEUE_LEN: usize = 8;
 
-/// What a tree can be told.
+/// A control message to a process tree.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum TreeControl {
-    /// To end.
+    /// Sends SIGTERM.
     Terminate,
-    /// It is killed.
+    /// Sends SIGKILL.
     Kill,
 }
 
-/// Nothing of a tree is left.
+/// All processes of a tree have ended.
 #[derive(Debug)]
 pub(super) struct TreeExit {
     pub(super) which: RuntimeProcessKind,
     pub(super) exit: RuntimeExit,
 }
 
-/// A tree, as the actor sees it.
+/// A handle to a process tree.
 #[derive(Debug)]
 pub(super) struct ProcessTreeHandle {
     pub(super) pid: u32,
-    pub(super) heard: Arc<TreeOutputTail>,
-    orders: mpsc::Sender<TreeControl>,
-    /// Where it is told what it may not replace.
+    pub(super) output_tail: Arc<TreeOutputTail>,
+    control: mpsc::Sender<TreeControl>,
+    /// Requests to keep it from replacing paths.
     pub(super) holds: mpsc::Sender<PathHoldRequest>,
 }
 
-/// What a tree is told while it lives.
+/// The receiving ends of the handle's channels.
 struct TreeControlInbox {
-    orders: mpsc::Receiver<TreeControl>,
+    control: mpsc::Receiver<TreeControl>,
     holds: mpsc::Receiver<PathHoldRequest>,
 }
 
-/// What a tree is given along.
+/// What supervising a tree needs besides the child.
 #[derive(Debug)]
 pub(super) struct TreeSupervisionContext {
     pub(super) which: RuntimeProcessKind,
     pub(super) output: OwnedFd,
-    pub(super) heard: Arc<TreeOutputTail>,
+    pub(super) output_tail: Arc<TreeOutputTail>,
     pub(super) log: Arc<RuntimeLog>,
     pub(super) redactor: Arc<Redactor>,
     /// The disks that it must not fill.
-    pub(super) space: DiskSpaceGuard,
-    /// Paths that govern others and were not there when it started.
-    pub(super) absent: MissingProtectedPaths,
-    /// Who hears of its end.
-    pub(super) news: mpsc::Sender<TreeExit>,
+    pub(super) disk_space: DiskSpaceGuard,
+    /// Protected paths that did not exist when it started.
+    pub(super) missing_paths: MissingProtectedPaths,
+    /// Receives the exit.
+    pub(super) exits: mpsc::Sender<TreeExit>,
 }
 
 impl ProcessTreeHandle {
-    /// Takes a child in hand.
-    pub(super) fn new(child: SandboxChild, along: TreeSupervisionContext) -> Self {
-        let (orders, ordered) = mpsc::channel(CONTROL_QUEUE_LEN);
-        let (holds, held) = mpsc::channel(CONTROL_QUEUE_LEN);
-        let told = TreeControlInbox { orders: ordered, holds: held };
-        let tree = Self { pid: child.pid(), heard: Arc::clone(&along.heard), orders, holds };
-        drop(tokio::spawn(supervise_tree(child, along, told)));
+    /// Starts the task that supervises the child.
+    pub(super) fn new(child: SandboxChild, context: TreeSupervisionContext) -> Self {
+        let (control, control_receiver) = mpsc::channel(CONTROL_QUEUE_LEN);
+        let (holds, hold_receiver) = mpsc::channel(CONTROL_QUEUE_LEN);
+        let inbox = TreeControlInbox { control: control_receiver, holds: hold_receiver };
+        let tree = Self {
+            pid: child.pid(),
+            output_tail: Arc::clone(&context.output_tail),
+            control,
+            holds,
+        };
+        drop(tokio::spawn(supervise_tree(child, context, inbox)));
         tree
     }
 
-    /// Tells it something. A tree that is gone need not be told.
-    pub(super) fn send_control(&self, order: TreeControl) {
-        if let Err(error) = self.orders.try_send(order) {
-            tracing::debug!(%error, "a tree was told nothing, having ended or enough to do");
+    /// Sends a control message, unless the tree has ended.
+    pub(super) fn send_control(&self, message: TreeControl) {
+        if let Err(error) = self.control.try_send(message) {
+            tracing::debug!(%error, "cannot send a control message to a process tree");
         }
     }
 }
 
 async fn supervise_tree(
     child: SandboxChild,
-    along: TreeSupervisionContext,
-    told: TreeControlInbox,
+    context: TreeSupervisionContext,
+    inbox: TreeControlInbox,
 ) {
-    let TreeSupervisionContext { which, output, heard, log, redactor, space, absent, news } = along;
-    let reading = read_tree_output(output, &heard, &log, redactor);
+    let TreeSupervisionContext {
+        which,
+        output,
+        output_tail,
+        log,
+        redactor,
+        disk_space,
+        missing_paths,
+        exits,
+    } = context;
+    let reading = read_tree_output(output, &output_tail, &log, redactor);
     let (read, exit) =
-        read_until_exit(reading, run_control_loop(child, told, &space, &log), DRAIN_TIMEOUT).await;
+        read_until_exit(reading, run_control_loop(child, inbox, &disk_space, &log), DRAIN_TIMEOUT)
+            .await;
     if let Err(error) = read {
-        write_log_mark(&log, &format!("what it printed could not be kept: {error}"));
+        write_log_mark(&log, &format!("cannot keep its output: {error}"));
     }
-    for path in absent.find_created() {
+    for path in missing_paths.find_created() {
         write_log_mark(
             &log,
-            &format!("look at {}: it was made, and it governs others", path.display()),
+            &format!("review {}: it was created, and it is a protected path", path.display()),
         );
     }
-    // If the actor is gone, so is the kernel.
-    drop(news.send(TreeExit { which, exit }).await);
+    // If the actor is gone, the kernel is ending.
+    drop(exits.send(TreeExit { which, exit }).await);
 }
 
 fn write_log_mark(log: &RuntimeLog, text: &str) {
     if let Err(error) = log.append_mark(text) {
-        tracing::error!(%error, text, "the log of a project cannot be written");
+        tracing::error!(%error, text, "cannot write the project's log");
     }
 }
 
-/// Reads what a tree prints, to its end.
+/// Reads the output of a tree to its end.
 async fn read_tree_output(
     output: OwnedFd,
-    heard: &TreeOutputTail,
+    output_tail: &TreeOutputTail,
     log: &RuntimeLog,
     redactor: Arc<Redactor>,
 ) -> io::Result<()> {
     let mut pipe = pipe::Receiver::from_owned_fd(output)?;
-    let mut secrets = StreamRedactor::new(redactor);
-    let (mut buffer, mut kept) = (vec![0; READ_BUFFER_BYTES], Vec::new());
+    let mut stream_redactor = StreamRedactor::new(redactor);
+    let (mut buffer, mut redacted) = (vec![0; READ_BUFFER_BYTES], Vec::new());
     loop {
         let n_read = pipe.read(&mut buffer).await?;
         let bytes = buffer.get(..n_read).unwrap_or_default();
-        kept.clear();
+        redacted.clear();
         if n_read == 0 {
-            secrets.finish(&mut kept);
+            stream_redactor.finish(&mut redacted);
         } else {
-            secrets.push(bytes, &mut kept);
+            stream_redactor.push(bytes, &mut redacted);
         }
-        log.append(&kept)?;
-        heard.record_output(&kept);
+        log.append(&redacted)?;
+        output_tail.record_output(&redacted);
         if n_read == 0 {
             return Ok(());
         }
     }
 }
 
-/// Waits for the end of a tree and does what it is told meanwhile.
+/// Waits for the exit of a tree, and executes control messages meanwhile.
 async fn run_control_loop(
     mut child: SandboxChild,
-    mut told: TreeControlInbox,
-    space: &DiskSpaceGuard,
+    mut inbox: TreeControlInbox,
+    disk_space: &DiskSpaceGuard,
     log: &RuntimeLog,
 ) -> RuntimeExit {
-    // The handle of a process becomes readable like a pipe does; nothing is read from it.
-    let watched =
+    // A pidfd becomes readable when the process exits; nothing is read from it.
+    let exit_receiver =
         child.as_fd().try_clone_to_owned().and_then(pipe::Receiver::from_owned_fd_unchecked);
-    let gone = match watched {
-        Ok(gone) => gone,
+    let exited = match exit_receiver {
+        Ok(exited) => exited,
         Err(error) => {
-            write_log_mark(log, &format!("it cannot be watched, so it is ended: {error}"));
+            write_log_mark(log, &format!("stopped, because its exit cannot be watched: {error}"));
             return force_stop_tree(child).await;
         }
     };
-    let mut full = std::pin::pin!(space.wait_until_low());
+    let mut disk_full = std::pin::pin!(disk_space.wait_until_low());
     let mut is_full = false;
     loop {
         tokio::select! {
             biased;
-            ready = gone.readable() => match (ready, child.try_wait()) {
+            ready = exited.readable() => match (ready, child.try_wait()) {
                 (Ok(()), Ok(Some(exit))) => return convert_exit(exit),
                 (Ok(()), Ok(None)) => tokio::time::sleep(Duration::from_millis(1)).await,
                 (Err(_), _) | (_, Err(_)) => return force_stop_tree(child).await,
             },
-            Some(hold) = told.holds.recv() => hold.apply_to(&mut child),
-            Some(order) = told.orders.recv() => {
-                let done = match order {
+            Some(hold) = inbox.holds.recv() => hold.apply_to(&mut child),
+            Some(message) = inbox.control.recv() => {
+                let sent = match message {
                     TreeControl::Terminate => child.terminate(),
                     TreeControl::Kill => child.kill(),
                 };
-                if let Err(error) = done {
-                    tracing::warn!(%error, "a tree could not be told to end");
+                if let Err(error) = sent {
+                    tracing::warn!(%error, "cannot signal a process tree");
                 }
             }
-            fault = &mut full, if !is_full => {
+            fault = &mut disk_full, if !is_full => {
                 is_full = true;
-                write_log_mark(log, &format!("it is ended: {}", fault.message));
+                write_log_mark(log, &format!("stopped: {}", fault.message));
                 if let Err(error) = child.kill() {
-                    tracing::warn!(%error, "a tree that fills the disk could not be killed");
+                    tracing::warn!(%error, "cannot kill a process tree that fills the disk");
                 }
             }
         }
     }
 }
 
-/// Ends a tree on a thread of its own, because that waits.
+/// Stops a tree on a blocking thread.
 async fn force_stop_tree(mut child: SandboxChild) -> RuntimeExit {
     let stopped = tokio::task::spawn_blocking(move || child.stop(Duration::ZERO)).await;
     match stopped {
         Ok(Ok(exit)) => convert_exit(exit),
         Ok(Err(error)) => {
-            tracing::error!(%error, "a tree did not end");
+            tracing::error!(%error, "cannot stop a process tree");
             RuntimeExit::default()
         }
         Err(_) => RuntimeExit::default(),

@@ -1,4 +1,4 @@
-//! What the state machine says, with what only the actor knows.
+//! Turns a transition of the state machine into the change that is reported.
 
 use std::time::Instant;
 
@@ -12,30 +12,31 @@ use provost_proto::runtime::{
 };
 use provost_proto::{ActionId, UnixMicros};
 
-/// What is known of the last tree of its kind.
+/// What is known of the last process tree of its kind.
 #[derive(Debug, Default)]
 pub(super) struct LastTreeRun {
     pub(super) command: String,
-    pub(super) began: Option<Instant>,
-    /// Why it did not start, if so.
+    pub(super) started_at: Option<Instant>,
+    /// Why it did not start, if it did not.
     pub(super) why: Option<String>,
-    /// What it printed last: all of it, and its lines.
+    /// Its recent output: as text, and the last lines.
     pub(super) text: String,
     pub(super) lines: Vec<String>,
 }
 
 impl LastTreeRun {
     fn duration_ms(&self) -> u64 {
-        let took = self.began.map(|began| began.elapsed().as_millis()).unwrap_or_default();
-        u64::try_from(took).unwrap_or(u64::MAX)
+        let duration =
+            self.started_at.map(|started_at| started_at.elapsed().as_millis()).unwrap_or_default();
+        u64::try_from(duration).unwrap_or(u64::MAX)
     }
 }
 
-/// What the actor adds.
+/// What the actor adds to a transition.
 #[derive(Debug)]
 pub(super) struct RuntimeChangeBuilder<'a> {
     pub(super) plan: Option<&'a RuntimePlan>,
-    /// What the plan runs, without secrets.
+    /// The redacted command of the plan.
     pub(super) command: String,
     pub(super) build: &'a LastTreeRun,
     pub(super) dev: &'a LastTreeRun,
@@ -43,9 +44,9 @@ pub(super) struct RuntimeChangeBuilder<'a> {
 }
 
 impl RuntimeChangeBuilder<'_> {
-    /// The change to report, and the action that began it.
-    pub(super) fn build_change(&self, said: RuntimeTransition) -> (ActionId, RuntimeChange) {
-        match said {
+    /// The change to report, and the action that caused it.
+    pub(super) fn build_change(&self, transition: RuntimeTransition) -> (ActionId, RuntimeChange) {
+        match transition {
             RuntimeTransition::BuildStarted { action, pid } => {
                 let command = self.build.command.clone();
                 (action, RuntimeChange::BuildStarted(BuildStarted { pid, command }))
@@ -110,7 +111,7 @@ impl RuntimeChangeBuilder<'_> {
     }
 
     fn to_crash_report(&self, phase: CrashPhase, exit: RuntimeExit) -> CrashReport {
-        let (known, why) = match phase {
+        let (last_run, why) = match phase {
             CrashPhase::Building => (self.build, Some("its build failed".to_owned())),
             CrashPhase::Starting => (self.dev, self.dev.why.clone()),
             CrashPhase::Running => (self.dev, None),
@@ -119,7 +120,7 @@ impl RuntimeChangeBuilder<'_> {
             exit_code: exit.code,
             signal: exit.signal,
             why,
-            last_lines: known.lines.clone(),
+            last_lines: last_run.lines.clone(),
             at: self.at,
         }
     }

@@ -1,8 +1,8 @@
-//! What builds and dev servers print: one file per project, bounded.
+//! The output of builds and dev servers: one bounded file per project.
 //!
-//! A byte has an offset for as long as the kernel lives. The file is a ring: the
-//! byte at offset `o` lies at `o % LOG_KEPT`, so the oldest make room for the
-//! newest, and no offset ever changes.
+//! A byte keeps its offset while the kernel lives. The file is a ring: the byte at
+//! offset `o` is at `o % LOG_RETAINED_BYTES`, so the newest overwrite the oldest,
+//! and no offset ever changes.
 
 use parking_lot::Mutex;
 use std::fs::File;
@@ -13,84 +13,86 @@ use std::path::PathBuf;
 use provost_proto::limits::{LOG_RETAINED_BYTES, MAX_LOG_PAGE_BYTES};
 use provost_proto::runtime::RuntimeLogPage;
 
-use super::super::head_tail_buffer::incomplete_char_length;
+use crate::host::process::head_tail_buffer::incomplete_char_length;
 
 /// The log of a project.
 #[derive(Debug)]
 pub(super) struct RuntimeLog {
     path: PathBuf,
-    kept: Mutex<RuntimeLogState>,
+    state: Mutex<RuntimeLogState>,
 }
 
 #[derive(Debug, Default)]
 struct RuntimeLogState {
-    /// Made when there is something to keep.
+    /// Created on the first write.
     file: Option<File>,
     end: u64,
-    /// Whether the last line has not ended.
+    /// Whether the last line has no newline yet.
     open_line: bool,
 }
 
 impl RuntimeLog {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, kept: Mutex::default() }
+        Self { path, state: Mutex::default() }
     }
 
-    /// Adds what was printed.
+    /// Appends output.
     pub(super) fn append(&self, bytes: &[u8]) -> io::Result<()> {
-        let mut kept = self.kept.lock();
-        self.write_to_ring(&mut kept, bytes)
+        let mut state = self.state.lock();
+        self.write_to_ring(&mut state, bytes)
     }
 
-    /// Adds a line of our own, on a line of its own.
+    /// Appends a line of our own.
     pub(super) fn append_mark(&self, text: &str) -> io::Result<()> {
-        let mut kept = self.kept.lock();
-        let before = if kept.open_line { "\n" } else { "" };
-        self.write_to_ring(&mut kept, format!("{before}── {text} ──\n").as_bytes())
+        let mut state = self.state.lock();
+        let before = if state.open_line { "\n" } else { "" };
+        self.write_to_ring(&mut state, format!("{before}── {text} ──\n").as_bytes())
     }
 
-    fn write_to_ring(&self, kept: &mut RuntimeLogState, bytes: &[u8]) -> io::Result<()> {
+    fn write_to_ring(&self, state: &mut RuntimeLogState, bytes: &[u8]) -> io::Result<()> {
         let Some(last) = bytes.last() else { return Ok(()) };
-        if kept.file.is_none() {
+        if state.file.is_none() {
             let mut options = File::options();
             options.read(true).write(true).create(true).truncate(true).mode(0o600);
-            kept.file = Some(options.open(&self.path)?);
+            state.file = Some(options.open(&self.path)?);
         }
-        let Some(file) = &kept.file else { return Ok(()) };
-        // Of more than fits, only the end would be left.
+        let Some(file) = &state.file else { return Ok(()) };
+        // Of more than fits, only the end is kept.
         let skipped = length(bytes).saturating_sub(LOG_RETAINED_BYTES);
-        let mut at = kept.end + skipped;
+        let mut at = state.end + skipped;
         let mut rest = bytes.get(to_usize(skipped)..).unwrap_or_default();
         while !rest.is_empty() {
-            let place = at % LOG_RETAINED_BYTES;
-            let (now, later) = rest.split_at(rest.len().min(to_usize(LOG_RETAINED_BYTES - place)));
-            file.write_all_at(now, place)?;
-            at += length(now);
-            rest = later;
+            let position = at % LOG_RETAINED_BYTES;
+            let (chunk, remainder) =
+                rest.split_at(rest.len().min(to_usize(LOG_RETAINED_BYTES - position)));
+            file.write_all_at(chunk, position)?;
+            at += length(chunk);
+            rest = remainder;
         }
-        kept.end = at;
-        kept.open_line = *last != b'\n';
+        state.end = at;
+        state.open_line = *last != b'\n';
         Ok(())
     }
 
-    /// A piece from an offset on. Whoever asks for what is not there any more, or
-    /// never was, gets the oldest there is.
+    /// A page from an offset on. For an offset that is no longer or not yet there, the
+    /// page begins at the oldest byte.
     pub(super) fn read_page(&self, after: u64, limit: u64) -> io::Result<RuntimeLogPage> {
-        let kept = self.kept.lock();
-        let end = kept.end;
+        let state = self.state.lock();
+        let end = state.end;
         let oldest = end.saturating_sub(LOG_RETAINED_BYTES);
         let mut offset = if after > end { oldest } else { after.max(oldest) };
         let page = u64::try_from(MAX_LOG_PAGE_BYTES).unwrap_or(u64::MAX);
         let wanted = limit.clamp(1, page).min(end - offset);
         let mut data = vec![0; to_usize(wanted)];
-        if let Some(file) = &kept.file {
-            let place = offset % LOG_RETAINED_BYTES;
-            let (front, back) = data.split_at_mut(to_usize(wanted.min(LOG_RETAINED_BYTES - place)));
-            file.read_exact_at(front, place)?;
+        if let Some(file) = &state.file {
+            let position = offset % LOG_RETAINED_BYTES;
+            let (front, back) =
+                data.split_at_mut(to_usize(wanted.min(LOG_RETAINED_BYTES - position)));
+            file.read_exact_at(front, position)?;
             file.read_exact_at(back, 0)?;
         }
-        drop(kept);
-        // A page is cut between characters, so that it is text where that is.
+        drop(state);
+        // Pages are cut between characters, so that text stays text.
         if offset == oldest && oldest > 0 {
             let inside = data.iter().take(3).take_while(|byte| *byte & 0xc0 == 0x80).count();
             data.drain(..inside);
@@ -131,7 +133,7 @@ mod tests {
         while at < first.end {
             let page = log.read_page(at, limit).unwrap();
             assert_eq!(page.offset, at, "no gap");
-            assert!(page.next > at, "it goes on");
+            assert!(page.next > at, "it makes progress");
             all.extend(bytes(&page));
             at = page.next;
         }

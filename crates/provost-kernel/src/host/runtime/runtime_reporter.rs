@@ -1,7 +1,7 @@
-//! How the runtime stands, as it was reported.
+//! The state of the runtime, as it was reported.
 //!
-//! Whatever changes is told here, in one order: it becomes a numbered report, and
-//! it is folded with the very function that the log is folded with.
+//! All changes go through here, in one order: each becomes a numbered report, and is
+//! folded with the same function that folds the log.
 
 use parking_lot::Mutex;
 use std::io;
@@ -15,53 +15,53 @@ use provost_proto::{ActionId, ProjectId, UnixMicros};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use crate::report_spool::ReportSpool;
+use crate::host::rpc::report_spool::ReportSpool;
 
-/// The present, and the one road by which it changes.
+/// The current state, and the only way to change it.
 #[derive(Debug)]
 pub(in crate::host) struct RuntimeReporter {
     spool: Arc<ReportSpool>,
     clock: fn() -> UnixMicros,
-    /// One reports at a time, so that the fold has the order of the numbers.
-    turn: Semaphore,
-    seen: Mutex<RuntimeSnapshot>,
+    /// Serializes reports, so that the fold has the order of the numbers.
+    report_order: Semaphore,
+    snapshot: Mutex<RuntimeSnapshot>,
 }
 
 impl RuntimeReporter {
-    /// Of a kernel in which nothing has run. Its folder is named after the project.
+    /// The state before anything has run. The kernel directory is named after the project.
     pub(in crate::host) fn new(
         spool: Arc<ReportSpool>,
-        place: &Path,
+        kernel_dir: &Path,
         clock: fn() -> UnixMicros,
     ) -> Self {
-        let name = place.file_name().and_then(|name| name.to_str());
+        let name = kernel_dir.file_name().and_then(|name| name.to_str());
         let project = name.and_then(|name| Uuid::try_parse(name).ok()).unwrap_or_default();
         let runtime = RuntimeView::new(ProjectId::from(project));
-        let seen = Mutex::new(RuntimeSnapshot { reached: 0, runtime });
-        Self { spool, clock, turn: Semaphore::new(1), seen }
+        let snapshot = Mutex::new(RuntimeSnapshot { reached: 0, runtime });
+        Self { spool, clock, report_order: Semaphore::new(1), snapshot }
     }
 
-    /// The time, by the kernel's clock.
+    /// The time of the kernel's clock.
     pub(in crate::host) fn current_time(&self) -> UnixMicros {
         (self.clock)()
     }
 
-    /// Reports a change; when it returns, the change is in the spool and here.
+    /// Reports a change; when it returns, the change is spooled and folded.
     pub(in crate::host) async fn report_change(
         &self,
         action: ActionId,
         change: RuntimeChange,
     ) -> io::Result<()> {
-        let _turn = self.turn.acquire().await.map_err(io::Error::other)?;
+        let _permit = self.report_order.acquire().await.map_err(io::Error::other)?;
         let number = self.spool.push(action, ReportPayload::Runtime(change.clone())).await?;
-        let mut seen = self.seen.lock();
-        seen.reached = number;
-        runtime::apply_runtime_change(&mut seen.runtime, (self.clock)(), action, change);
+        let mut snapshot = self.snapshot.lock();
+        snapshot.reached = number;
+        runtime::apply_runtime_change(&mut snapshot.runtime, (self.clock)(), action, change);
         Ok(())
     }
 
-    /// How it stands.
+    /// The current state.
     pub(in crate::host) fn snapshot(&self) -> RuntimeSnapshot {
-        self.seen.lock().clone()
+        self.snapshot.lock().clone()
     }
 }

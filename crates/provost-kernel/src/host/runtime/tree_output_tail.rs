@@ -1,4 +1,4 @@
-//! What one process printed lately, for reports, and the ports it named.
+//! The recent output of a process tree, for reports, and the ports it printed.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -7,68 +7,68 @@ use provost_core::runtime::{ansi, local_address};
 use provost_proto::limits::{MAX_CRASH_LINE_BYTES, MAX_CRASH_LINES};
 use tokio::sync::Notify;
 
-/// How much of a build is looked through for errors.
+/// How much output of a build is searched for errors, in bytes.
 pub(super) const BUILD_TAIL_BYTES: usize = 2 * 1024 * 1024;
 
-/// How much of a dev server is kept for its crash.
+/// How much output of a dev server is kept for a crash report, in bytes.
 pub(super) const DEV_TAIL_BYTES: usize = MAX_CRASH_LINES * 512;
 
-/// A piece larger than this is a flood, in which nobody looks for addresses.
+/// Larger pieces are not searched for addresses.
 const MAX_SCANNED_BYTES: usize = 64 * 1024;
 
-/// Ports that were named, at most.
+/// How many printed ports are kept.
 const MAX_PRINTED_PORTS: usize = 32;
 
-/// What a process said.
+/// The recent output of a process tree.
 #[derive(Debug)]
 pub(in crate::host) struct TreeOutputTail {
     limit: usize,
-    said: Mutex<TreeOutputTailState>,
-    /// A port was named.
-    pub(in crate::host) hint: Notify,
+    state: Mutex<TreeOutputTailState>,
+    /// Notified when a port was printed.
+    pub(in crate::host) port_printed: Notify,
 }
 
 #[derive(Debug, Default)]
 struct TreeOutputTailState {
     tail: VecDeque<u8>,
-    /// The beginning of a line that has not ended.
+    /// The beginning of an incomplete line.
     line: Vec<u8>,
     ports: Vec<u16>,
 }
 
 impl TreeOutputTail {
     pub(in crate::host) fn new(limit: usize) -> Self {
-        Self { limit, said: Mutex::default(), hint: Notify::new() }
+        Self { limit, state: Mutex::default(), port_printed: Notify::new() }
     }
 
-    /// Takes what was printed.
+    /// Adds output.
     pub(super) fn record_output(&self, bytes: &[u8]) {
-        let mut said = self.said.lock();
-        said.tail.extend(bytes);
-        let over = said.tail.len().saturating_sub(self.limit);
-        said.tail.drain(..over);
-        let named = said.ports.len();
-        if bytes.len() < MAX_SCANNED_BYTES && named < MAX_PRINTED_PORTS {
-            said.scan_for_ports(bytes);
+        let mut state = self.state.lock();
+        state.tail.extend(bytes);
+        let over = state.tail.len().saturating_sub(self.limit);
+        state.tail.drain(..over);
+        let n_ports = state.ports.len();
+        if bytes.len() < MAX_SCANNED_BYTES && n_ports < MAX_PRINTED_PORTS {
+            state.scan_for_ports(bytes);
         }
-        if said.ports.len() > named {
-            drop(said);
-            self.hint.notify_one();
+        if state.ports.len() > n_ports {
+            drop(state);
+            self.port_printed.notify_one();
         }
     }
 
-    /// The ports that were named, the first first.
+    /// The printed ports, in order.
     pub(in crate::host) fn printed_ports(&self) -> Vec<u16> {
-        self.said.lock().ports.clone()
+        self.state.lock().ports.clone()
     }
 
-    /// What was printed last.
+    /// The recent output as text.
     pub(super) fn tail_text(&self) -> String {
-        let mut said = self.said.lock();
-        String::from_utf8_lossy(said.tail.make_contiguous()).into_owned()
+        let mut state = self.state.lock();
+        String::from_utf8_lossy(state.tail.make_contiguous()).into_owned()
     }
 
-    /// The last lines, without escape codes.
+    /// The last lines, without escape sequences.
     pub(super) fn last_lines(&self) -> Vec<String> {
         let text = self.tail_text();
         let plain = ansi::strip_ansi(&text);
@@ -79,7 +79,7 @@ impl TreeOutputTail {
 }
 
 impl TreeOutputTailState {
-    /// Only whole lines are looked at: a port that is cut in two is another port.
+    /// Searches complete lines only: half of a port number is another port.
     fn scan_for_ports(&mut self, bytes: &[u8]) {
         let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') else {
             if self.line.len() < MAX_SCANNED_BYTES {
@@ -115,21 +115,21 @@ mod tests {
 
     #[test]
     fn a_port_is_read_from_whole_lines_however_they_are_cut() {
-        let heard = TreeOutputTail::new(DEV_TAIL_BYTES);
-        heard.record_output(b"  Local: http://localhost:51");
-        assert!(heard.printed_ports().is_empty());
-        heard.record_output(b"73/\nalso http://127.0.0.1:8080\n");
-        heard.record_output(b"again http://localhost:5173/\n");
-        assert_eq!(heard.printed_ports(), [5173, 8080]);
+        let tail = TreeOutputTail::new(DEV_TAIL_BYTES);
+        tail.record_output(b"  Local: http://localhost:51");
+        assert!(tail.printed_ports().is_empty());
+        tail.record_output(b"73/\nalso http://127.0.0.1:8080\n");
+        tail.record_output(b"again http://localhost:5173/\n");
+        assert_eq!(tail.printed_ports(), [5173, 8080]);
     }
 
     #[test]
     fn the_last_lines_are_kept_and_their_colors_are_not() {
-        let heard = TreeOutputTail::new(DEV_TAIL_BYTES);
+        let tail = TreeOutputTail::new(DEV_TAIL_BYTES);
         for n in 0..1000 {
-            heard.record_output(format!("\u{1b}[31mline {n}\u{1b}[0m\n").as_bytes());
+            tail.record_output(format!("\u{1b}[31mline {n}\u{1b}[0m\n").as_bytes());
         }
-        let lines = heard.last_lines();
+        let lines = tail.last_lines();
         assert_eq!(lines.len(), MAX_CRASH_LINES);
         assert_eq!(lines.last().unwrap(), "line 999");
     }

@@ -1,4 +1,4 @@
-//! One client, from its first word to its last.
+//! One terminal client, from attach to disconnect.
 
 use std::io;
 use std::sync::Arc;
@@ -20,91 +20,92 @@ use super::client_sender::ClientSender;
 use super::pty_input::InputRejected;
 use crate::socket_writer::{self, SocketWriter};
 
-/// How long a client that did something wrong may take to hear of it.
+/// How long a client that sent an invalid message may take to read the error.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Someone who may look on.
+/// An accepted client.
 #[derive(Debug)]
 pub(in super::super) struct AttachedClient {
-    pub(super) live: Arc<PtySession>,
+    pub(super) session: Arc<PtySession>,
     pub(super) after: Option<u64>,
     pub(super) size: PtySize,
 }
 
 impl AttachedClient {
-    /// Serves until it or the terminal is gone.
+    /// Serves the client until it disconnects or the terminal ends.
     pub(in super::super) async fn serve_client(
         self,
         (read, rest): (OwnedReadHalf, BytesMut),
         write: OwnedWriteHalf,
     ) {
-        let Self { live, after, size } = self;
+        let Self { session, after, size } = self;
         match read.reunite(write).map_err(io::Error::other).and_then(socket_writer::split_socket) {
-            Ok((read, write)) => serve(&live, (read, rest), write, after, size).await,
-            Err(error) => tracing::warn!(%error, "a client of the terminal cannot be served"),
+            Ok((read, write)) => serve(&session, (read, rest), write, after, size).await,
+            Err(error) => tracing::warn!(%error, "cannot serve a terminal client"),
         }
     }
 }
 
-/// What a client has said.
+/// What a client has acknowledged.
 #[derive(Debug, Default)]
 pub(super) struct ClientFeedback {
     pub(super) acknowledged: u64,
-    /// What it did wrong.
+    /// Why it is disconnected, if it sent something invalid.
     pub(super) fault: Option<ErrorInfo>,
 }
 
 async fn serve(
-    live: &Arc<PtySession>,
+    session: &Arc<PtySession>,
     mut read: (pipe::Receiver, BytesMut),
     write: SocketWriter,
     after: Option<u64>,
     size: PtySize,
 ) {
-    let id = live.clients.add_client(size);
-    let (hear, heard) = watch::channel(ClientFeedback::default());
+    let id = session.clients.add_client(size);
+    let (feedback_sender, feedback) = watch::channel(ClientFeedback::default());
     let ended = {
-        let outlet = ClientSender::new(&live.line, write, heard.clone(), after);
-        live.line.add_client_sender(&outlet);
-        let mut sending = std::pin::pin!(outlet.run(&live.line, heard));
+        let sender = ClientSender::new(&session.shared, write, feedback.clone(), after);
+        session.shared.add_client_sender(&sender);
+        let mut sending = std::pin::pin!(sender.run(&session.shared, feedback));
         tokio::select! {
             ended = &mut sending => {
                 if ended.is_err() {
-                    // It reads no more; what it typed before it went counts.
-                    drop(timeout(CLOSE_TIMEOUT, receive_messages(live, id, &mut read, &hear)).await);
+                    // It reads no more, but what it typed before counts.
+                    drop(timeout(CLOSE_TIMEOUT, receive_messages(session, id, &mut read, &feedback_sender)).await);
                 }
                 ended
             }
-            fault = receive_messages(live, id, &mut read, &hear) => match fault {
+            fault = receive_messages(session, id, &mut read, &feedback_sender) => match fault {
                 None => Ok(()),
                 Some(fault) => {
-                    hear.send_modify(|heard| heard.fault = Some(fault));
+                    feedback_sender.send_modify(|feedback| feedback.fault = Some(fault));
                     timeout(CLOSE_TIMEOUT, sending).await.unwrap_or(Ok(()))
                 }
             },
         }
     };
-    live.clients.remove_client(id);
-    // What it says and nobody reads would make the system throw away what it was told last.
+    session.clients.remove_client(id);
+    // Unread input would make the system discard the last frames we sent.
     drop(timeout(CLOSE_TIMEOUT, tokio::io::copy(&mut read.0, &mut tokio::io::sink())).await);
     if let Err(error) = ended {
-        tracing::debug!(%error, "a client of the terminal is gone");
+        tracing::debug!(%error, "a terminal client disconnected");
     }
 }
 
-/// Does what the client says. Returns when it is gone, or what it did wrong.
+/// Handles the client's messages. Returns when it disconnects, or why it must be
+/// disconnected.
 async fn receive_messages(
-    live: &PtySession,
+    session: &PtySession,
     id: u64,
     (read, buffer): &mut (pipe::Receiver, BytesMut),
-    hear: &watch::Sender<ClientFeedback>,
+    feedback_sender: &watch::Sender<ClientFeedback>,
 ) -> Option<ErrorInfo> {
     loop {
         loop {
             match TerminalInputFrame::decode(buffer) {
                 Ok(None) => break,
-                Ok(Some(said)) => {
-                    if let Err(fault) = handle_message(live, id, said, hear) {
+                Ok(Some(frame)) => {
+                    if let Err(fault) = handle_message(session, id, frame, feedback_sender) {
                         return Some(fault);
                     }
                 }
@@ -122,16 +123,16 @@ async fn receive_messages(
 }
 
 fn handle_message(
-    live: &PtySession,
+    session: &PtySession,
     id: u64,
-    said: TerminalInputFrame,
-    hear: &watch::Sender<ClientFeedback>,
+    frame: TerminalInputFrame,
+    feedback_sender: &watch::Sender<ClientFeedback>,
 ) -> Result<(), ErrorInfo> {
-    match said {
+    match frame {
         TerminalInputFrame::Input(keys) => {
-            live.clients.record_input(id);
-            match live.input.push(&keys) {
-                // How it ended is on its way.
+            session.clients.record_input(id);
+            match session.input.push(&keys) {
+                // The exit is being sent to it.
                 Ok(()) | Err(InputRejected::Ended) => Ok(()),
                 Err(InputRejected::Full) => {
                     let message = "the program does not read its input; this was not typed";
@@ -140,19 +141,19 @@ fn handle_message(
             }
         }
         TerminalInputFrame::Resize { cols, rows } => {
-            live.clients.record_resize(id, validate_size(cols, rows)?);
+            session.clients.record_resize(id, validate_size(cols, rows)?);
             Ok(())
         }
         TerminalInputFrame::Ack { offset } => {
-            hear.send_modify(|heard| {
-                heard.acknowledged = heard.acknowledged.max(offset);
+            feedback_sender.send_modify(|feedback| {
+                feedback.acknowledged = feedback.acknowledged.max(offset);
             });
             Ok(())
         }
     }
 }
 
-/// A size that a terminal can have.
+/// Checks that a terminal can have this size.
 pub(super) fn validate_size(cols: u16, rows: u16) -> Result<PtySize, ErrorInfo> {
     if (1..=MAX_TERMINAL_COLS).contains(&cols) && (1..=MAX_TERMINAL_ROWS).contains(&rows) {
         return Ok(PtySize { cols, rows });

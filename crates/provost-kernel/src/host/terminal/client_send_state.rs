@@ -1,9 +1,9 @@
-//! How far a client is, and what comes next for it.
+//! The position of a client in the output, and what it is sent next.
 //!
-//! It is sent what was printed from where it is, at once. One that does not
-//! acknowledge is sent no more than a window; when it does again it gets the
-//! missing bytes if they are few, else what the terminal looks like by then. So
-//! it costs one buffer however slow it is.
+//! A client is sent output from its position on, at once. One that does not
+//! acknowledge is sent at most one window; when it acknowledges again, it gets the
+//! missing bytes if they are few, else a snapshot of the screen. So a client costs
+//! one buffer, however slow it is.
 
 use std::io;
 
@@ -19,83 +19,83 @@ use super::output_ring::to_offset;
 use super::shared_pty_state::{PtyExit, PtySizeChange, PtyState, ScreenSnapshot, SharedPtyState};
 use crate::socket_writer::SocketWriter;
 
-/// Bytes sent at once.
+/// The largest piece of output in one frame, in bytes.
 const OUTPUT_CHUNK_BYTES: usize = 64 * 1024;
 
-/// How often a client is shown what the terminal looks like without having
-/// acknowledged anything in between. One that reads and says nothing gets no more.
+/// How many snapshots a client is sent without acknowledging anything in between.
+/// A client that reads and never acknowledges gets no more.
 const MAX_UNACKNOWLEDGED_SNAPSHOTS: u8 = 4;
 
-/// What is to be done for a client now that all is sent that could be.
+/// What the sender waits for, after it has sent all it could.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SendStep {
-    /// Nothing, until there is more.
+    /// New output.
     Idle,
-    /// Its connection takes no more for now.
+    /// Space in the socket buffer.
     Blocked,
-    /// It needs to be shown what the terminal looks like.
+    /// A snapshot of the screen.
     NeedsSnapshot,
-    /// It knows that it is over.
+    /// Nothing: the client has been sent the end.
     Finished,
 }
 
 #[derive(Debug)]
 pub(super) struct ClientSendState {
-    heard: watch::Receiver<ClientFeedback>,
-    /// What was to be done when it was looked at last.
+    feedback: watch::Receiver<ClientFeedback>,
+    /// The result of the last call of `send_available`.
     step: SendStep,
-    /// The next byte to be sent; none if it needs a snapshot first.
+    /// The offset of the next byte to send; `None` if a snapshot is needed first.
     cursor: Option<u64>,
-    /// The size where it goes on, until it is told.
-    welcome: Option<PtySizeChange>,
-    /// Where it began, or was put by the last snapshot.
+    /// The size at the cursor, to be sent first.
+    initial_size: Option<PtySizeChange>,
+    /// The offset where it began, or of the last snapshot.
     base: u64,
     /// Whether its window was full.
     lagging: bool,
-    /// How many snapshots it was sent since it acknowledged something.
-    n_unheard: u8,
-    /// What it had acknowledged by then.
-    heard_last: u64,
-    /// What it knows: changes of the size, titles, bells.
+    /// Snapshots sent since the last acknowledgement.
+    n_unacknowledged: u8,
+    /// The offset acknowledged then.
+    last_acknowledged: u64,
+    /// The last size change, title and bell that it was sent.
     n_sizes: u64,
     n_titles: u64,
     n_bells: u64,
-    /// What is on its way: this, as far as it is not sent yet, and then the rest.
+    /// The frame that is being sent: the unsent part of `buffer`, then `rest`.
     buffer: Vec<u8>,
     n_sent: usize,
     rest: Bytes,
-    /// Whether nothing follows it.
+    /// Whether it is the last frame.
     is_last: bool,
 }
 
 /// What comes next.
 enum NextMessage {
-    /// This, which is on its way now.
+    /// A frame was queued.
     Queued,
     Step(SendStep),
 }
 
 impl ClientSendState {
-    /// For a client that has seen all up to `after`, if that is still kept.
+    /// For a client that has seen all output up to `after`, if that is still kept.
     pub(super) fn new(
-        line: &SharedPtyState,
-        heard: watch::Receiver<ClientFeedback>,
+        shared: &SharedPtyState,
+        feedback: watch::Receiver<ClientFeedback>,
         after: Option<u64>,
     ) -> Self {
-        let state = line.lock_state();
+        let state = shared.lock_state();
         let kept = state.ring.oldest()..=state.ring.end();
         let cursor = after.filter(|after| kept.contains(after));
         let size = cursor.map(|at| state.size_before(at));
         Self {
-            heard,
+            feedback,
             step: SendStep::Blocked,
             cursor,
-            // It is told the size anew, and then goes on as if it had never been away.
-            welcome: size,
+            // It is sent the size first, and then continues as if it had never been away.
+            initial_size: size,
             base: cursor.unwrap_or(0),
             lagging: false,
-            n_unheard: 0,
-            heard_last: 0,
+            n_unacknowledged: 0,
+            last_acknowledged: 0,
             n_sizes: size.map_or(0, |size| size.number),
             n_titles: 0,
             n_bells: state.n_bells,
@@ -106,15 +106,15 @@ impl ClientSendState {
         }
     }
 
-    /// What was to be done when it was looked at last.
+    /// The result of the last call of `send_available`.
     pub(super) fn step(&self) -> SendStep {
         self.step
     }
 
-    /// Sends all that can be sent without waiting.
+    /// Sends all that can be sent without blocking.
     pub(super) fn send_available(
         &mut self,
-        line: &SharedPtyState,
+        shared: &SharedPtyState,
         write: &SocketWriter,
     ) -> io::Result<SendStep> {
         self.step = loop {
@@ -124,7 +124,7 @@ impl ClientSendState {
             if self.is_last {
                 break SendStep::Finished;
             }
-            match self.queue_next(line)? {
+            match self.queue_next(shared)? {
                 NextMessage::Queued => {}
                 NextMessage::Step(step) => break step,
             }
@@ -132,7 +132,7 @@ impl ClientSendState {
         Ok(self.step)
     }
 
-    /// Sends what is on its way; tells whether all of it is gone.
+    /// Sends the current frame; returns whether all of it is sent.
     fn flush(&mut self, write: &SocketWriter) -> io::Result<bool> {
         loop {
             let first = self.buffer.get(self.n_sent..).unwrap_or_default();
@@ -152,9 +152,9 @@ impl ClientSendState {
         }
     }
 
-    fn queue_message(&mut self, what: &TerminalOutputFrame) -> io::Result<()> {
-        let (head, rest) = what.encode().map_err(io::Error::other)?;
-        // Not replaced by it, because it has room for more.
+    fn queue_message(&mut self, frame: &TerminalOutputFrame) -> io::Result<()> {
+        let (head, rest) = frame.encode().map_err(io::Error::other)?;
+        // Keeps the allocation of the buffer.
         self.buffer.clear();
         self.buffer.extend_from_slice(&head);
         self.rest = rest;
@@ -170,47 +170,47 @@ impl ClientSendState {
         Ok(NextMessage::Queued)
     }
 
-    /// The last word.
-    fn queue_final_message(&mut self, what: &TerminalOutputFrame) -> io::Result<NextMessage> {
+    /// Queues the last frame.
+    fn queue_final_message(&mut self, frame: &TerminalOutputFrame) -> io::Result<NextMessage> {
         self.is_last = true;
-        self.queue_message(what)?;
+        self.queue_message(frame)?;
         Ok(NextMessage::Queued)
     }
 
-    /// What the terminal looks like, in place of what was printed before.
+    /// Queues a snapshot, which replaces all output before it.
     pub(super) fn queue_snapshot(&mut self, snapshot: ScreenSnapshot) -> io::Result<()> {
         let ScreenSnapshot { offset, size: PtySize { cols, rows }, n_sizes, bytes } = snapshot;
         (self.cursor, self.base) = (Some(offset), offset);
-        (self.n_unheard, self.lagging) = (self.n_unheard + 1, false);
+        (self.n_unacknowledged, self.lagging) = (self.n_unacknowledged + 1, false);
         self.n_sizes = n_sizes;
         self.queue_message(&TerminalOutputFrame::Snapshot { offset, cols, rows, bytes })
     }
 
-    fn queue_next(&mut self, line: &SharedPtyState) -> io::Result<NextMessage> {
-        let state = line.lock_state();
+    fn queue_next(&mut self, shared: &SharedPtyState) -> io::Result<NextMessage> {
+        let state = shared.lock_state();
         let (acknowledged, fault) = {
-            let heard = self.heard.borrow();
-            (heard.acknowledged, heard.fault.clone())
+            let feedback = self.feedback.borrow();
+            (feedback.acknowledged, feedback.fault.clone())
         };
         if let Some(fault) = fault {
             return self.queue_final_message(&TerminalOutputFrame::Error(fault));
         }
-        if acknowledged > self.heard_last {
-            (self.heard_last, self.n_unheard) = (acknowledged, 0);
+        if acknowledged > self.last_acknowledged {
+            (self.last_acknowledged, self.n_unacknowledged) = (acknowledged, 0);
         }
-        let anew = if self.n_unheard < MAX_UNACKNOWLEDGED_SNAPSHOTS {
+        let resync_step = if self.n_unacknowledged < MAX_UNACKNOWLEDGED_SNAPSHOTS {
             SendStep::NeedsSnapshot
         } else {
             SendStep::Idle
         };
-        let Some(cursor) = self.cursor else { return Ok(NextMessage::Step(anew)) };
-        if let Some(PtySizeChange { size, .. }) = self.welcome.take() {
+        let Some(cursor) = self.cursor else { return Ok(NextMessage::Step(resync_step)) };
+        if let Some(PtySizeChange { size, .. }) = self.initial_size.take() {
             return self.queue_resize(cursor, size);
         }
         let unacknowledged = cursor - acknowledged.clamp(self.base.min(cursor), cursor);
         let stalled = self.lagging && unacknowledged > TERMINAL_WINDOW_BYTES / 2;
         if cursor < state.ring.oldest() {
-            return Ok(NextMessage::Step(if stalled { SendStep::Idle } else { anew }));
+            return Ok(NextMessage::Step(if stalled { SendStep::Idle } else { resync_step }));
         }
         let size = state.next_size(self.n_sizes);
         if let Some(PtySizeChange { number, offset, size }) =
@@ -219,8 +219,8 @@ impl ClientSendState {
             self.n_sizes = number;
             return self.queue_resize(offset, size);
         }
-        if let Some(what) = next_title_or_bell(&state, &mut self.n_titles, &mut self.n_bells) {
-            self.queue_message(&what)?;
+        if let Some(frame) = next_title_or_bell(&state, &mut self.n_titles, &mut self.n_bells) {
+            self.queue_message(&frame)?;
             return Ok(NextMessage::Queued);
         }
         let behind = state.ring.end() - cursor;
@@ -228,7 +228,7 @@ impl ClientSendState {
             return Ok(NextMessage::Step(SendStep::Idle));
         }
         if std::mem::take(&mut self.lagging) && behind > TERMINAL_RESYNC_BYTES {
-            return Ok(NextMessage::Step(anew));
+            return Ok(NextMessage::Step(resync_step));
         }
         if behind == 0 {
             return match state.ended {
@@ -236,25 +236,25 @@ impl ClientSendState {
                 None => Ok(NextMessage::Step(SendStep::Idle)),
             };
         }
-        let room = TERMINAL_WINDOW_BYTES.saturating_sub(unacknowledged);
-        if room == 0 {
+        let window_left = TERMINAL_WINDOW_BYTES.saturating_sub(unacknowledged);
+        if window_left == 0 {
             self.lagging = true;
             return Ok(NextMessage::Step(SendStep::Idle));
         }
-        let until = size.map_or(room, |size| room.min(size.offset - cursor));
+        let until = size.map_or(window_left, |size| window_left.min(size.offset - cursor));
         self.queue_output(&state, cursor, until)
     }
 
-    /// Sends what was printed from here on, up to so many bytes.
+    /// Queues output from the cursor on, up to `limit` bytes.
     fn queue_output(
         &mut self,
         state: &PtyState,
         cursor: u64,
-        most: u64,
+        limit: u64,
     ) -> io::Result<NextMessage> {
-        let most = usize::try_from(most).unwrap_or(OUTPUT_CHUNK_BYTES).min(OUTPUT_CHUNK_BYTES);
+        let limit = usize::try_from(limit).unwrap_or(OUTPUT_CHUNK_BYTES).min(OUTPUT_CHUNK_BYTES);
         self.buffer.resize(DATA_HEADER_BYTES, 0);
-        let n_read = state.ring.read(cursor, most, &mut self.buffer).unwrap_or(0);
+        let n_read = state.ring.read(cursor, limit, &mut self.buffer).unwrap_or(0);
         let head = encode_data_header(cursor, n_read).map_err(io::Error::other)?;
         self.buffer[..DATA_HEADER_BYTES].copy_from_slice(&head);
         self.cursor = Some(cursor + to_offset(n_read));
@@ -262,7 +262,7 @@ impl ClientSendState {
     }
 }
 
-/// What is told beside what was printed.
+/// A change of the title or a bell that the client was not sent yet.
 fn next_title_or_bell(
     state: &PtyState,
     n_titles: &mut u64,

@@ -1,10 +1,9 @@
-//! What one client is sent.
+//! Sends frames to one client.
 //!
-//! Two have their hands on it, one at a time. The client's task does all that
-//! takes waiting. The thread that reads the terminal sends what was just printed
-//! to whoever waits for it, itself: a letter that is typed would otherwise wait
-//! for a second thread to wake up before anybody saw it. Neither waits for the
-//! other, nor for the client.
+//! Two parties use it, one at a time. The client's task does all that needs waiting.
+//! The thread that reads the PTY sends new output to clients that are up to date
+//! itself: otherwise a typed character would wait for another thread to wake up.
+//! Neither waits for the other, nor for the client.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::io;
@@ -17,68 +16,68 @@ use super::client_send_state::{ClientSendState, SendStep};
 use super::shared_pty_state::SharedPtyState;
 use crate::socket_writer::SocketWriter;
 
-/// The way to one client.
+/// The sending side of one client.
 #[derive(Debug)]
 pub(super) struct ClientSender {
     write: SocketWriter,
-    sending: Mutex<ClientSendState>,
-    /// There is something that only the task can do.
-    more: Notify,
+    state: Mutex<ClientSendState>,
+    /// Notified when there is work for the client's task.
+    task_work: Notify,
 }
 
 impl ClientSender {
-    /// A way to a client that has seen all up to `after`, if that is still kept.
+    /// For a client that has seen all output up to `after`, if that is still kept.
     pub(super) fn new(
-        line: &SharedPtyState,
+        shared: &SharedPtyState,
         write: SocketWriter,
-        heard: watch::Receiver<ClientFeedback>,
+        feedback: watch::Receiver<ClientFeedback>,
         after: Option<u64>,
     ) -> Arc<Self> {
-        let sending = Mutex::new(ClientSendState::new(line, heard, after));
-        Arc::new(Self { write, sending, more: Notify::new() })
+        let state = Mutex::new(ClientSendState::new(shared, feedback, after));
+        Arc::new(Self { write, state, task_work: Notify::new() })
     }
 
     fn lock_send_state(&self) -> MutexGuard<'_, ClientSendState> {
-        self.sending.lock()
+        self.state.lock()
     }
 
-    /// Sends what was printed if the client waits for it; else its task does, in time.
-    pub(super) fn try_send_output(&self, line: &SharedPtyState) {
-        let step = match self.sending.try_lock() {
-            // The task looks again before it rests.
-            Some(sending) if sending.step() != SendStep::Idle => return,
-            Some(mut sending) => {
-                sending.send_available(line, &self.write).unwrap_or(SendStep::Blocked)
+    /// Sends new output if the client is up to date; otherwise its task will.
+    pub(super) fn try_send_output(&self, shared: &SharedPtyState) {
+        let step = match self.state.try_lock() {
+            // The task checks again before it waits.
+            Some(state) if state.step() != SendStep::Idle => return,
+            Some(mut state) => {
+                state.send_available(shared, &self.write).unwrap_or(SendStep::Blocked)
             }
             None => SendStep::Blocked,
         };
         if step != SendStep::Idle {
-            self.more.notify_one();
+            self.task_work.notify_one();
         }
     }
 
-    /// Sends until the client has been told of the end, or is gone.
+    /// Sends until the client has been sent the end, or disconnects.
     pub(super) async fn run(
         &self,
-        line: &SharedPtyState,
-        mut heard: watch::Receiver<ClientFeedback>,
+        shared: &SharedPtyState,
+        mut feedback: watch::Receiver<ClientFeedback>,
     ) -> io::Result<()> {
-        let mut news = line.subscribe_changes();
+        let mut changes = shared.subscribe_changes();
         loop {
-            news.mark_unchanged();
-            heard.mark_unchanged();
-            let step = self.lock_send_state().send_available(line, &self.write)?;
+            changes.mark_unchanged();
+            feedback.mark_unchanged();
+            let step = self.lock_send_state().send_available(shared, &self.write)?;
             match step {
                 SendStep::Blocked => self.write.writable().await?,
                 SendStep::NeedsSnapshot => {
-                    let Some(snapshot) = line.request_snapshot().await else { return Ok(()) };
+                    let Some(snapshot) = shared.request_snapshot().await else { return Ok(()) };
                     self.lock_send_state().queue_snapshot(snapshot)?;
                 }
                 SendStep::Finished => return Ok(()),
                 SendStep::Idle => tokio::select! {
-                    () = self.more.notified() => {}
-                    changed = news.changed() => if changed.is_err() { return Ok(()) },
-                    changed = heard.changed() => if changed.is_err() { return Ok(()) },
+                    () = self.task_work.notified() => {}
+                    changed = changes.changed() => if changed.is_err() { return Ok(()) },
+                    changed = feedback.changed() => if changed.is_err() { return Ok(()) },
                 },
             }
         }

@@ -1,15 +1,15 @@
-//! The project's terminal: exactly one, shared by all who look at it.
+//! The project's terminal: exactly one PTY, shared by all attached clients.
 //!
 //! ```text
-//!                    ┌─────────────▶ clients that wait for it
+//!                    ┌─────────────▶ clients that are up to date
 //! program ⇄ PTY ─▶ reader (thread) ─▶ ring ─┬─▶ clients that are behind (tasks)
 //!            ▲                              └─▶ screen (thread) ─▶ snapshots
-//!            └── what is typed, and what the screen answers
+//!            └── input of clients, and responses of the screen
 //! ```
 //!
-//! It is opened by the action `pty.open` and lives until its shell ends or the
-//! kernel does. What its person sees is what was printed. What others are told,
-//! by `pty.read`, is without secrets.
+//! The action `pty.open` opens it, and it lives until its shell or the kernel ends.
+//! Attached clients, which are people, see the raw output. `pty.read`, which is for
+//! agents, returns redacted output.
 
 mod attached_client;
 mod client_send_state;
@@ -51,26 +51,26 @@ use pty_lifecycle::PtyOpenOptions;
 pub(super) use pty_lifecycle::UserShell;
 use shared_pty_state::{PtyExit, SharedPtyState};
 
-/// The least time between two changes of the size: whoever drags a window would
-/// otherwise keep the program busy with nothing else.
+/// Minimum time between two resizes: a window that is being dragged would otherwise
+/// keep the program busy redrawing.
 const MIN_RESIZE_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The terminal of a project, whether it is open or not.
+/// The terminal of a project, open or not.
 #[derive(Debug)]
 pub(super) struct ProjectTerminal {
     shell: UserShell,
-    now: Arc<RuntimeReporter>,
-    live: Mutex<Option<Arc<PtySession>>>,
-    /// Whoever opens or closes it has the turn.
-    turn: Semaphore,
+    reporter: Arc<RuntimeReporter>,
+    session: Mutex<Option<Arc<PtySession>>>,
+    /// Serializes opening and closing.
+    open_lock: Semaphore,
 }
 
-/// A terminal that was opened.
+/// An open or ended terminal.
 #[derive(Debug)]
 struct PtySession {
     action: ActionId,
     pid: u32,
-    line: Arc<SharedPtyState>,
+    shared: Arc<SharedPtyState>,
     input: Arc<PtyInput>,
     clients: ClientWindows,
     stop: mpsc::Sender<StopCause>,
@@ -78,63 +78,63 @@ struct PtySession {
 
 impl Drop for PtySession {
     fn drop(&mut self) {
-        self.line.close();
+        self.shared.close();
     }
 }
 
 impl PtySession {
     fn exit_status(&self) -> Option<PtyExit> {
-        self.line.lock_state().ended
+        self.shared.lock_state().ended
     }
 
-    /// Gives the terminal the size that its clients want, whenever they do.
-    async fn run_resize_loop(self: Arc<Self>, now: Arc<RuntimeReporter>) {
-        let mut wanted = self.clients.subscribe_size();
-        while wanted.changed().await.is_ok() {
-            let Some(size) = *wanted.borrow_and_update() else { continue };
-            if self.line.lock_state().size == size {
+    /// Applies the size that the clients want whenever it changes.
+    async fn run_resize_loop(self: Arc<Self>, reporter: Arc<RuntimeReporter>) {
+        let mut target_size = self.clients.subscribe_size();
+        while target_size.changed().await.is_ok() {
+            let Some(size) = *target_size.borrow_and_update() else { continue };
+            if self.shared.lock_state().size == size {
                 continue;
             }
-            // What the program prints when it is told comes behind the mark, and nobody
-            // sees the mark before the program can be asked.
-            self.line.update_state(|state| {
+            // The size change is recorded before the program learns of it, so that what the
+            // program prints in response comes after it.
+            self.shared.update_state(|state| {
                 state.record_resize(size);
                 if let Err(error) = self.input.resize(size) {
-                    tracing::warn!(%error, "the terminal keeps its size");
+                    tracing::warn!(%error, "cannot resize the terminal");
                 }
             });
             let PtySize { cols, rows } = size;
             let resized = RuntimeChange::TerminalResized(TerminalSize { cols, rows });
-            report_change(&now, self.action, resized).await;
+            report_change(&reporter, self.action, resized).await;
             tokio::time::sleep(MIN_RESIZE_INTERVAL).await;
         }
     }
 }
 
 impl ProjectTerminal {
-    pub(super) fn new(shell: UserShell, now: Arc<RuntimeReporter>) -> Self {
-        Self { shell, now, live: Mutex::default(), turn: Semaphore::new(1) }
+    pub(super) fn new(shell: UserShell, reporter: Arc<RuntimeReporter>) -> Self {
+        Self { shell, reporter, session: Mutex::default(), open_lock: Semaphore::new(1) }
     }
 
     fn current_session(&self) -> Option<Arc<PtySession>> {
-        self.live.lock().clone()
+        self.session.lock().clone()
     }
 
     /// Whether its shell runs.
     pub(super) fn is_live(&self) -> bool {
-        self.current_session().is_some_and(|live| live.exit_status().is_none())
+        self.current_session().is_some_and(|session| session.exit_status().is_none())
     }
 
-    /// How it stands.
+    /// The current state.
     pub(super) fn view(&self) -> TerminalView {
-        let Some(live) = self.current_session() else { return TerminalView::default() };
-        let state = live.line.lock_state();
+        let Some(session) = self.current_session() else { return TerminalView::default() };
+        let state = session.shared.lock_state();
         let (exit_code, signal) = split_exit(state.ended.and_then(|PtyExit(exit)| exit));
         let is_live = state.ended.is_none();
         TerminalView {
             status: if is_live { TerminalStatus::Live } else { TerminalStatus::Exited },
-            action: Some(live.action),
-            pid: Some(live.pid),
+            action: Some(session.action),
+            pid: Some(session.pid),
             cols: state.size.cols,
             rows: state.size.rows,
             offset: Some(state.ring.end()),
@@ -143,23 +143,24 @@ impl ProjectTerminal {
         }
     }
 
-    /// `pty.open`: opens it, unless it is open.
+    /// `pty.open`: opens the terminal, unless it is open.
     pub(super) async fn open(
         &self,
         id: ActionId,
         params: &OpenPty,
-        places: &SandboxPaths<'_>,
+        paths: &SandboxPaths<'_>,
     ) -> Result<Value, ActionError> {
-        let turn = self.turn.acquire().await;
-        let _turn = turn.map_err(|_| ActionError::new(Code::Unavailable, "the kernel ends"))?;
+        let permit = self.open_lock.acquire().await;
+        let _permit =
+            permit.map_err(|_| ActionError::new(Code::Unavailable, "the kernel is ending"))?;
         let opened = !self.is_live();
         if opened {
             let start = self.clear_ended_session();
             let size = PtySize { cols: params.cols, rows: params.rows };
-            let beginning = PtyOpenOptions { places, size, start };
-            let live =
-                pty_lifecycle::open_pty_session(&self.shell, &self.now, id, beginning).await?;
-            *self.live.lock() = Some(live);
+            let options = PtyOpenOptions { paths, size, start };
+            let session =
+                pty_lifecycle::open_pty_session(&self.shell, &self.reporter, id, options).await?;
+            *self.session.lock() = Some(session);
         }
         let view = self.view();
         Ok(json!({
@@ -171,11 +172,11 @@ impl ProjectTerminal {
         }))
     }
 
-    /// Lets go of a terminal that has ended; returns where the next one begins.
-    /// Not where the last one ended, so that nobody takes one for the other.
+    /// Removes a session that has ended; returns the start offset of the next one. It
+    /// differs from the end of the last one, so that a cursor is valid in one only.
     fn clear_ended_session(&self) -> u64 {
-        let last = self.live.lock().take();
-        last.map_or_else(random_start_offset, |last| last.line.lock_state().ring.end() + 1)
+        let last = self.session.lock().take();
+        last.map_or_else(random_start_offset, |last| last.shared.lock_state().ring.end() + 1)
     }
 
     fn require_session(&self) -> Result<Arc<PtySession>, ActionError> {
@@ -187,38 +188,38 @@ impl ProjectTerminal {
         })
     }
 
-    /// `pty.read`: what stands on the screen, or what was printed.
+    /// `pty.read`: the screen, or the output after an offset.
     pub(super) async fn read(
         &self,
         params: &ReadPty,
         redactor: &Redactor,
     ) -> Result<Value, ActionError> {
-        let live = self.require_session()?;
+        let session = self.require_session()?;
         match params.after {
-            Some(after) => Ok(redacted_read::read_printed(&live, after, params.limit, redactor)),
-            None => redacted_read::read_screen(&live, params.scrollback, redactor).await,
+            Some(after) => Ok(redacted_read::read_printed(&session, after, params.limit, redactor)),
+            None => redacted_read::read_screen(&session, params.scrollback, redactor).await,
         }
     }
 
-    /// `pty.write`: types.
+    /// `pty.write`: types into the terminal.
     pub(super) fn write(&self, params: &WritePty) -> Result<Value, ActionError> {
-        let live = self.require_session()?;
-        let offset = live.line.lock_state().ring.end();
-        match live.input.push(params.text.as_bytes()) {
+        let session = self.require_session()?;
+        let offset = session.shared.lock_state().ring.end();
+        match session.input.push(params.text.as_bytes()) {
             Ok(()) => Ok(json!({ "offset": offset })),
             Err(InputRejected::Full) => {
-                let why = "the program does not read its input; try again later";
-                Err(ActionError::new(Code::Conflict, why))
+                let message = "the program does not read its input; try again later";
+                Err(ActionError::new(Code::Conflict, message))
             }
             Err(InputRejected::Ended) => {
-                let why = "the terminal's shell has ended; `pty.open` opens it again";
-                Err(ActionError::new(Code::PtyDead, why))
+                let message = "the terminal's shell has ended; `pty.open` opens it again";
+                Err(ActionError::new(Code::PtyDead, message))
             }
         }
     }
 
-    /// Lets a client in. One that was here before may still see how it ended;
-    /// whoever comes anew needs a terminal that lives.
+    /// Attaches a client. A client that resumes may still see how the session ended; a
+    /// new one needs a live session.
     pub(super) fn attach(
         &self,
         after: Option<u64>,
@@ -227,53 +228,53 @@ impl ProjectTerminal {
     ) -> Result<(TerminalAttachResponse, AttachedClient), ActionError> {
         let size = attached_client::validate_size(cols, rows)
             .map_err(|ErrorInfo { code, message, .. }| ActionError::new(code, message))?;
-        let live = self.require_session()?;
-        let state = live.line.lock_state();
+        let session = self.require_session()?;
+        let state = session.shared.lock_state();
         if state.ended.is_some() && after.is_none() {
             return Err(ActionError::new(Code::PtyDead, "the terminal's shell has ended"));
         }
         let attached = TerminalAttachResponse {
-            pid: live.pid,
+            pid: session.pid,
             cols: state.size.cols,
             rows: state.size.rows,
             oldest: state.ring.oldest(),
             end: state.ring.end(),
         };
         drop(state);
-        Ok((attached, AttachedClient { live, after, size }))
+        Ok((attached, AttachedClient { session, after, size }))
     }
 
-    /// Ends it; when it returns, nothing of it is left.
+    /// Stops the terminal; returns when all of its processes have ended.
     pub(super) async fn stop(&self, cause: StopCause) {
-        let Some(live) = self.current_session() else { return };
-        if live.stop.try_send(cause).is_err() {
-            tracing::debug!("the terminal was told to end already");
+        let Some(session) = self.current_session() else { return };
+        if session.stop.try_send(cause).is_err() {
+            tracing::debug!("the terminal is being stopped already");
         }
-        let mut news = live.line.subscribe_changes();
-        while live.exit_status().is_none() {
-            if news.changed().await.is_err() {
+        let mut changes = session.shared.subscribe_changes();
+        while session.exit_status().is_none() {
+            if changes.changed().await.is_err() {
                 return;
             }
         }
     }
 }
 
-/// Where the first terminal of a kernel process begins: somewhere. A place in one
-/// that an earlier process had, which died with it, is then none in this one, and
-/// whoever comes back with it is shown what there is.
+/// A random start offset for the first session of a kernel process. A cursor from a
+/// session of an earlier process is then invalid here, and its client gets a
+/// snapshot.
 fn random_start_offset() -> u64 {
-    // JavaScript counts exactly up to 2^53, and there must be room to go on.
+    // JavaScript integers are exact up to 2^53; the rest is room for output.
     uuid::Uuid::new_v4().as_u64_pair().1 & ((1 << 52) - 1)
 }
 
-/// Tells the daemon. A kernel that cannot keep a report is about to end.
-async fn report_change(now: &RuntimeReporter, action: ActionId, change: RuntimeChange) {
-    if let Err(error) = now.report_change(action, change).await {
-        tracing::error!(%error, "what happened to the terminal could not be kept");
+/// Reports a change. A kernel that cannot spool a report is about to end.
+async fn report_change(reporter: &RuntimeReporter, action: ActionId, change: RuntimeChange) {
+    if let Err(error) = reporter.report_change(action, change).await {
+        tracing::error!(%error, "cannot report a change of the terminal");
     }
 }
 
-/// How a shell ended: by itself, or by a signal.
+/// The exit code or the signal of a shell.
 fn split_exit(exit: Option<SandboxExit>) -> (Option<i32>, Option<i32>) {
     match exit {
         Some(SandboxExit::Code(code)) => (Some(code), None),
@@ -282,7 +283,7 @@ fn split_exit(exit: Option<SandboxExit>) -> (Option<i32>, Option<i32>) {
     }
 }
 
-/// The end of a terminal, as it is told.
+/// The change that reports the end of a session.
 fn terminal_closed_change(cause: StopCause, exit: Option<SandboxExit>) -> RuntimeChange {
     let (exit_code, signal) = split_exit(exit);
     RuntimeChange::TerminalClosed(TerminalClosed { cause, exit_code, signal })

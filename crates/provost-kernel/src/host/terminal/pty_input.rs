@@ -1,8 +1,7 @@
-//! Our end of the terminal, for those that type and resize.
+//! Our end of the PTY, for input and resizes.
 //!
-//! What is typed goes at once if the program takes it; what it does not take
-//! waits, up to a limit, and more is refused: nothing that was typed is dropped
-//! in silence.
+//! Input is written at once if the program accepts it. The rest is queued, up to a
+//! limit, and more is rejected: input is never dropped silently.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
@@ -15,54 +14,54 @@ use provost_sandbox::pty::{PtyController, PtySize};
 use tokio::net::unix::pipe;
 use tokio::sync::Notify;
 
-/// Why something was not typed.
+/// Why input was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InputRejected {
-    /// The program does not read what is typed.
+    /// The queue is full, because the program does not read.
     Full,
-    /// There is no program any more.
+    /// The shell has ended.
     Ended,
 }
 
 #[derive(Debug)]
 pub(super) struct PtyInput {
-    waiting: Mutex<PendingInput>,
-    more: Notify,
+    pending: Mutex<PendingInput>,
+    has_pending: Notify,
 }
 
 #[derive(Debug)]
 struct PendingInput {
-    /// None when the program has ended.
+    /// `None` when the shell has ended.
     controller: Option<Arc<PtyController>>,
     bytes: VecDeque<u8>,
 }
 
 impl PtyInput {
     pub(super) fn new(controller: Arc<PtyController>) -> Self {
-        let waiting = PendingInput { controller: Some(controller), bytes: VecDeque::new() };
-        Self { waiting: Mutex::new(waiting), more: Notify::new() }
+        let pending = PendingInput { controller: Some(controller), bytes: VecDeque::new() };
+        Self { pending: Mutex::new(pending), has_pending: Notify::new() }
     }
 
     fn lock_pending(&self) -> MutexGuard<'_, PendingInput> {
-        self.waiting.lock()
+        self.pending.lock()
     }
 
-    /// Types. All of it, or nothing.
-    pub(super) fn push(&self, mut typed: &[u8]) -> Result<(), InputRejected> {
-        let mut waiting = self.lock_pending();
-        let PendingInput { controller, bytes } = &mut *waiting;
+    /// Queues all of the input, or rejects it.
+    pub(super) fn push(&self, mut input: &[u8]) -> Result<(), InputRejected> {
+        let mut pending = self.lock_pending();
+        let PendingInput { controller, bytes } = &mut *pending;
         let Some(controller) = controller else { return Err(InputRejected::Ended) };
-        if bytes.len() + typed.len() > MAX_TERMINAL_PENDING_BYTES {
+        if bytes.len() + input.len() > MAX_TERMINAL_PENDING_BYTES {
             return Err(InputRejected::Full);
         }
         if bytes.is_empty()
-            && let Ok(n_taken) = controller.write(typed)
+            && let Ok(n_written) = controller.write(input)
         {
-            typed = &typed[n_taken..];
+            input = &input[n_written..];
         }
-        if !typed.is_empty() {
-            bytes.extend(typed);
-            self.more.notify_one();
+        if !input.is_empty() {
+            bytes.extend(input);
+            self.has_pending.notify_one();
         }
         Ok(())
     }
@@ -73,28 +72,28 @@ impl PtyInput {
         controller.map_or(Ok(()), |controller| controller.resize(size))
     }
 
-    /// The program has ended: lets go of the terminal.
+    /// Releases the PTY, when the shell has ended.
     pub(super) fn close(&self) {
-        let mut waiting = self.lock_pending();
-        waiting.controller = None;
-        waiting.bytes = VecDeque::new();
+        let mut pending = self.lock_pending();
+        pending.controller = None;
+        pending.bytes = VecDeque::new();
     }
 
-    /// Types what waits whenever the program takes it.
+    /// Writes queued input whenever the program accepts it.
     pub(super) async fn run_flush_loop(&self) -> io::Result<()> {
         loop {
-            self.more.notified().await;
+            self.has_pending.notified().await;
             let Some(controller) = self.lock_pending().controller.clone() else { return Ok(()) };
-            // A terminal becomes writable like a pipe does, and is polled the same way; but
-            // only now, since it says so whenever its program has read a letter.
+            // Polled like a pipe, but only while input is queued: a PTY becomes writable
+            // whenever its program has read something.
             let end = controller.as_fd().try_clone_to_owned()?;
             let end = pipe::Sender::from_owned_fd_unchecked(end)?;
             drop(controller);
             while !self.lock_pending().bytes.is_empty() {
                 end.writable().await?;
-                let mut waiting = self.lock_pending();
-                match end.try_write(waiting.bytes.as_slices().0) {
-                    Ok(n_taken) => drop(waiting.bytes.drain(..n_taken)),
+                let mut pending = self.lock_pending();
+                match end.try_write(pending.bytes.as_slices().0) {
+                    Ok(n_written) => drop(pending.bytes.drain(..n_written)),
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                     Err(error) => return Err(error),
                 }

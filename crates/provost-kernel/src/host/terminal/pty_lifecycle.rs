@@ -1,4 +1,4 @@
-//! Opening the terminal, and seeing its shell to its end.
+//! Opens the PTY, starts the shell, and supervises it until it ends.
 
 use std::ffi::OsString;
 use std::io;
@@ -29,20 +29,20 @@ use super::shared_pty_state::{PtyExit, SharedPtyState};
 use super::{PtySession, pty_reader, report_change, screen_renderer, terminal_closed_change};
 use crate::ActionError;
 use crate::host::HostOptions;
-use crate::host::command_runner::action_error_from_sandbox;
-use crate::host::process::GRACE;
+use crate::host::process::action_error_from_sandbox;
+use crate::host::process::process_handle::GRACE;
 use crate::host::runtime::runtime_reporter::RuntimeReporter;
 
-/// How long the terminal may go on to be read when nothing of its shell is left.
+/// How long the PTY is still read after all processes of the shell have ended.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How soon to look again at a shell that seems to have ended and has not.
+/// Delay before a shell that seems to have ended is checked again.
 const EXIT_RECHECK_DELAY: Duration = Duration::from_millis(1);
 
-/// Stack of the two threads of a terminal.
-const STACK: usize = 512 * 1024;
+/// Stack size of the reader and the renderer thread, in bytes.
+const STACK_BYTES: usize = 512 * 1024;
 
-/// The person's shell, and where it may be.
+/// The user's shell and its environment.
 #[derive(Debug)]
 pub(in super::super) struct UserShell {
     program: PathBuf,
@@ -52,27 +52,27 @@ pub(in super::super) struct UserShell {
 impl UserShell {
     pub(in super::super) fn new(options: &HostOptions) -> Self {
         let program = environment::find_user_shell(&options.environment);
-        let theirs = options.environment.iter().cloned();
+        let variables = options.environment.iter().cloned();
         let mut environment =
-            environment::build_terminal_variables(theirs, &options.home, &program);
-        // The person's own, and not that of commands, which goes with the kernel.
+            environment::build_terminal_variables(variables, &options.home, &program);
+        // The user's own, not that of commands, which is removed with the kernel.
         if !environment.iter().any(|(name, _)| name == "TMPDIR") {
             environment.push(("TMPDIR".into(), "/tmp".into()));
         }
         Self { program, environment }
     }
 
-    /// Starts it in a terminal of this size.
+    /// Starts the shell on a PTY of this size.
     fn spawn_in_pty(
         &self,
-        places: &SandboxPaths<'_>,
+        paths: &SandboxPaths<'_>,
         size: PtySize,
     ) -> Result<(SandboxChild, pty::PtyController), ActionError> {
         let no_pty = |error: io::Error| {
-            ActionError::new(Code::Unavailable, format!("no terminal can be had: {error}"))
+            ActionError::new(Code::Unavailable, format!("cannot open a PTY: {error}"))
         };
-        let policy = SandboxPolicy::new(SandboxProfile::Terminal, places);
-        let wall = Sandbox::new(
+        let policy = SandboxPolicy::new(SandboxProfile::Terminal, paths);
+        let sandbox = Sandbox::new(
             policy,
             &probe::probe_machine(),
             LayerSelection::Auto,
@@ -82,62 +82,56 @@ impl UserShell {
         let (controller, terminal) = pty::open_pty(size).map_err(no_pty)?;
         let mut command = SandboxCommand::new(&self.program, &[] as &[&str]);
         command.env.clone_from(&self.environment);
-        command.leftovers = OrphanPolicy::Kill;
+        command.orphans = OrphanPolicy::Kill;
         command.parent = ParentExitPolicy::Terminate;
         terminal.attach_to_command(&mut command).map_err(no_pty)?;
-        let child = wall.spawn(command).map_err(|error| action_error_from_sandbox(&error))?;
+        let child = sandbox.spawn(command).map_err(|error| action_error_from_sandbox(&error))?;
         Ok((child, controller))
     }
 }
 
-/// How a terminal shall begin.
+/// How to open a session.
 #[derive(Debug)]
 pub(super) struct PtyOpenOptions<'a> {
-    pub(super) places: &'a SandboxPaths<'a>,
+    pub(super) paths: &'a SandboxPaths<'a>,
     pub(super) size: PtySize,
-    /// The place of its first byte.
+    /// The offset of its first byte.
     pub(super) start: u64,
 }
 
-/// Opens a terminal and tells that it is there.
+/// Opens a session and reports it.
 pub(super) async fn open_pty_session(
     shell: &UserShell,
-    now: &Arc<RuntimeReporter>,
+    reporter: &Arc<RuntimeReporter>,
     action: ActionId,
-    beginning: PtyOpenOptions<'_>,
+    options: PtyOpenOptions<'_>,
 ) -> Result<Arc<PtySession>, ActionError> {
-    let PtyOpenOptions { places, size, start } = beginning;
-    let (child, controller) = shell.spawn_in_pty(places, size)?;
+    let PtyOpenOptions { paths, size, start } = options;
+    let (child, controller) = shell.spawn_in_pty(paths, size)?;
     let pid = controller.foreground_process_group().unwrap_or_else(|| child.pid());
     let command = shell.program.display().to_string();
-    let (stop, orders) = mpsc::channel(1);
+    let (stop, stop_requests) = mpsc::channel(1);
     let (shared, controller) = (Arc::new(SharedPtyState::new(start, size)), Arc::new(controller));
     let input = Arc::new(PtyInput::new(Arc::clone(&controller)));
     let failed = |error: io::Error| {
-        ActionError::new(Code::Internal, format!("the terminal cannot be followed: {error}"))
+        ActionError::new(Code::Internal, format!("cannot start the terminal's threads: {error}"))
     };
     let (stopped, stop_reading) =
         pipe_with(PipeFlags::CLOEXEC).map_err(|error| failed(error.into()))?;
-    let reading = Arc::clone(&shared);
+    let reader_state = Arc::clone(&shared);
     thread::Builder::new()
         .name("terminal-reader".to_owned())
-        .stack_size(STACK)
-        .spawn(move || pty_reader::run_pty_reader(&controller, &stopped, &reading))
+        .stack_size(STACK_BYTES)
+        .spawn(move || pty_reader::run_pty_reader(&controller, &stopped, &reader_state))
         .map_err(failed)?;
-    let (drawn, answers) = (Arc::clone(&shared), Arc::clone(&input));
+    let (renderer_state, renderer_input) = (Arc::clone(&shared), Arc::clone(&input));
     thread::Builder::new()
         .name("terminal-screen".to_owned())
-        .stack_size(STACK)
-        .spawn(move || screen_renderer::run_screen_renderer(&drawn, &answers))
+        .stack_size(STACK_BYTES)
+        .spawn(move || screen_renderer::run_screen_renderer(&renderer_state, &renderer_input))
         .map_err(failed)?;
-    let live = Arc::new(PtySession {
-        action,
-        pid,
-        line: shared,
-        input,
-        clients: ClientWindows::new(),
-        stop,
-    });
+    let session =
+        Arc::new(PtySession { action, pid, shared, input, clients: ClientWindows::new(), stop });
     let opened = TerminalOpened {
         pid,
         command,
@@ -145,80 +139,81 @@ pub(super) async fn open_pty_session(
         cols: size.cols,
         rows: size.rows,
     };
-    report_change(now, action, RuntimeChange::TerminalOpened(opened)).await;
+    report_change(reporter, action, RuntimeChange::TerminalOpened(opened)).await;
     drop(tokio::spawn(supervise_shell(
-        Arc::clone(&live),
+        Arc::clone(&session),
         child,
-        orders,
+        stop_requests,
         stop_reading,
-        Arc::clone(now),
+        Arc::clone(reporter),
     )));
-    Ok(live)
+    Ok(session)
 }
 
-/// Owns the shell until nothing of it is left.
+/// Owns the shell until all of its processes have ended.
 async fn supervise_shell(
-    live: Arc<PtySession>,
+    session: Arc<PtySession>,
     child: SandboxChild,
-    orders: mpsc::Receiver<StopCause>,
+    stop_requests: mpsc::Receiver<StopCause>,
     stop_reading: OwnedFd,
-    now: Arc<RuntimeReporter>,
+    reporter: Arc<RuntimeReporter>,
 ) {
     let mut helpers = JoinSet::new();
-    helpers.spawn(Arc::clone(&live).run_resize_loop(Arc::clone(&now)));
-    let input = Arc::clone(&live.input);
+    helpers.spawn(Arc::clone(&session).run_resize_loop(Arc::clone(&reporter)));
+    let input = Arc::clone(&session.input);
     helpers.spawn(async move {
         if let Err(error) = input.run_flush_loop().await {
-            tracing::debug!(%error, "nobody reads the terminal's input any more");
+            tracing::debug!(%error, "cannot write to the PTY any more");
         }
     });
-    let (cause, exit) = match wait_for_shell_exit(child, orders).await {
+    let (cause, exit) = match wait_for_shell_exit(child, stop_requests).await {
         Ok(ended) => ended,
         Err(error) => {
-            tracing::error!(%error, "the end of the terminal's shell is not known");
+            tracing::error!(%error, "cannot wait for the terminal's shell");
             (StopCause::Exit, None)
         }
     };
     helpers.shutdown().await;
-    live.input.close();
-    // Something outside the run may hold the terminal open; it must not keep us.
-    let mut news = live.line.subscribe_changes();
-    let drained = async { while !live.line.lock_state().silent && news.changed().await.is_ok() {} };
+    session.input.close();
+    // A process outside the run may hold the PTY open; it must not block us.
+    let mut changes = session.shared.subscribe_changes();
+    let drained =
+        async { while !session.shared.lock_state().eof && changes.changed().await.is_ok() {} };
     drop(timeout(DRAIN_TIMEOUT, drained).await);
     drop(stop_reading);
-    report_change(&now, live.action, terminal_closed_change(cause, exit)).await;
-    live.line.update_state(|state| state.ended = Some(PtyExit(exit)));
+    report_change(&reporter, session.action, terminal_closed_change(cause, exit)).await;
+    session.shared.update_state(|state| state.ended = Some(PtyExit(exit)));
 }
 
-/// Waits for the end of the shell, or ends it if that is ordered.
+/// Waits for the exit of the shell, or stops it on request.
 async fn wait_for_shell_exit(
     mut child: SandboxChild,
-    mut orders: mpsc::Receiver<StopCause>,
+    mut stop_requests: mpsc::Receiver<StopCause>,
 ) -> Result<(StopCause, Option<SandboxExit>), SandboxError> {
-    let watched = |source| SandboxError::Io { doing: "watch the terminal's shell", source };
-    // The handle of a process becomes readable like a pipe does, and is polled
-    // the same way; nothing is ever read from it.
-    let handle = child.as_fd().try_clone_to_owned().map_err(watched)?;
-    let gone = pipe::Receiver::from_owned_fd_unchecked(handle).map_err(watched)?;
+    let wait_error = |source| SandboxError::Io { doing: "wait for the terminal's shell", source };
+    // A pidfd becomes readable when the process exits, and is polled like a pipe;
+    // nothing is ever read from it.
+    let handle = child.as_fd().try_clone_to_owned().map_err(wait_error)?;
+    let exited = pipe::Receiver::from_owned_fd_unchecked(handle).map_err(wait_error)?;
     loop {
         tokio::select! {
             biased;
-            ready = gone.readable() => {
-                ready.map_err(watched)?;
+            ready = exited.readable() => {
+                ready.map_err(wait_error)?;
                 if let Some(exit) = child.try_wait()? {
                     return Ok((StopCause::Exit, Some(exit)));
                 }
                 tokio::time::sleep(EXIT_RECHECK_DELAY).await;
             }
-            Some(cause) = orders.recv() => {
+            Some(cause) = stop_requests.recv() => {
                 let exit = tokio::task::spawn_blocking(move || hang_up_shell(&mut child)).await;
-                return Ok((cause, exit.map_err(|error| watched(io::Error::other(error)))??));
+                return Ok((cause, exit.map_err(|error| wait_error(io::Error::other(error)))??));
             }
         }
     }
 }
 
-/// A shell with a person at it ignores SIGTERM, and ends when its terminal is gone.
+/// An interactive shell ignores SIGTERM, and ends on SIGHUP.
 fn hang_up_shell(child: &mut SandboxChild) -> Result<Option<SandboxExit>, SandboxError> {
     child.signal(rustix::process::Signal::HUP)?;
     child.signal(rustix::process::Signal::CONT)?;

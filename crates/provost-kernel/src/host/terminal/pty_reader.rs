@@ -1,4 +1,4 @@
-//! The thread that reads the terminal.
+//! The thread that reads the PTY.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -11,98 +11,100 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::shared_pty_state::SharedPtyState;
 
-/// Bytes read at once. A terminal gives few at a time, so one goes on until it
-/// has no more or this is full.
+/// Size of the read buffer. A PTY returns little per read, so the reader continues
+/// until nothing is left or the buffer is full.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 
-/// A program that prints more than this without a pause is not waited for letter by
-/// letter: what it prints is passed on in pieces of this size …
+/// A program that prints more than this without a pause is in a flood: its output
+/// is passed on in batches of `FLOOD_BATCH_BYTES` …
 const FLOOD_THRESHOLD_BYTES: usize = 32 * 1024;
 const FLOOD_BATCH_BYTES: usize = 64 * 1024;
 
-/// … or when there was nothing, or nothing was passed on, for so long.
+/// … or when nothing was printed, or passed on, for this long.
 const QUIET_INTERVAL: Duration = Duration::from_millis(1);
 
-/// In a flood, whoever reads at once what little is there keeps the program and the
-/// terminal waking each other: after less than this, the next is waited for …
+/// In a flood, reading every few bytes at once would make program and reader wake
+/// each other all the time: after a shorter read than this, the reader sleeps …
 const SHORT_READ_BYTES: usize = 2048;
 const SHORT_READ_DELAY: Duration = Duration::from_micros(20);
 
-/// … and no longer than this, in nanoseconds …
+/// … with this timer slack, in nanoseconds …
 const TIMER_SLACK_NANOS: Option<NonZeroU64> = NonZeroU64::new(1000);
 
-/// … unless so much is there to be looked at.
+/// … unless this much has been read already.
 const FLOOD_READ_BYTES: usize = 16 * 1024;
 
-/// What was printed is drawn when the program pauses for so long …
+/// Output is drawn when the program pauses for this long …
 const DRAW_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
-/// … or when it has waited for so long.
+/// … or when it has waited for this long.
 const MAX_DRAW_DELAY: Duration = Duration::from_millis(4);
 
-/// Reads until no program has the terminal any more, or until the other end of
-/// `stop` is closed.
+/// Reads until no process has the terminal open, or until the other end of `stop`
+/// is closed.
 pub(super) fn run_pty_reader(
     controller: &PtyController,
     stop: &OwnedFd,
-    line: &Arc<SharedPtyState>,
+    shared: &Arc<SharedPtyState>,
 ) {
-    if let Err(error) = copy_output(controller, stop, line) {
-        tracing::warn!(%error, "the terminal cannot be read any more");
+    if let Err(error) = copy_output(controller, stop, shared) {
+        tracing::warn!(%error, "cannot read the PTY any more");
     }
-    line.offer_output();
-    line.update_state(|state| state.silent = true);
+    shared.offer_output();
+    shared.update_state(|state| state.eof = true);
 }
 
 fn copy_output(
     controller: &PtyController,
     stop: &OwnedFd,
-    line: &SharedPtyState,
+    shared: &SharedPtyState,
 ) -> io::Result<()> {
-    // Without it a nap takes several times as long, which costs speed and nothing else.
+    // With the default slack a short sleep takes several times as long.
     if let Err(error) = rustix::thread::set_current_timer_slack(TIMER_SLACK_NANOS) {
-        tracing::debug!(%error, "naps are not short");
+        tracing::debug!(%error, "cannot reduce the timer slack");
     }
     let mut buffer = vec![0; READ_BUFFER_BYTES];
-    let mut flow = OutputBatcher::new(Instant::now());
-    // Since when something waits to be drawn.
-    let mut undrawn: Option<Instant> = None;
+    let mut batcher = OutputBatcher::new(Instant::now());
+    // Since when output waits to be drawn.
+    let mut undrawn_since: Option<Instant> = None;
     loop {
-        let (length, more) = fill_buffer(controller, &mut buffer, flow.pace())?;
+        let (length, status) = fill_buffer(controller, &mut buffer, batcher.pace())?;
         if length > 0 {
-            let waits = line.append_output(&buffer[..length]);
-            undrawn = if waits { undrawn.or_else(|| Some(Instant::now())) } else { None };
-            let is_ahead = line.is_screen_lagging();
-            if flow.is_due(length, Instant::now()) || is_ahead {
-                flow.flush_to_clients(line);
+            let draw_later = shared.append_output(&buffer[..length]);
+            undrawn_since =
+                if draw_later { undrawn_since.or_else(|| Some(Instant::now())) } else { None };
+            let screen_lags = shared.is_screen_lagging();
+            if batcher.is_due(length, Instant::now()) || screen_lags {
+                batcher.flush_to_clients(shared);
             }
-            if is_ahead {
-                line.wait_for_screen();
+            if screen_lags {
+                shared.wait_for_screen();
             }
         }
-        if undrawn.is_some_and(|since| since.elapsed() >= MAX_DRAW_DELAY) {
-            undrawn = None;
-            line.wake_renderer();
+        if undrawn_since.is_some_and(|since| since.elapsed() >= MAX_DRAW_DELAY) {
+            undrawn_since = None;
+            shared.wake_renderer();
         }
-        match more {
+        match status {
             ReadStatus::Ready => {}
             ReadStatus::WouldBlock => {
-                let mut lines = [
+                let mut poll_fds = [
                     PollFd::from_borrowed_fd(controller.as_fd(), PollFlags::IN),
                     PollFd::new(stop, PollFlags::IN),
                 ];
-                let patience = (flow.gathered > 0 || undrawn.is_some()).then_some(&DRAW_PAUSE);
-                match rustix::event::poll(&mut lines, patience) {
+                let poll_timeout =
+                    (batcher.pending > 0 || undrawn_since.is_some()).then_some(&DRAW_PAUSE);
+                match rustix::event::poll(&mut poll_fds, poll_timeout) {
                     Ok(0) => {
-                        flow.flush_to_clients(line);
-                        if undrawn.take().is_some() {
-                            line.wake_renderer();
+                        batcher.flush_to_clients(shared);
+                        if undrawn_since.take().is_some() {
+                            shared.wake_renderer();
                         }
                     }
                     Ok(_) | Err(rustix::io::Errno::INTR) => {}
                     Err(error) => return Err(error.into()),
                 }
-                if !lines[1].revents().is_empty() && lines[0].revents().is_empty() {
+                if !poll_fds[1].revents().is_empty() && poll_fds[0].revents().is_empty() {
                     return Ok(());
                 }
             }
@@ -111,46 +113,46 @@ fn copy_output(
     }
 }
 
-/// When what was printed is passed on: at once, but in a flood in pieces, because
-/// the terminal gives little at a time and each piece wakes everyone on its way.
+/// Decides when output is passed on: at once, but in batches during a flood,
+/// because a PTY returns little per read and each piece wakes all clients.
 struct OutputBatcher {
-    /// How much was printed without a pause.
+    /// Bytes printed without a pause.
     run: usize,
     /// When something was printed last.
     last: Instant,
-    /// How much of it was not passed on yet …
-    gathered: usize,
+    /// Bytes that were not passed on yet …
+    pending: usize,
     /// … and since when.
     since: Instant,
 }
 
 impl OutputBatcher {
     fn new(now: Instant) -> Self {
-        Self { run: 0, last: now, gathered: 0, since: now }
+        Self { run: 0, last: now, pending: 0, since: now }
     }
 
-    /// Whether to pass on what there is, now that so much came.
+    /// Whether to pass on the output, after `length` more bytes.
     fn is_due(&mut self, length: usize, now: Instant) -> bool {
         if now.duration_since(self.last) >= QUIET_INTERVAL {
             self.run = 0;
         }
-        if self.gathered == 0 {
+        if self.pending == 0 {
             self.since = now;
         }
         self.last = now;
         self.run += length;
-        self.gathered += length;
+        self.pending += length;
         let is_late = now.duration_since(self.since) >= QUIET_INTERVAL;
-        self.run <= FLOOD_THRESHOLD_BYTES || self.gathered >= FLOOD_BATCH_BYTES || is_late
+        self.run <= FLOOD_THRESHOLD_BYTES || self.pending >= FLOOD_BATCH_BYTES || is_late
     }
 
     fn pace(&self) -> OutputPace {
         if self.run > FLOOD_THRESHOLD_BYTES { OutputPace::Flood } else { OutputPace::Interactive }
     }
 
-    fn flush_to_clients(&mut self, line: &SharedPtyState) {
-        if std::mem::take(&mut self.gathered) > 0 {
-            line.offer_output();
+    fn flush_to_clients(&mut self, shared: &SharedPtyState) {
+        if std::mem::take(&mut self.pending) > 0 {
+            shared.offer_output();
         }
     }
 }
@@ -168,7 +170,7 @@ enum ReadStatus {
     Closed,
 }
 
-/// Reads what is there, as far as it fits.
+/// Reads what is available, as far as it fits.
 fn fill_buffer(
     controller: &PtyController,
     buffer: &mut [u8],
@@ -203,7 +205,7 @@ mod tests {
     #[test]
     fn little_is_passed_on_at_once_and_a_flood_in_pieces() {
         let begin = Instant::now();
-        let mut flow = OutputBatcher::new(begin);
+        let mut batcher = OutputBatcher::new(begin);
         // So many bytes, after so many microseconds: what has been gathered by then is due.
         let table = [
             ("a letter", 1, 0, true),
@@ -220,10 +222,10 @@ mod tests {
             ("a letter after a pause", 1, 3000, true),
         ];
         for (sentence, length, micros, expected) in table {
-            let is_due = flow.is_due(length, begin + Duration::from_micros(micros));
+            let is_due = batcher.is_due(length, begin + Duration::from_micros(micros));
             assert_eq!(is_due, expected, "{sentence}");
             if is_due {
-                flow.gathered = 0;
+                batcher.pending = 0;
             }
         }
     }

@@ -1,7 +1,7 @@
-//! What `pty.read` tells: without secrets, however they are cut up.
+//! The result of `pty.read`: redacted, however secrets are split.
 //!
-//! Its person sees what was printed. For everybody else a secret that goes on in
-//! the next line, or lies across the ends of what was asked for, is still one.
+//! A secret that is wrapped into the next line, or crosses the ends of the requested
+//! range, is redacted too.
 
 use provost_core::redact::Redactor;
 use provost_proto::Code;
@@ -12,28 +12,28 @@ use super::shared_pty_state::PtyExit;
 use super::{PtySession, split_exit};
 use crate::ActionError;
 
-/// What was printed from this byte on.
+/// The output from this offset on.
 pub(super) fn read_printed(
-    live: &PtySession,
+    session: &PtySession,
     after: u64,
     limit: u64,
     redactor: &Redactor,
 ) -> Value {
-    let state = live.line.lock_state();
+    let state = session.shared.lock_state();
     let (oldest, end) = (state.ring.oldest(), state.ring.end());
     let running = state.ended.is_none();
     let from = after.clamp(oldest, end);
     let next = from.saturating_add(limit).min(end);
-    let reach = to_offset(redactor.max_match_bytes());
-    let begin = from.saturating_sub(reach).max(oldest);
-    let mut around = Vec::new();
-    let wanted = usize::try_from(next - begin + reach).unwrap_or(usize::MAX);
-    state.ring.read(begin, wanted, &mut around);
+    let max_match = to_offset(redactor.max_match_bytes());
+    let begin = from.saturating_sub(max_match).max(oldest);
+    let mut surrounding = Vec::new();
+    let length = usize::try_from(next - begin + max_match).unwrap_or(usize::MAX);
+    state.ring.read(begin, length, &mut surrounding);
     drop(state);
-    let place = |offset: u64| usize::try_from(offset - begin).unwrap_or(usize::MAX);
-    let (mut pieces, _) = redactor.redact_pieces(&around, &[place(from), place(next)]);
+    let index = |offset: u64| usize::try_from(offset - begin).unwrap_or(usize::MAX);
+    let (mut pieces, _) = redactor.redact_pieces(&surrounding, &[index(from), index(next)]);
     let bytes = pieces.pop().unwrap_or_default();
-    let redacted = around.get(place(from)..place(next)).is_some_and(|raw| raw != bytes);
+    let redacted = surrounding.get(index(from)..index(next)).is_some_and(|raw| raw != bytes);
     json!({
         "text": String::from_utf8_lossy(&bytes),
         "oldest": oldest,
@@ -45,17 +45,17 @@ pub(super) fn read_printed(
     })
 }
 
-/// What stands on the screen, and so many lines above it.
+/// The screen, and `above` lines of scrollback.
 pub(super) async fn read_screen(
-    live: &PtySession,
+    session: &PtySession,
     above: u64,
     redactor: &Redactor,
 ) -> Result<Value, ActionError> {
     let above = usize::try_from(above).unwrap_or(usize::MAX);
-    let gone = || ActionError::new(Code::PtyDead, "the terminal was closed meanwhile");
-    let text = live.line.request_text(above).await.ok_or_else(gone)?;
+    let closed = || ActionError::new(Code::PtyDead, "the terminal was closed meanwhile");
+    let text = session.shared.request_text(above).await.ok_or_else(closed)?;
     let (lines, n_marks) = redact_lines(&text.lines, redactor);
-    let state = live.line.lock_state();
+    let state = session.shared.lock_state();
     let (exit_code, signal) = split_exit(state.ended.and_then(|PtyExit(exit)| exit));
     Ok(json!({
         "scrollback": lines[..text.above].join("\n"),
@@ -73,7 +73,7 @@ pub(super) async fn read_screen(
     }))
 }
 
-/// The lines without secrets, also those that go on in the next line.
+/// Redacts lines, including secrets that continue in the next line.
 fn redact_lines(lines: &[String], redactor: &Redactor) -> (Vec<String>, usize) {
     let whole = lines.concat();
     let ends = lines.iter().scan(0, |end, line| {

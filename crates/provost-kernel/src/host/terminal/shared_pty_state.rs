@@ -1,9 +1,9 @@
-//! What all who deal with one terminal share: its output, its size, its end.
+//! The state that all parts of one terminal share: its output, its size, its end.
 //!
-//! One lock, held for as long as it takes to copy a piece. Two threads never
-//! wait for a client: the one that reads the terminal ([`super::reader`]) and
-//! the one that draws the screen ([`super::drawing`]). The reader waits for the
-//! other if that falls too far behind, and so the program that prints does.
+//! One lock, held only while a piece is copied. Two threads never wait for a
+//! client: the one that reads the PTY ([`super::pty_reader`]) and the one that
+//! draws the screen ([`super::screen_renderer`]). The reader waits for the renderer
+//! if that falls too far behind, and so does the program that prints.
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
@@ -19,235 +19,235 @@ use super::client_sender::ClientSender;
 use super::output_ring::{OutputRing, to_offset};
 use super::screen::ScreenText;
 
-/// How far the screen may be behind what was printed.
+/// How far the screen may lag behind the output, in bytes.
 const MAX_SCREEN_LAG_BYTES: usize = TERMINAL_RING_BYTES / 2;
 
-/// So much may wait a moment to be drawn.
+/// Less output than this is drawn with a short delay.
 const LAZY_DRAW_BYTES: u64 = 16 * 1024;
 
-/// How many changes of the size are kept for those that are behind.
+/// How many size changes are kept for clients that lag.
 const MAX_SIZE_CHANGES: usize = 256;
 
-/// What the terminal looks like, as bytes.
+/// The screen, encoded as terminal output.
 #[derive(Debug, Clone)]
 pub(super) struct ScreenSnapshot {
-    /// How many bytes of output are in it.
+    /// The offset up to which output is in it.
     pub(super) offset: u64,
     pub(super) size: PtySize,
-    /// The last change of the size that is in it.
+    /// The number of the last size change in it.
     pub(super) n_sizes: u64,
     pub(super) bytes: Bytes,
 }
 
-/// Something that only the thread that draws can tell.
+/// A request to the renderer thread.
 #[derive(Debug)]
 pub(super) enum ScreenRequest {
-    /// The screen as bytes, as far as it has come.
+    /// The screen as bytes, as of now.
     Snapshot(oneshot::Sender<ScreenSnapshot>),
-    /// The screen as text, with all that was printed before this byte.
+    /// The screen as text, including all output before `at`.
     Text { at: u64, above: usize, reply: oneshot::Sender<ScreenText> },
 }
 
-/// From this byte on the terminal has this size.
+/// From this offset on the terminal has this size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PtySizeChange {
-    /// Counts changes, so that each is told once.
+    /// Increasing number, so that each change is sent once.
     pub(super) number: u64,
     pub(super) offset: u64,
     pub(super) size: PtySize,
 }
 
-/// How the terminal ended.
+/// The exit of the shell, if it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PtyExit(pub(super) Option<SandboxExit>);
 
 #[derive(Debug)]
 pub(super) struct PtyState {
     pub(super) ring: OutputRing,
-    /// How far the screen has been drawn.
+    /// The offset up to which the screen is drawn.
     pub(super) drawn: u64,
-    /// Up to where must be printed before the thread that draws is woken.
-    pub(super) enough: u64,
-    /// The size it has now.
+    /// The renderer is woken when the output has reached this offset.
+    pub(super) wake_at: u64,
+    /// The current size.
     pub(super) size: PtySize,
-    /// The size before the first change that is kept.
+    /// The size before the oldest change that is kept.
     first_size: PtySize,
     sizes: VecDeque<PtySizeChange>,
     pub(super) title: Arc<str>,
     pub(super) n_titles: u64,
     pub(super) n_bells: u64,
-    pub(super) wishes: Vec<ScreenRequest>,
-    /// Whether nothing will be printed any more.
-    pub(super) silent: bool,
+    pub(super) requests: Vec<ScreenRequest>,
+    /// Whether the PTY has reached its end.
+    pub(super) eof: bool,
     pub(super) ended: Option<PtyExit>,
     /// Whether the threads shall end.
     pub(super) closed: bool,
 }
 
-/// One terminal's state, and how to wait for it.
+/// The shared state of one terminal, and ways to wait for it.
 #[derive(Debug)]
 pub(super) struct SharedPtyState {
     state: Mutex<PtyState>,
-    /// There is something to draw or to answer.
+    /// Signals the renderer that there is work.
     work: Condvar,
-    /// The screen has come further.
-    room: Condvar,
-    /// Counts what happened but was not printed, for those that wait without a thread.
-    news: watch::Sender<u64>,
-    /// To whom what is printed goes.
-    outlets: Mutex<Vec<Weak<ClientSender>>>,
+    /// Signals the reader that the screen has caught up.
+    caught_up: Condvar,
+    /// Counts changes other than output, for async waiters.
+    changes: watch::Sender<u64>,
+    /// The senders that output is offered to.
+    senders: Mutex<Vec<Weak<ClientSender>>>,
 }
 
 impl SharedPtyState {
-    /// A terminal of this size whose first byte has this place.
+    /// A terminal of this size whose first byte has this offset.
     pub(super) fn new(start: u64, size: PtySize) -> Self {
         let state = PtyState {
             ring: OutputRing::new(start),
             drawn: start,
-            enough: start,
+            wake_at: start,
             size,
             first_size: size,
             sizes: VecDeque::new(),
             title: "".into(),
             n_titles: 0,
             n_bells: 0,
-            wishes: Vec::new(),
-            silent: false,
+            requests: Vec::new(),
+            eof: false,
             ended: None,
             closed: false,
         };
-        let (news, _) = watch::channel(0);
-        let (work, room) = (Condvar::new(), Condvar::new());
-        Self { state: Mutex::new(state), work, room, news, outlets: Mutex::default() }
+        let (changes, _) = watch::channel(0);
+        let (work, caught_up) = (Condvar::new(), Condvar::new());
+        Self { state: Mutex::new(state), work, caught_up, changes, senders: Mutex::default() }
     }
 
     pub(super) fn lock_state(&self) -> MutexGuard<'_, PtyState> {
         self.state.lock()
     }
 
-    /// Changes something that others wait for.
+    /// Changes the state, and wakes all waiters.
     pub(super) fn update_state(&self, change: impl FnOnce(&mut PtyState)) {
         change(&mut self.lock_state());
         self.work.notify_one();
-        self.room.notify_all();
-        self.news.send_modify(|n| *n += 1);
+        self.caught_up.notify_all();
+        self.changes.send_modify(|n| *n += 1);
     }
 
     pub(super) fn subscribe_changes(&self) -> watch::Receiver<u64> {
-        self.news.subscribe()
+        self.changes.subscribe()
     }
 
-    /// From now on, what is printed is offered to this one, for as long as it is there.
-    pub(super) fn add_client_sender(&self, outlet: &Arc<ClientSender>) {
-        let mut outlets = self.outlets.lock();
-        outlets.push(Arc::downgrade(outlet));
+    /// Offers output to this sender from now on, while it exists.
+    pub(super) fn add_client_sender(&self, sender: &Arc<ClientSender>) {
+        let mut senders = self.senders.lock();
+        senders.push(Arc::downgrade(sender));
     }
 
-    /// Offers what was printed to all who look on.
+    /// Offers new output to all clients.
     pub(super) fn offer_output(&self) {
-        let mut outlets = self.outlets.lock();
-        outlets.retain(|outlet| {
-            outlet.upgrade().inspect(|outlet| outlet.try_send_output(self)).is_some()
+        let mut senders = self.senders.lock();
+        senders.retain(|sender| {
+            sender.upgrade().inspect(|sender| sender.try_send_output(self)).is_some()
         });
     }
 
-    /// Adds what was printed. Little is not drawn at once, so that those who look on
-    /// get it first: tells whether the screen must be told of it, soon.
+    /// Appends output. Returns whether it is so little that the caller shall wake the
+    /// renderer later, so that clients get it first.
     pub(super) fn append_output(&self, bytes: &[u8]) -> bool {
         let mut state = self.lock_state();
         state.ring.push(bytes);
         if state.ring.end() - state.drawn < LAZY_DRAW_BYTES {
             return true;
         }
-        if state.ring.end() >= state.enough {
+        if state.ring.end() >= state.wake_at {
             self.work.notify_one();
         }
         false
     }
 
-    /// Whether the screen is so far behind that it must be waited for.
+    /// Whether the screen lags so far behind that the reader must wait.
     pub(super) fn is_screen_lagging(&self) -> bool {
-        is_ahead(&self.lock_state())
+        is_lagging(&self.lock_state())
     }
 
-    /// Waits while the screen is too far behind.
+    /// Waits while the screen lags too far behind.
     pub(super) fn wait_for_screen(&self) {
         let mut state = self.lock_state();
-        while is_ahead(&state) {
-            self.room.wait(&mut state);
+        while is_lagging(&state) {
+            self.caught_up.wait(&mut state);
         }
     }
 
-    /// Has the little that was printed drawn.
+    /// Wakes the renderer for output that has waited.
     pub(super) fn wake_renderer(&self) {
         let state = self.lock_state();
-        if state.ring.end() >= state.enough {
+        if state.ring.end() >= state.wake_at {
             self.work.notify_one();
         }
     }
 
-    /// Waits for the thread's next piece of work.
+    /// Waits until there is work for the renderer.
     pub(super) fn wait_for_work<'a>(
         &self,
         mut state: MutexGuard<'a, PtyState>,
-        patience: std::time::Duration,
+        time_limit: std::time::Duration,
     ) -> MutexGuard<'a, PtyState> {
-        self.work.wait_for(&mut state, patience);
+        self.work.wait_for(&mut state, time_limit);
         state
     }
 
-    /// The screen has come so far.
+    /// Records how far the screen is drawn.
     pub(super) fn mark_drawn(&self, up_to: u64) {
         self.lock_state().drawn = up_to;
-        self.room.notify_all();
+        self.caught_up.notify_all();
     }
 
-    /// Asks the thread that draws.
-    fn request_screen(&self, wish: ScreenRequest) {
+    /// Sends a request to the renderer.
+    fn request_screen(&self, request: ScreenRequest) {
         let mut state = self.lock_state();
-        // Nobody would answer.
+        // Nobody would answer it.
         if !state.closed {
-            state.wishes.push(wish);
+            state.requests.push(request);
             self.work.notify_one();
         }
     }
 
-    /// Ends the threads, and the hopes of whoever waits for them.
+    /// Ends the threads, and fails all pending requests.
     pub(super) fn close(&self) {
         self.update_state(|state| {
             state.closed = true;
-            state.wishes.clear();
+            state.requests.clear();
         });
     }
 
-    /// The screen as bytes; none if the terminal is closed meanwhile.
+    /// The screen as bytes; `None` if the terminal is closed meanwhile.
     pub(super) async fn request_snapshot(&self) -> Option<ScreenSnapshot> {
-        let (reply, answer) = oneshot::channel();
+        let (reply, response) = oneshot::channel();
         self.request_screen(ScreenRequest::Snapshot(reply));
-        answer.await.ok()
+        response.await.ok()
     }
 
-    /// The screen as text, with all that was printed until now.
+    /// The screen as text, including all output until now.
     pub(super) async fn request_text(&self, above: usize) -> Option<ScreenText> {
-        let (reply, answer) = oneshot::channel();
+        let (reply, response) = oneshot::channel();
         let at = self.lock_state().ring.end();
         self.request_screen(ScreenRequest::Text { at, above, reply });
-        answer.await.ok()
+        response.await.ok()
     }
 }
 
-fn is_ahead(state: &PtyState) -> bool {
+fn is_lagging(state: &PtyState) -> bool {
     state.ring.end() - state.drawn > to_offset(MAX_SCREEN_LAG_BYTES) && !state.closed
 }
 
 impl PtyState {
-    /// From now on it has this size.
+    /// Records a new size from the current offset on.
     pub(super) fn record_resize(&mut self, size: PtySize) {
         self.size = size;
         let number = self.sizes.back().map_or(0, |last| last.number) + 1;
         let resized = PtySizeChange { number, offset: self.ring.end(), size };
-        // Nobody can see what lay between two changes without a byte between them,
-        // unless someone has been told of the first; then they are told of both.
+        // A change without output since the previous one replaces it. Clients that got the
+        // previous one get this one too, because its number is higher.
         match self.sizes.back_mut() {
             Some(last) if last.offset == resized.offset => *last = resized,
             Some(_) | None => self.sizes.push_back(resized),
@@ -259,13 +259,12 @@ impl PtyState {
         }
     }
 
-    /// The next change of the size that is not known to whoever knows all up to
-    /// this number.
+    /// The next size change after this number.
     pub(super) fn next_size(&self, known: u64) -> Option<PtySizeChange> {
         self.sizes.iter().find(|resized| resized.number > known).copied()
     }
 
-    /// The size at this byte, before a change that happens there.
+    /// The size at this offset, before a change at the same offset.
     pub(super) fn size_before(&self, offset: u64) -> PtySizeChange {
         let before = self.sizes.iter().take_while(|resized| resized.offset < offset).last();
         let first = self.sizes.front().map_or(0, |oldest| oldest.number - 1);

@@ -1,4 +1,4 @@
-//! The address that a caller gave, as bytes.
+//! Parses the address of a caller.
 
 use std::ffi::OsStr;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -15,17 +15,17 @@ const INET6: u16 = libc::AF_INET6 as u16;
 #[expect(clippy::cast_possible_truncation, reason = "families are 16 bits wide in an address")]
 const UNIX: u16 = libc::AF_UNIX as u16;
 
-/// Where a call on loopback goes.
+/// The target of a connection on loopback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LoopbackAddress {
-    /// As the caller's kind of socket wants it.
-    pub(super) asked: SocketAddr,
-    /// The same without IPv6 clothes around IPv4.
+    /// As the caller's socket family wants it.
+    pub(super) requested: SocketAddr,
+    /// The same, with an IPv4-mapped IPv6 address as IPv4.
     pub(super) canonical: SocketAddr,
 }
 
-/// The path in an address, if it is one of a socket with a path. The names that have
-/// no path are shared by all on the machine, and refused.
+/// The path in an address, if it is one of a Unix socket. Abstract names are shared by
+/// all processes of the machine, and refused.
 pub(super) fn parse_unix_path(bytes: &[u8]) -> Result<Option<&Path>, Errno> {
     if u16::from_ne_bytes(read_array(bytes, 0)?) != UNIX {
         return Ok(None);
@@ -35,12 +35,12 @@ pub(super) fn parse_unix_path(bytes: &[u8]) -> Result<Option<&Path>, Errno> {
     Ok(Some(Path::new(OsStr::from_bytes(name))))
 }
 
-/// Reads an address; what is not on this machine's loopback is refused.
+/// Parses an address; one outside this machine's loopback is refused.
 pub(super) fn parse_loopback(bytes: &[u8]) -> Result<LoopbackAddress, Errno> {
     let family = u16::from_ne_bytes(read_array(bytes, 0)?);
     let port = u16::from_be_bytes(read_array(bytes, 2)?);
-    // The kernel takes "any" for itself.
-    let asked = match family {
+    // Linux connects the unspecified address to loopback.
+    let requested = match family {
         INET => match Ipv4Addr::from(read_array::<4>(bytes, 4)?) {
             Ipv4Addr::UNSPECIFIED => IpAddr::V4(Ipv4Addr::LOCALHOST),
             address => IpAddr::V4(address),
@@ -51,12 +51,12 @@ pub(super) fn parse_loopback(bytes: &[u8]) -> Result<LoopbackAddress, Errno> {
         },
         _ => return Err(Errno::PERM),
     };
-    let canonical = asked.to_canonical();
+    let canonical = requested.to_canonical();
     if !canonical.is_loopback() || port == 0 {
         return Err(Errno::PERM);
     }
     Ok(LoopbackAddress {
-        asked: SocketAddr::new(asked, port),
+        requested: SocketAddr::new(requested, port),
         canonical: SocketAddr::new(canonical, port),
     })
 }
@@ -92,7 +92,7 @@ mod tests {
             ("10.0.0.1", None),
             ("255.255.255.255", None),
             ("::ffff:10.0.0.1", None),
-            // Not what it looks like: a deprecated form that the kernel routes.
+            // Not a mapped address, but a deprecated form that is routed.
             ("::127.0.0.1", None),
             ("fe80::1", None),
             ("64:ff9b::7f00:1", None),
@@ -104,7 +104,7 @@ mod tests {
             let canonical = read.map(|to| to.canonical.ip()).ok();
             assert_eq!(canonical, expected.map(|text| text.parse().unwrap()), "{given}");
             if let Ok(to) = read {
-                assert_eq!(to.asked.is_ipv4(), given.is_ipv4(), "{given} keeps its kind");
+                assert_eq!(to.requested.is_ipv4(), given.is_ipv4(), "{given} keeps its kind");
             }
         }
     }

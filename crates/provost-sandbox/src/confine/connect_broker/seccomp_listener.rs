@@ -1,4 +1,4 @@
-//! The line on which the kernel tells of calls, and what it tells.
+//! The seccomp listener: receives and answers `connect` notifications.
 
 use std::fs;
 use std::io;
@@ -9,43 +9,43 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
 
-/// The longest address that is read: that of a socket with a path.
+/// The longest address that is read: that of a Unix socket.
 const MAX_ADDRESS_LEN: usize = size_of::<libc::sockaddr_un>();
 
-/// Makes the handle of one thread, where the kernel can (`PIDFD_THREAD`).
+/// Opens the pidfd of a thread, where supported (`PIDFD_THREAD`).
 const PIDFD_THREAD: PidfdFlags = PidfdFlags::from_bits_retain(libc::O_EXCL.cast_unsigned());
 
-/// Where calls come in.
+/// The listener of a filter.
 #[derive(Debug)]
 pub(super) struct SeccompListener {
-    line: OwnedFd,
+    fd: OwnedFd,
 }
 
-/// One `connect` of a process that stands still until it is answered.
+/// One `connect` call, suspended until it is answered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ConnectRequest {
     id: u64,
-    /// The thread that calls, as we see it.
+    /// The calling thread, in our pid namespace.
     thread: u32,
-    /// Its socket, by its own number.
+    /// The caller's descriptor of its socket.
     number: RawFd,
-    /// Where the address lies in its memory.
+    /// The address of the socket address in its memory.
     at: u64,
     length: usize,
 }
 
 impl AsFd for SeccompListener {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.line.as_fd()
+        self.fd.as_fd()
     }
 }
 
 impl SeccompListener {
-    pub(super) fn new(line: OwnedFd) -> Self {
-        Self { line }
+    pub(super) fn new(fd: OwnedFd) -> Self {
+        Self { fd }
     }
 
-    /// The next call. An error says that the caller gave up before it was heard.
+    /// The next request. Fails if the caller gave up before it was received.
     pub(super) fn receive_request(&self) -> Result<ConnectRequest, Errno> {
         let mut heard = EMPTY_NOTIFICATION;
         self.ioctl(libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut heard)?;
@@ -53,27 +53,27 @@ impl SeccompListener {
         Ok(ConnectRequest {
             id: heard.id,
             thread: heard.pid,
-            // The kernel looks at 32 bits of each.
+            // Linux uses 32 bits of each.
             number: low_i32(number),
             at,
             length: usize::try_from(low_i32(length)).unwrap_or(0),
         })
     }
 
-    /// Whether the caller still waits for the answer. As long as it does, its
-    /// numbers are its own.
+    /// Whether the caller still waits for the answer. While it does, its pid and
+    /// descriptors are valid.
     pub(super) fn is_pending(&self, call: &ConnectRequest) -> bool {
         let mut id = call.id;
         self.ioctl(libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw mut id).is_ok()
     }
 
-    /// Lets the call fail. A caller that is gone hears nothing, and need not.
+    /// Makes the call fail. If the caller is gone, nothing happens.
     pub(super) fn fail_request(&self, call: &ConnectRequest, errno: Errno) {
         let _ = self.send_response(call, -errno.raw_os_error());
     }
 
-    /// Puts a connected socket in the place of the caller's own, opened with these
-    /// flags, and lets the call succeed.
+    /// Replaces the caller's socket by a connected one with these flags, and makes the
+    /// call succeed.
     pub(super) fn complete_with_socket(
         &self,
         call: &ConnectRequest,
@@ -93,15 +93,15 @@ impl SeccompListener {
     }
 
     fn send_response(&self, call: &ConnectRequest, error: i32) -> Result<(), Errno> {
-        let mut said = libc::seccomp_notif_resp { id: call.id, val: 0, error, flags: 0 };
-        self.ioctl(libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut said)
+        let mut response = libc::seccomp_notif_resp { id: call.id, val: 0, error, flags: 0 };
+        self.ioctl(libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut response)
     }
 
     fn ioctl<T>(&self, request: libc::Ioctl, argument: *mut T) -> Result<(), Errno> {
         loop {
-            // SAFETY: the argument is of the type that the request is made from, and
-            // outlives the call.
-            let result = unsafe { libc::ioctl(self.line.as_raw_fd(), request, argument) };
+            // SAFETY: the argument has the type that the request is made from, and outlives the
+            // call.
+            let result = unsafe { libc::ioctl(self.fd.as_raw_fd(), request, argument) };
             match (result, last_error()) {
                 (0.., _) => return Ok(()),
                 (_, Errno::INTR) => {}
@@ -111,7 +111,7 @@ impl SeccompListener {
     }
 }
 
-/// The kernel demands that what it fills is empty.
+/// Must be zeroed before a receive.
 const EMPTY_NOTIFICATION: libc::seccomp_notif = libc::seccomp_notif {
     id: 0,
     pid: 0,
@@ -119,7 +119,7 @@ const EMPTY_NOTIFICATION: libc::seccomp_notif = libc::seccomp_notif {
     data: libc::seccomp_data { nr: 0, arch: 0, instruction_pointer: 0, args: [0; 6] },
 };
 
-#[expect(clippy::cast_possible_truncation, reason = "the upper half means nothing to the kernel")]
+#[expect(clippy::cast_possible_truncation, reason = "Linux ignores the upper half")]
 fn low_i32(argument: u64) -> i32 {
     (argument as u32).cast_signed()
 }
@@ -129,14 +129,16 @@ fn last_error() -> Errno {
 }
 
 impl ConnectRequest {
-    /// Reads the address out of the caller's memory: here and nowhere else.
+    /// Reads the address from the caller's memory, exactly once.
     pub(super) fn read_address(&self) -> Result<Vec<u8>, Errno> {
         let mut bytes = vec![0u8; self.length.min(MAX_ADDRESS_LEN)];
-        let place = usize::try_from(self.at).map_err(|_| Errno::FAULT)?;
+        let remote_address = usize::try_from(self.at).map_err(|_| Errno::FAULT)?;
         let ours = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-        let theirs =
-            libc::iovec { iov_base: std::ptr::without_provenance_mut(place), iov_len: bytes.len() };
-        // SAFETY: our part is as long as is said; the kernel judges theirs.
+        let theirs = libc::iovec {
+            iov_base: std::ptr::without_provenance_mut(remote_address),
+            iov_len: bytes.len(),
+        };
+        // SAFETY: our buffer has the given length; Linux checks the remote one.
         let n_read = unsafe {
             libc::process_vm_readv(self.pid()?, &raw const ours, 1, &raw const theirs, 1, 0)
         };
@@ -147,7 +149,7 @@ impl ConnectRequest {
         }
     }
 
-    /// A handle of the caller's socket, to look at.
+    /// Duplicates the caller's socket, to inspect it.
     pub(super) fn duplicate_socket(&self) -> Result<OwnedFd, Errno> {
         let thread = Pid::from_raw(self.pid()?).ok_or(Errno::SRCH)?;
         let process = match rustix::process::pidfd_open(thread, PIDFD_THREAD) {
@@ -161,33 +163,33 @@ impl ConnectRequest {
         rustix::process::pidfd_getfd(process, self.number, PidfdGetfdFlags::empty())
     }
 
-    /// How the caller has its socket open. Whether it is closed on exec belongs to
-    /// the caller's number for it, and stands nowhere else.
+    /// The flags of the caller's socket. Close-on-exec is a flag of the caller's
+    /// descriptor, and only `/proc` shows it.
     pub(super) fn read_socket_flags(&self, socket: BorrowedFd<'_>) -> Result<OFlags, Errno> {
         let opened = rustix::fs::fcntl_getfl(socket)?;
         let path = format!("/proc/{}/fdinfo/{}", self.thread, self.number);
         let text = fs::read_to_string(path).map_err(|_| Errno::BADF)?;
-        let line = text.lines().find_map(|line| line.strip_prefix("flags:"));
-        let flags = line.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+        let fd = text.lines().find_map(|fd| fd.strip_prefix("flags:"));
+        let flags = fd.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
         let flags = OFlags::from_bits_retain(flags.ok_or(Errno::BADF)?);
         Ok((opened & OFlags::NONBLOCK) | (flags & OFlags::CLOEXEC))
     }
 
-    /// Where the caller is, to whom a path may be relative.
+    /// The caller's working directory, for relative paths.
     pub(super) fn read_cwd(&self) -> Result<PathBuf, Errno> {
         let link = format!("/proc/{}/cwd", self.thread);
         fs::read_link(link).map_err(|_| Errno::PERM)
     }
 
     fn pid(&self) -> Result<i32, Errno> {
-        // None of ours has the number 0, which stands for a process out of our sight.
+        // 0 stands for a process outside our pid namespace.
         i32::try_from(self.thread).ok().filter(|pid| *pid > 0).ok_or(Errno::SRCH)
     }
 
-    /// The first thread of the caller's process, for kernels that make handles of
+    /// The first thread of the caller's process, for Linux versions that open pidfds of
     /// those only.
     fn read_thread_group_leader(&self) -> Option<i32> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.thread)).ok()?;
-        status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()
+        status.lines().find_map(|fd| fd.strip_prefix("Tgid:"))?.trim().parse().ok()
     }
 }

@@ -1,7 +1,7 @@
 //! A socket like the caller's, to be connected in its place.
 //!
-//! What a program usually sets before it connects is set here too. What is bound
-//! to a port of its choice cannot be had twice and is refused.
+//! Options that programs usually set before they connect are copied. A socket that is
+//! bound cannot be replicated and is refused.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,10 +17,10 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
 
-/// The process at the other end, as a descriptor; the C library does not name it yet.
+/// Returns a pidfd of the peer; the libc crate does not define it yet.
 const SO_PEERPIDFD: c_int = 77;
 
-/// What is carried over. None of it says where a connection leads.
+/// The options that are copied. None of them affects where a connection leads.
 const COPIED_OPTIONS: &[(c_int, c_int)] = &[
     (SOL_SOCKET, SO_KEEPALIVE),
     (SOL_SOCKET, SO_LINGER),
@@ -45,7 +45,7 @@ const COPIED_OPTIONS: &[(c_int, c_int)] = &[
     (IPPROTO_IPV6, libc::IPV6_V6ONLY),
 ];
 
-/// Makes the twin of a TCP socket that is neither bound nor connected.
+/// Replicates a TCP socket that is neither bound nor connected.
 pub(super) fn replicate_tcp_socket(
     socket: BorrowedFd<'_>,
     to: SocketAddr,
@@ -67,12 +67,12 @@ pub(super) fn replicate_tcp_socket(
         return Err(Errno::PERM);
     }
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let twin = rustix::net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
-    COPIED_OPTIONS.iter().try_for_each(|option| copy_socket_option(*option, socket, &twin))?;
-    Ok(twin)
+    let replica = rustix::net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
+    COPIED_OPTIONS.iter().try_for_each(|option| copy_socket_option(*option, socket, &replica))?;
+    Ok(replica)
 }
 
-/// Makes the twin of a socket for paths that is neither bound nor connected.
+/// Replicates a Unix socket that is neither bound nor connected.
 pub(super) fn replicate_unix_socket(socket: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     if sockopt::socket_domain(socket)? != AddressFamily::UNIX {
         return Err(Errno::INVAL);
@@ -83,50 +83,50 @@ pub(super) fn replicate_unix_socket(socket: BorrowedFd<'_>) -> Result<OwnedFd, E
     if sockopt::socket_acceptconn(socket)? || rustix::net::getpeername(socket).is_ok() {
         return Err(Errno::ISCONN);
     }
-    // Without a name, all there is of its address is the family.
+    // The address of an unbound socket is only the family.
     if usize::try_from(rustix::net::getsockname(socket)?.addr_len()) != Ok(size_of::<u16>()) {
         return Err(Errno::PERM);
     }
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let twin = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    COPIED_OPTIONS.iter().try_for_each(|option| copy_socket_option(*option, socket, &twin))?;
-    Ok(twin)
+    let replica = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    COPIED_OPTIONS.iter().try_for_each(|option| copy_socket_option(*option, socket, &replica))?;
+    Ok(replica)
 }
 
-/// The process that began to listen where a socket is connected.
+/// The process that listens on the socket that ours is connected to.
 pub(super) struct ListenerProcess {
     pub(super) pid: u32,
-    /// Itself, and never another that has got its number.
+    /// Its pidfd, which never refers to another process.
     process: OwnedFd,
 }
 
 impl ListenerProcess {
-    /// `None` if it is gone, out of our sight, or the kernel cannot tell (before 6.5).
+    /// `None` if it has ended, is not visible, or Linux cannot tell (before 6.5).
     pub(super) fn from_connected_socket(socket: &OwnedFd) -> Option<Self> {
         let who = libc::ucred { pid: 0, uid: 0, gid: 0 };
         let pid = get_peer_option(socket, libc::SO_PEERCRED, who)?.pid;
         let number = get_peer_option(socket, SO_PEERPIDFD, -1)?;
-        // SAFETY: the kernel just made the descriptor, for us alone.
+        // SAFETY: the call just returned the descriptor, and nobody else owns it.
         let process = (number >= 0).then(|| unsafe { OwnedFd::from_raw_fd(number) })?;
         Some(Self { pid: u32::try_from(pid).ok().filter(|pid| *pid > 0)?, process })
     }
 
     /// Whether it has not ended.
     pub(super) fn is_alive(&self) -> bool {
-        let mut lines = [PollFd::new(&self.process, PollFlags::IN)];
+        let mut poll_fds = [PollFd::new(&self.process, PollFlags::IN)];
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        matches!(rustix::event::poll(&mut lines, Some(&at_once)), Ok(0))
+        matches!(rustix::event::poll(&mut poll_fds, Some(&at_once)), Ok(0))
     }
 }
 
-/// What the kernel knows of the other end.
+/// Reads a socket option about the peer.
 fn get_peer_option<T: Copy>(socket: &OwnedFd, name: c_int, mut value: T) -> Option<T> {
     let mut length = libc::socklen_t::try_from(size_of::<T>()).ok()?;
-    // SAFETY: the place is as long as is said, and any bytes are a value of the two
-    // types that are asked for.
+    // SAFETY: the buffer has the given length, and any bytes are a value of the two
+    // types that are used.
     let result = unsafe {
-        let place = (&raw mut value).cast();
-        libc::getsockopt(socket.as_raw_fd(), SOL_SOCKET, name, place, &raw mut length)
+        let buffer = (&raw mut value).cast();
+        libc::getsockopt(socket.as_raw_fd(), SOL_SOCKET, name, buffer, &raw mut length)
     };
     (result == 0).then_some(value)
 }
@@ -140,7 +140,7 @@ fn copy_socket_option(
         (get_socket_option(option, from.as_raw_fd()), get_socket_option(option, to.as_raw_fd()));
     match wanted {
         Some(value) if has != wanted => set_socket_option(option, to, value),
-        // It is so by itself, or there is no such option for this family.
+        // It is the default, or the option does not exist for this family.
         Some(_) | None => Ok(()),
     }
 }
@@ -151,7 +151,7 @@ type SocketOptionValue = ([u8; 16], usize);
 fn get_socket_option((level, name): (c_int, c_int), socket: c_int) -> Option<SocketOptionValue> {
     let mut value = [0; 16];
     let mut length: libc::socklen_t = 16;
-    // SAFETY: the buffer is as long as is said.
+    // SAFETY: the buffer has the given length.
     let result = unsafe {
         libc::getsockopt(socket, level, name, value.as_mut_ptr().cast(), &raw mut length)
     };
@@ -165,12 +165,12 @@ fn set_socket_option(
 ) -> Result<(), Errno> {
     let (mut value, length) = value;
     if level == SOL_SOCKET && (name == SO_SNDBUF || name == SO_RCVBUF) {
-        // The kernel tells twice what it was told.
-        let told = i32::from_ne_bytes([value[0], value[1], value[2], value[3]]) / 2;
-        value[..4].copy_from_slice(&told.to_ne_bytes());
+        // Linux reports twice the value that was set.
+        let size = i32::from_ne_bytes([value[0], value[1], value[2], value[3]]) / 2;
+        value[..4].copy_from_slice(&size.to_ne_bytes());
     }
     let length = libc::socklen_t::try_from(length).map_err(|_| Errno::INVAL)?;
-    // SAFETY: the buffer is at least as long as is said.
+    // SAFETY: the buffer is at least as long as given.
     let result =
         unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, value.as_ptr().cast(), length) };
     if result == 0 {
@@ -201,13 +201,13 @@ mod tests {
         sockopt::set_socket_recv_buffer_size(&socket, 64 * 1024).unwrap();
         let wait = Some(Duration::from_millis(1500));
         sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, wait).unwrap();
-        let twin = replicate_tcp_socket(socket.as_fd(), "[::1]:80".parse().unwrap()).unwrap();
+        let replica = replicate_tcp_socket(socket.as_fd(), "[::1]:80".parse().unwrap()).unwrap();
         for option in COPIED_OPTIONS {
-            let (asked, has) = (
+            let (original, copied) = (
                 get_socket_option(*option, socket.as_raw_fd()),
-                get_socket_option(*option, twin.as_raw_fd()),
+                get_socket_option(*option, replica.as_raw_fd()),
             );
-            assert_eq!(asked, has, "{option:?}");
+            assert_eq!(original, copied, "{option:?}");
         }
     }
 
@@ -236,7 +236,7 @@ mod tests {
         let path = SocketAddrUnix::new(folder.path().join("a")).unwrap();
         let socket = plain(AddressFamily::UNIX);
         rustix::net::bind(&socket, &path).unwrap();
-        // SAFETY: the child makes two system calls and is gone.
+        // SAFETY: the child makes two system calls and exits.
         let child = unsafe { libc::fork() };
         if child == 0 {
             // SAFETY: as above.
@@ -257,9 +257,9 @@ mod tests {
             ListenerProcess::from_connected_socket(&stream)
                 .is_some_and(|listener| listener.is_alive())
         };
-        assert!(!lives(), "it has ended, and its number is still its own");
+        assert!(!lives(), "it has ended, and its pid is not reused");
         wait(options);
-        assert!(!lives(), "its number is free for others");
+        assert!(!lives(), "its pid may be reused");
     }
 
     #[test]

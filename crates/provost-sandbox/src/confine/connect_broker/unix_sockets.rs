@@ -1,9 +1,9 @@
-//! Sockets with a path: in the project, and in the run's folder for temporary files.
+//! Unix sockets in the project, and in the run's folder for temporary files.
 //!
-//! The path is walked here, from a folder that is held, through no link and never out
-//! of it; what was found is held, and that is what is connected. So it does not matter
-//! what the run puts in its place meanwhile, and a link to a socket elsewhere (that of
-//! docker, of an agent) leads nowhere.
+//! The path is resolved here, from an open folder, through no link and never out of it;
+//! what was found is held open, and that is what is connected. So it does not matter
+//! what the run puts in its place meanwhile, and a link to a socket elsewhere (docker's,
+//! an SSH agent's) leads nowhere.
 
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::socket_replica;
 use crate::confine::SandboxError;
 use crate::sandbox_policy::SandboxPolicy;
 
-/// The folders in which a run has sockets.
+/// The folders in which a run may have sockets.
 #[derive(Debug)]
 pub(in crate::confine) struct UnixSocketDirs {
     folders: Vec<UnixSocketDir>,
@@ -24,32 +24,32 @@ pub(in crate::confine) struct UnixSocketDirs {
 
 #[derive(Debug)]
 struct UnixSocketDir {
-    /// As the run calls it.
+    /// The path of the folder in the run.
     name: PathBuf,
     held: OwnedFd,
-    /// What in it is hidden from the run.
+    /// Paths in it that are hidden from the run.
     hidden: Vec<PathBuf>,
 }
 
 impl UnixSocketDirs {
-    /// For a run with this policy; with a `/tmp` of its own or without.
+    /// For a run with this policy, with or without a private `/tmp`.
     pub(in crate::confine) fn new(
         policy: &SandboxPolicy,
         private_tmp: bool,
     ) -> Result<Self, SandboxError> {
         let (project, scratch) = (&policy.project, &policy.scratch);
         let tmp: &[&str] = if private_tmp { &["/tmp", "/var/tmp"] } else { &[] };
-        // The narrower first: the project may lie in what is `/tmp` outside, and is there
-        // in the private one too.
+        // The more specific first: the project may be below the shared `/tmp`, and is then
+        // mounted in the private one too.
         let folders = [scratch, project].map(|folder| (folder.clone(), folder)).into_iter();
         let folders = folders.chain(tmp.iter().map(|name| (PathBuf::from(name), scratch)));
         let folders =
             folders.map(|(name, folder)| UnixSocketDir::open(name, folder, &policy.hidden));
         let folders = folders.collect::<Result<_, _>>();
-        Ok(Self { folders: folders.map_err(SandboxError::wrap_errno("hold the run's folders"))? })
+        Ok(Self { folders: folders.map_err(SandboxError::wrap_errno("open the run's folders"))? })
     }
 
-    /// A socket like the caller's, and the one that has this path.
+    /// A replica of the caller's socket, and the socket at this path.
     pub(super) fn open_endpoints(
         &self,
         taken: BorrowedFd<'_>,
@@ -59,13 +59,13 @@ impl UnixSocketDirs {
         Ok((socket_replica::replicate_unix_socket(taken)?, found))
     }
 
-    /// Finds the socket with this path, and holds it.
+    /// Opens the socket at this path.
     fn open_socket(&self, path: &Path) -> Result<OwnedFd, Errno> {
         let folder = self.folders.iter().find(|folder| path.starts_with(&folder.name));
         let found = folder.ok_or(Errno::PERM)?.open_beneath(path)?;
         match FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode) {
             FileType::Socket => Ok(found),
-            // What the kernel says of files that are no sockets.
+            // The error that Linux gives for files that are not sockets.
             FileType::RegularFile
             | FileType::Directory
             | FileType::Symlink
@@ -77,7 +77,8 @@ impl UnixSocketDirs {
     }
 }
 
-/// Connects a socket to one that was [found](Named::ends); `AGAIN` while its queue is full.
+/// Connects to a socket that was [opened](UnixSocketDirs::open_endpoints); `AGAIN` while
+/// its backlog is full.
 pub(super) fn connect_unix(socket: &OwnedFd, found: &OwnedFd) -> Result<(), Errno> {
     let held = SocketAddrUnix::new(format!("/proc/self/fd/{}", found.as_raw_fd()))?;
     rustix::net::connect(socket, &held)
@@ -87,12 +88,12 @@ impl UnixSocketDir {
     fn open(name: PathBuf, folder: &Path, hidden: &[PathBuf]) -> Result<Self, Errno> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let held = rustix::fs::open(folder, flags, Mode::empty())?;
-        // What contains the folder does not hide it: it was named.
+        // A hidden parent does not hide the folder: it was granted explicitly.
         let hidden = hidden.iter().filter(|hidden| hidden.starts_with(folder)).cloned().collect();
         Ok(Self { name, held, hidden })
     }
 
-    /// Walks from the folder to what has this path in it, through no link.
+    /// Opens a path below the folder, through no link.
     fn open_beneath(&self, path: &Path) -> Result<OwnedFd, Errno> {
         let rest = path.strip_prefix(&self.name).map_err(|_| Errno::PERM)?;
         let resolve =
@@ -103,9 +104,9 @@ impl UnixSocketDir {
             Err(errno @ (Errno::NOENT | Errno::NOTDIR)) => return Err(errno),
             Err(_) => return Err(Errno::PERM),
         };
-        let place = std::fs::read_link(format!("/proc/self/fd/{}", found.as_raw_fd()));
-        let place = place.map_err(|_| Errno::PERM)?;
-        let is_hidden = self.hidden.iter().any(|hidden| place.starts_with(hidden));
+        let real_path = std::fs::read_link(format!("/proc/self/fd/{}", found.as_raw_fd()));
+        let real_path = real_path.map_err(|_| Errno::PERM)?;
+        let is_hidden = self.hidden.iter().any(|hidden| real_path.starts_with(hidden));
         if is_hidden { Err(Errno::PERM) } else { Ok(found) }
     }
 }

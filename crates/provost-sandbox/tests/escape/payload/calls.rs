@@ -1,4 +1,4 @@
-//! Calls of a server to itself, and attempts to make them lead elsewhere.
+//! Connections of a server to itself, and attempts to redirect them.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -68,13 +68,13 @@ fn connect(socket: &OwnedFd, to: SocketAddr) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Listens at one address and calls another with the same port.
+/// Listens at one address and connects to another with the same port.
 fn call_self(bind: &str, to: &str, nonblocking: bool) -> Attack {
     let listener = TcpListener::bind(SocketAddr::new(bind.parse().unwrap(), 0))?;
     let to = SocketAddr::new(to.parse().unwrap(), listener.local_addr()?.port());
     let kind = if nonblocking { libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC } else { 0 };
     let socket = socket(to, kind)?;
-    // What it did to its socket before stays.
+    // Options that were set before are preserved.
     let one = 1i32;
     // SAFETY: the value outlives the call.
     unsafe {
@@ -93,7 +93,7 @@ fn call_self(bind: &str, to: &str, nonblocking: bool) -> Attack {
     assert_eq!(fd & libc::FD_CLOEXEC != 0, nonblocking, "closed on exec as it was");
     assert_eq!(status & libc::O_NONBLOCK != 0, nonblocking, "waits as it did");
     let mut ours = TcpStream::from(socket);
-    assert!(ours.nodelay()?, "options are carried over");
+    assert!(ours.nodelay()?, "options are preserved");
     let (mut theirs, from) = listener.accept()?;
     assert_eq!(from.port(), ours.local_addr()?.port());
     assert_eq!(ours.peer_addr()?.port(), to.port());
@@ -109,7 +109,7 @@ fn call_self(bind: &str, to: &str, nonblocking: bool) -> Attack {
     Ok(format!("reached {to}"))
 }
 
-/// One process listens, another calls it, as with the parts of a Procfile.
+/// One process listens, another connects, like the processes of a Procfile.
 fn call_child() -> Attack {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let to = listener.local_addr()?;
@@ -222,7 +222,7 @@ fn swap_address(foreign: u16) -> Attack {
     })
 }
 
-/// Turns a connection that it was given into another.
+/// Tries to reconnect a socket that it was given.
 fn reconnect(foreign: SocketAddr) -> Attack {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let socket = OwnedFd::from(TcpStream::connect(listener.local_addr()?)?);
@@ -230,7 +230,7 @@ fn reconnect(foreign: SocketAddr) -> Attack {
     let fd = socket.as_raw_fd().into();
     let left = call(libc::SYS_connect, [fd, unspecified.as_ptr() as _, 16, 0, 0]);
     assert!(left.is_err(), "it could leave its connection");
-    // One that is connected by its first data is not asked for.
+    // A connection that is made by the first data must not bypass the broker.
     let (late, one) = (self::socket(foreign, 0)?, 1i32);
     // SAFETY: the value outlives the call.
     unsafe {
@@ -242,7 +242,7 @@ fn reconnect(foreign: SocketAddr) -> Attack {
     Ok("connected".into())
 }
 
-/// Listens, is told that somebody else has the port now, and calls it.
+/// Listens, hands the port to somebody else, and connects to it.
 fn hand_back() -> Attack {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let to = listener.local_addr()?;
@@ -254,7 +254,7 @@ fn hand_back() -> Attack {
     TcpStream::connect(to).map(|_| "connected".into())
 }
 
-/// Gives up its port and takes it again, and calls it all the time.
+/// Closes and reopens its port, and connects all the time.
 fn flap(port: u16, seconds: u64) -> Attack {
     let to = SocketAddr::from(([127, 0, 0, 1], port));
     let end = std::time::Instant::now() + std::time::Duration::from_secs(seconds);
@@ -293,7 +293,7 @@ fn hold_port() -> Attack {
     Ok("somebody came".into())
 }
 
-/// A server that takes no more, what fills it, and how the next one was refused.
+/// A server with a full backlog, what fills it, and the error of the next connection.
 fn full() -> io::Result<(TcpListener, Vec<OwnedFd>, io::Error)> {
     let full = socket("127.0.0.1:1".parse().unwrap(), 0)?;
     let (address, length) = raw("127.0.0.1:0".parse().unwrap());
@@ -315,7 +315,7 @@ fn full() -> io::Result<(TcpListener, Vec<OwnedFd>, io::Error)> {
     }
 }
 
-/// Calls a server that takes no more, and then one that does.
+/// Connects to a server with a full backlog, which then accepts.
 fn full_queue(wait: bool) -> Attack {
     let (listener, held, error) = full()?;
     assert_eq!(error.raw_os_error(), Some(libc::ETIMEDOUT), "{error}");
@@ -329,8 +329,8 @@ fn full_queue(wait: bool) -> Attack {
     Ok(format!("after {} connections", held.len()))
 }
 
-/// Calls a server of its own that takes no more, and leaves the port to somebody
-/// else, to whom the call then goes.
+/// Connects to a server of its own with a full backlog, and leaves the port to somebody
+/// else, to whom the connection then goes.
 fn lure() -> Attack {
     let (listener, held, _) = full()?;
     let to = listener.local_addr()?;

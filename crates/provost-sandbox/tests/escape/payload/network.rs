@@ -47,7 +47,7 @@ fn address(to: &str) -> libc::sockaddr_in {
     }
 }
 
-/// Connects with the first data, past the call that Landlock judges.
+/// Connects with the first data, without the call that Landlock checks.
 fn fast_open(to: &str) -> Attack {
     let socket = tcp_socket(0)?;
     let to = address(to);
@@ -65,7 +65,7 @@ fn fast_open(to: &str) -> Attack {
     if result >= 0 { Ok("sent".into()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// A stream protocol that Landlock does not take for TCP.
+/// A stream protocol that Landlock does not treat as TCP.
 fn mptcp(to: &str) -> Attack {
     let socket = tcp_socket(libc::IPPROTO_MPTCP)?;
     let to = address(to);

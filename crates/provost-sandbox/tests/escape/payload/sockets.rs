@@ -1,4 +1,4 @@
-//! Calls by path, which a run makes to itself, and tries to make lead elsewhere.
+//! Connections of a run to its own Unix sockets, and attempts to redirect them.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -56,7 +56,7 @@ fn own_socket(bind: &str, to: &str, nonblocking: bool) -> Attack {
     if heard == "over there" { Ok("talked".into()) } else { Err(io::Error::other(heard)) }
 }
 
-/// More callers than fit into the queue: who waits gets through, who does not is told.
+/// More connections than the backlog holds: blocking ones succeed, others fail.
 fn full_queue() -> Attack {
     let listener = UnixListener::bind("src/full.sock")?;
     // SAFETY: plain numbers. One fits in beside none.
@@ -103,7 +103,7 @@ fn connect(socket: &OwnedFd, path: &[u8]) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// A name without a path is not the run's, though it gave it.
+/// An abstract name does not belong to the run, although it created it.
 fn own_abstract() -> Attack {
     let address = SocketAddr::from_abstract_name(format!("provost-own-{}", std::process::id()))?;
     let _listener = UnixListener::bind_addr(&address)?;
@@ -119,7 +119,7 @@ fn hold_socket(path: &str) -> Attack {
     Ok(heard)
 }
 
-/// Answers everybody, so that whoever is connected can tell where.
+/// Answers every connection, so that a peer can tell where it leads.
 fn answer(listener: &UnixListener, done: &AtomicBool) {
     listener.set_nonblocking(true).unwrap();
     while !done.load(Ordering::Relaxed) {
@@ -151,7 +151,7 @@ fn try_often(path: impl Fn() -> io::Result<UnixStream>) -> Attack {
     Err(io::Error::from_raw_os_error(libc::EPERM))
 }
 
-/// Puts a link to a foreign socket in the place of its own, again and again.
+/// Repeatedly replaces its own socket by a link to a foreign one.
 fn swap_link(foreign: &str) -> Attack {
     let listener = UnixListener::bind("src/own.sock")?;
     symlink(foreign, "src/link.sock")?;
@@ -175,7 +175,7 @@ fn swap_link(foreign: &str) -> Attack {
 }
 
 /// Writes the name of a foreign socket, `b.sock`, over that of its own, `a.sock`,
-/// while the call is out.
+/// during the call.
 fn swap_path() -> Attack {
     let listener = UnixListener::bind("src/a.sock")?;
     let (mut address, length) = raw(b"src/a.sock");

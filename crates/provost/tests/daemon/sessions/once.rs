@@ -98,7 +98,7 @@ async fn into_a_pipe_goes_the_answer_once_and_what_is_said_about_it_beside_it() 
     let home = Home::new();
     let mut whole = FakeCompletion::from_text("one two three four");
     let (text, signature) = ("thinking aloud".to_owned(), "s".to_owned());
-    whole.said.insert(0, FakeCompletionPart::Reasoning { text, signature });
+    whole.parts.insert(0, FakeCompletionPart::Reasoning { text, signature });
     let half: String =
         whole.encode_events(FakeWireFormat::Messages).into_iter().rev().skip(4).rev().collect();
     let call = FakeCompletion::from_tool_call("c", "fs_stat", json!({ "path": "hello.txt" }));

@@ -1,4 +1,4 @@
-//! Starting a tree behind the wall, with all that hears of it.
+//! Starts a process tree in the sandbox.
 
 use std::ffi::OsString;
 use std::io;
@@ -10,14 +10,14 @@ use provost_proto::ActionId;
 use provost_proto::kernel::ErrorInfo;
 use provost_sandbox::confine::SandboxStdio;
 
-use super::super::super::command_runner::action_error_from_sandbox;
-use super::super::super::disk_space::DiskSpaceGuard;
 use super::super::super::preview::{self, PreviewTarget};
 use super::super::plan;
 use super::super::process_tree::{ProcessTreeHandle, TreeSupervisionContext};
 use super::super::runtime_change::LastTreeRun;
 use super::super::tree_output_tail::{self, TreeOutputTail};
 use super::{RuntimeActor, kind_index};
+use crate::host::process::action_error_from_sandbox;
+use crate::host::process::disk_space::DiskSpaceGuard;
 
 impl RuntimeActor {
     pub(super) async fn spawn_tree(
@@ -31,18 +31,18 @@ impl RuntimeActor {
         };
         let Some(plan) = plan.map(Arc::clone) else { return RuntimeInput::SpawnFailed { which } };
         let command = self.describe_command(&plan, which);
-        let known = LastTreeRun {
+        let last_run = LastTreeRun {
             command,
-            began: Some(std::time::Instant::now()),
+            started_at: Some(std::time::Instant::now()),
             ..LastTreeRun::default()
         };
-        self.known[kind_index(which)] = known;
+        self.last_runs[kind_index(which)] = last_run;
         match self.start_tree(which, action, &plan).await {
             Ok(pid) => RuntimeInput::Spawned { which, pid },
             Err(mut why) => {
                 self.redact(&mut why);
                 self.write_log_mark(&format!("did not start: {why}"));
-                self.known[kind_index(which)].why = Some(why);
+                self.last_runs[kind_index(which)].why = Some(why);
                 RuntimeInput::SpawnFailed { which }
             }
         }
@@ -54,82 +54,83 @@ impl RuntimeActor {
         action: ActionId,
         plan: &RuntimePlan,
     ) -> Result<u32, String> {
-        let redactor = self.means.redacting.redactor().map_err(|error| error.message)?;
-        if self.wall.is_none() {
-            let wall = self.means.commands.walls.create_server_sandbox(&self.means.own);
-            self.wall = Some(wall.map_err(|error| error.message)?);
+        let redactor = self.context.shared_redactor.redactor().map_err(|error| error.message)?;
+        if self.sandbox.is_none() {
+            let sandbox =
+                self.context.commands.sandboxes.create_server_sandbox(&self.context.own_program);
+            self.sandbox = Some(sandbox.map_err(|error| error.message)?);
         }
-        let Some(wall) = &self.wall else { return Err("there is no sandbox".to_owned()) };
-        let policy = wall.policy();
-        let space = DiskSpaceGuard::new([policy.project.clone(), policy.scratch.clone()]);
-        space.check().map_err(|ErrorInfo { message, .. }| message)?;
-        let absent = policy.find_missing_paths();
-        let environment: &[(OsString, OsString)] = self.means.commands.environment();
-        let mut command = plan::build_command(plan, which, &self.means.own, environment);
-        let failed = |error: io::Error| format!("no pipe for what it prints: {error}");
-        // One pipe for both, so that lines keep the order in which they were printed.
+        let Some(sandbox) = &self.sandbox else { return Err("the sandbox is missing".to_owned()) };
+        let policy = sandbox.policy();
+        let disk_space = DiskSpaceGuard::new([policy.project.clone(), policy.scratch.clone()]);
+        disk_space.check().map_err(|ErrorInfo { message, .. }| message)?;
+        let missing_paths = policy.find_missing_paths();
+        let environment: &[(OsString, OsString)] = self.context.commands.environment();
+        let mut command = plan::build_command(plan, which, &self.context.own_program, environment);
+        let failed = |error: io::Error| format!("cannot create a pipe for its output: {error}");
+        // One pipe for both streams keeps the order of lines.
         let (output, input) = io::pipe().map_err(failed)?;
         let second = input.try_clone().map_err(failed)?;
         command.stdio =
             [SandboxStdio::Null, SandboxStdio::Fd(input.into()), SandboxStdio::Fd(second.into())];
-        let what = match which {
+        let verb = match which {
             RuntimeProcessKind::Build => "build",
             RuntimeProcessKind::Dev => "run",
         };
-        self.write_log_mark(&format!("{what}: {}", self.describe_command(plan, which)));
-        let mut holds = self.means.commands.holds.write().await;
+        self.write_log_mark(&format!("{verb}: {}", self.describe_command(plan, which)));
+        let mut holds = self.context.commands.holds.write().await;
         holds.remove_ended();
-        command.held = holds.held_paths();
+        command.held_paths = holds.held_paths();
         let child =
-            wall.spawn(command).map_err(|error| action_error_from_sandbox(&error).message)?;
+            sandbox.spawn(command).map_err(|error| action_error_from_sandbox(&error).message)?;
         let limit = match which {
             RuntimeProcessKind::Build => tree_output_tail::BUILD_TAIL_BYTES,
             RuntimeProcessKind::Dev => tree_output_tail::DEV_TAIL_BYTES,
         };
-        let along = TreeSupervisionContext {
+        let supervision = TreeSupervisionContext {
             which,
             output: output.into(),
-            heard: Arc::new(TreeOutputTail::new(limit)),
-            log: Arc::clone(&self.means.log),
+            output_tail: Arc::new(TreeOutputTail::new(limit)),
+            log: Arc::clone(&self.context.log),
             redactor,
-            space,
-            absent,
-            news: self.news.0.clone(),
+            disk_space,
+            missing_paths,
+            exits: self.exits.0.clone(),
         };
-        let tree = ProcessTreeHandle::new(child, along);
+        let tree = ProcessTreeHandle::new(child, supervision);
         holds.add_process_tree(tree.holds.clone());
         drop(holds);
         let pid = tree.pid;
         if which == RuntimeProcessKind::Dev {
-            let watched = PreviewTarget {
+            let target = PreviewTarget {
                 action,
                 root: pid,
                 configured: plan.port,
-                heard: Arc::clone(&tree.heard),
-                now: Arc::clone(&self.means.now),
+                output_tail: Arc::clone(&tree.output_tail),
+                reporter: Arc::clone(&self.context.reporter),
             };
-            self.preview = Some(tokio::spawn(preview::watch_preview(watched)).abort_handle());
+            self.preview = Some(tokio::spawn(preview::watch_preview(target)).abort_handle());
         }
         self.trees.insert(which, tree);
         Ok(pid)
     }
 
-    /// What runs, as people read it, without secrets.
+    /// The redacted command, for people.
     pub(super) fn describe_command(&self, plan: &RuntimePlan, which: RuntimeProcessKind) -> String {
-        let mut words = plan::describe_command(plan, which);
-        self.redact(&mut words);
-        words
+        let mut command = plan::describe_command(plan, which);
+        self.redact(&mut command);
+        command
     }
 
     fn redact(&self, text: &mut String) {
-        if let Ok(redactor) = self.means.redacting.redactor() {
+        if let Ok(redactor) = self.context.shared_redactor.redactor() {
             redactor.redact_string(text);
         }
     }
 
     fn write_log_mark(&self, text: &str) {
-        if let Err(error) = self.means.log.append_mark(text) {
-            tracing::error!(%error, "the log of the project cannot be written");
+        if let Err(error) = self.context.log.append_mark(text) {
+            tracing::error!(%error, "cannot write the project's log");
         }
     }
 }

@@ -1,14 +1,14 @@
-//! The colors that a terminal says it has.
+//! The colors that the terminal reports to programs.
 
 use alacritty_terminal::term::color::Colors;
 use alacritty_terminal::vte::ansi::Rgb;
 
-/// The colors that programs are told, unless they set their own.
+/// The default colors.
 const FOREGROUND: Rgb = Rgb { r: 0xd4, g: 0xd4, b: 0xd4 };
 const BACKGROUND: Rgb = Rgb { r: 0x12, g: 0x14, b: 0x17 };
 
-/// The color that a program asked for; of the 256 it did not set itself, only a
-/// client knows how they look.
+/// The color of an index. Of the 256 indexed colors that the program did not set,
+/// only the client knows the appearance.
 pub(super) fn resolve_color(colors: &Colors, index: usize) -> Option<Rgb> {
     let fallback = match index {
         256 | 258 => Some(FOREGROUND),
@@ -29,7 +29,7 @@ pub(super) fn resolve_color(colors: &Colors, index: usize) -> Option<Rgb> {
     if index < 269 { colors[index].or(fallback) } else { None }
 }
 
-/// As xterm has them.
+/// The defaults of xterm.
 const ANSI: [(u8, u8, u8); 16] = [
     (0x2e, 0x34, 0x36),
     (0xcc, 0x00, 0x00),

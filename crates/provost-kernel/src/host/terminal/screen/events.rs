@@ -1,4 +1,4 @@
-//! What the cells want to say: answers to the program, titles, the bell.
+//! Events of the emulator: responses to the program, titles, the bell.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,43 +12,43 @@ use provost_sandbox::pty::PtySize;
 use super::ScreenEffects;
 use super::colors::resolve_color;
 
-/// How much a terminal answers in one go, at most: it is a program's own doing.
-const MAX_ANSWER_BYTES: usize = 16 * 1024;
+/// The limit of pending responses, in bytes: a program can trigger many.
+const MAX_RESPONSE_BYTES: usize = 16 * 1024;
 
-/// What the cells want to say.
+/// Collects the events of the emulator.
 #[derive(Clone, Default)]
 pub(super) struct ScreenEventListener(Rc<RefCell<CollectedEvents>>);
 
-/// Writes the answer to a question for a color.
+/// Formats the response to a color query.
 type ColorFormatter = std::sync::Arc<dyn Fn(Rgb) -> String + Sync + Send>;
 
 #[derive(Default)]
 struct CollectedEvents {
-    said: ScreenEffects,
-    asked: Vec<(usize, ColorFormatter)>,
+    effects: ScreenEffects,
+    color_queries: Vec<(usize, ColorFormatter)>,
     size: Option<PtySize>,
 }
 
 impl EventListener for ScreenEventListener {
     fn send_event(&self, event: Event) {
-        let mut heard = self.0.borrow_mut();
+        let mut events = self.0.borrow_mut();
         match event {
-            Event::PtyWrite(text) => heard.push_answer(&text),
-            Event::Title(title) => heard.said.title = Some(sanitize_title(&title)),
-            Event::ResetTitle => heard.said.title = Some(String::new()),
-            Event::Bell => heard.said.bell = true,
-            Event::ColorRequest(index, answer) if heard.asked.len() < 256 => {
-                heard.asked.push((index, answer));
+            Event::PtyWrite(text) => events.push_response(&text),
+            Event::Title(title) => events.effects.title = Some(sanitize_title(&title)),
+            Event::ResetTitle => events.effects.title = Some(String::new()),
+            Event::Bell => events.effects.bell = true,
+            Event::ColorRequest(index, format_response) if events.color_queries.len() < 256 => {
+                events.color_queries.push((index, format_response));
             }
-            Event::TextAreaSizeRequest(answer) => {
-                let size = heard.size.unwrap_or(PtySize { cols: 80, rows: 24 });
+            Event::TextAreaSizeRequest(format_response) => {
+                let size = events.size.unwrap_or(PtySize { cols: 80, rows: 24 });
                 let window = WindowSize {
                     num_lines: size.rows,
                     num_cols: size.cols,
                     cell_width: 8,
                     cell_height: 16,
                 };
-                heard.push_answer(&answer(window));
+                events.push_response(&format_response(window));
             }
             Event::ColorRequest(..)
             | Event::MouseCursorDirty
@@ -63,14 +63,14 @@ impl EventListener for ScreenEventListener {
 }
 
 impl CollectedEvents {
-    fn push_answer(&mut self, text: &str) {
-        if self.said.answers.len() + text.len() <= MAX_ANSWER_BYTES {
-            self.said.answers.extend_from_slice(text.as_bytes());
+    fn push_response(&mut self, text: &str) {
+        if self.effects.responses.len() + text.len() <= MAX_RESPONSE_BYTES {
+            self.effects.responses.extend_from_slice(text.as_bytes());
         }
     }
 }
 
-/// A title of a bounded length.
+/// A title of bounded length.
 fn sanitize_title(title: &str) -> String {
     let mut end = title.len().min(MAX_TERMINAL_TITLE_BYTES);
     while !title.is_char_boundary(end) {
@@ -80,19 +80,19 @@ fn sanitize_title(title: &str) -> String {
 }
 
 impl ScreenEventListener {
-    /// The terminal has this size.
+    /// Sets the size that size queries report.
     pub(super) fn set_size(&self, size: PtySize) {
         self.0.borrow_mut().size = Some(size);
     }
 
-    /// What was said since it was asked last.
+    /// Takes the effects since the last call.
     pub(super) fn take_effects(&self, colors: &Colors) -> ScreenEffects {
-        let mut heard = self.0.borrow_mut();
-        for (index, answer) in std::mem::take(&mut heard.asked) {
+        let mut events = self.0.borrow_mut();
+        for (index, format_response) in std::mem::take(&mut events.color_queries) {
             if let Some(color) = resolve_color(colors, index) {
-                heard.push_answer(&answer(color));
+                events.push_response(&format_response(color));
             }
         }
-        std::mem::take(&mut heard.said)
+        std::mem::take(&mut events.effects)
     }
 }

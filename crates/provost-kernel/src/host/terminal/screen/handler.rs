@@ -1,10 +1,10 @@
-//! Between the parser and the cells.
+//! The layer between the parser and the cells.
 //!
-//! Whatever the cells can do alone is passed on. Kept here is what they do not
-//! tell (margins, tabs, the character set in use) and done here what they do
-//! otherwise than the terminals that draw for people: clearing the screen pushes
-//! nothing into the history, a tab at the margin does not wrap, the older
-//! numbers of the alternate screen work. The clipboard is nobody's business.
+//! Most calls are forwarded to the cells. This layer keeps what they do not expose
+//! (margins, tab stops, the active character set), and handles what they do
+//! differently from our clients' terminals: clearing the screen adds nothing to the
+//! scrollback, a tab at the margin does not wrap, and the legacy numbers of the
+//! alternate screen work. Clipboard access is disabled.
 
 use alacritty_terminal::grid::{Cursor, Dimensions as _};
 use alacritty_terminal::index::Line;
@@ -21,16 +21,16 @@ use provost_sandbox::pty::PtySize;
 use super::events::ScreenEventListener;
 use super::{GridDimensions, ScreenEffects};
 
-/// The cells, and what they do not tell.
+/// The cells, and the state that they do not expose.
 pub(super) struct ScreenHandler {
     pub(super) term: Term<ScreenEventListener>,
     events: ScreenEventListener,
-    /// The lines that scroll: the first, and the one behind the last.
+    /// The scroll region: the first line, and the one after the last.
     pub(super) margins: (usize, usize),
     pub(super) tabs: Vec<bool>,
     pub(super) charset: CharsetIndex,
     pub(super) title: Option<String>,
-    /// Whether the last thing was a character, which a mark may still join.
+    /// Whether the last output was a character, which a combining character may join.
     pub(super) joins: bool,
     size: PtySize,
 }
@@ -59,13 +59,13 @@ impl ScreenHandler {
         }
     }
 
-    /// What was said since it was asked last.
+    /// Takes the effects since the last call.
     pub(super) fn take_effects(&mut self) -> ScreenEffects {
-        let said = self.events.take_effects(self.term.colors());
-        if let Some(title) = &said.title {
+        let effects = self.events.take_effects(self.term.colors());
+        if let Some(title) = &effects.title {
             self.title = Some(title.clone());
         }
-        said
+        effects
     }
 
     pub(super) fn resize(&mut self, size: PtySize) {
@@ -82,7 +82,7 @@ impl ScreenHandler {
         self.size
     }
 
-    /// What `ESC [ ! p` does, which the parser does not know.
+    /// Performs DECSTR, `ESC [ ! p`, which the parser does not know.
     pub(super) fn soft_reset(&mut self) {
         for mode in [
             NamedPrivateMode::CursorKeys,
@@ -108,7 +108,7 @@ impl ScreenHandler {
         grid.saved_cursor = Cursor::default();
     }
 
-    /// After how many lines nothing is left of what was there, if lines only scroll.
+    /// After how many lines none of the current content is left, if lines only scroll.
     pub(super) fn lines_until_overwritten(&self) -> Option<usize> {
         let rows = self.term.screen_lines();
         let special = TermMode::ALT_SCREEN | TermMode::ORIGIN;
@@ -142,7 +142,7 @@ fn default_tab_stops(columns: usize) -> Vec<bool> {
     (0..columns).map(|column| column % 8 == 0).collect()
 }
 
-macro_rules! passed_on {
+macro_rules! forward {
     ($($name:ident($($argument:ident: $type:ty),*);)+) => {
         $(#[inline]
         fn $name(&mut self, $($argument: $type),*) {
@@ -153,7 +153,7 @@ macro_rules! passed_on {
 }
 
 impl Handler for ScreenHandler {
-    passed_on! {
+    forward! {
         set_title(title: Option<String>);
         set_cursor_style(style: Option<CursorStyle>);
         set_cursor_shape(shape: CursorShape);
@@ -321,7 +321,7 @@ impl Handler for ScreenHandler {
     }
 }
 
-/// The alternate screen has two older numbers.
+/// The alternate screen has two legacy mode numbers.
 fn normalize_private_mode(mode: PrivateMode) -> PrivateMode {
     match mode {
         PrivateMode::Unknown(47 | 1047) => {
@@ -337,20 +337,20 @@ impl ScreenHandler {
         self.term.mode().contains(TermMode::ALT_SCREEN)
     }
 
-    /// Looks at the main screen, which may not be the one that is shown.
+    /// Reads the main screen, which may not be the one that is shown.
     pub(super) fn with_main_grid<T>(
         &mut self,
-        look: impl FnOnce(&alacritty_terminal::grid::Grid<Cell>) -> T,
+        read: impl FnOnce(&alacritty_terminal::grid::Grid<Cell>) -> T,
     ) -> T {
         if !self.is_alternate() {
-            return look(self.term.grid());
+            return read(self.term.grid());
         }
-        // Showing the main screen keeps both; showing the other again empties it.
+        // Showing the main screen keeps both; showing the alternate one again clears it.
         let alternate = self.term.grid().clone();
         self.term.swap_alt();
-        let seen = look(self.term.grid());
+        let result = read(self.term.grid());
         self.term.swap_alt();
         *self.term.grid_mut() = alternate;
-        seen
+        result
     }
 }

@@ -1,8 +1,7 @@
-//! What of a stream the terminal has read but cannot act on yet.
+//! Output that the terminal has read but cannot act on yet.
 
-/// The end of the bytes that is the beginning of something: an escape sequence
-/// or a character of which the rest is missing. Whoever goes on from here must
-/// have it. A new escape ends whatever came before it, so only the last counts.
+/// The suffix that is an incomplete escape sequence or character. A snapshot must
+/// include it. A new escape ends any earlier sequence, so only the last one counts.
 pub(in super::super) fn incomplete_suffix(bytes: &[u8]) -> &[u8] {
     if let Some(at) = memchr::memrchr(0x1b, bytes)
         && !is_complete_sequence(&bytes[at..])
@@ -26,13 +25,13 @@ pub(in super::super) fn incomplete_suffix(bytes: &[u8]) -> &[u8] {
     &[]
 }
 
-/// Whether a sequence that begins here has ended.
+/// Whether the sequence that begins here is complete.
 fn is_complete_sequence(sequence: &[u8]) -> bool {
     let Some((&kind, rest)) = sequence[1..].split_first() else { return false };
     let cancels = |byte: &u8| matches!(byte, 0x18 | 0x1a);
     match kind {
         b'[' => rest.iter().any(|byte| (0x40..=0x7e).contains(byte) || cancels(byte)),
-        // Texts; `ESC \` ends them too, and is then the last escape itself.
+        // String sequences; `ESC \` ends them too, and is then the last escape itself.
         b']' => rest.iter().any(|byte| *byte == 0x07 || cancels(byte)),
         b'P' | b'X' | b'^' | b'_' => rest.iter().any(cancels),
         0x20..=0x2f => rest.iter().any(|byte| (0x30..=0x7e).contains(byte) || cancels(byte)),

@@ -1,9 +1,9 @@
-//! What the terminal looks like: every cell, the cursor, the modes.
+//! The state of the screen: every cell, the cursor, the modes.
 //!
-//! `alacritty_terminal` keeps the cells. What it does not tell, or does
-//! otherwise than the terminals of our clients, is done in [`handler`];
-//! [`snapshot`] writes it all down so that a client that comes late draws the
-//! same. It also answers what programs ask their terminal; no client does.
+//! `alacritty_terminal` keeps the cells. What it does not expose, or does
+//! differently from our clients' terminals, is handled in [`handler`]; [`snapshot`]
+//! encodes the state so that a client that attaches late draws the same. The screen
+//! also answers terminal queries of programs; clients never do.
 
 mod colors;
 mod events;
@@ -28,32 +28,32 @@ pub(super) use text::ScreenText;
 /// The screen of one terminal.
 pub(super) struct TerminalScreen {
     parser: Processor<StdSyncHandler>,
-    handling: ScreenHandler,
+    handler: ScreenHandler,
     /// The beginning of a sequence that the parser does not know.
-    held: Vec<u8>,
+    incomplete: Vec<u8>,
 }
 
-/// Back to normal, but for what is drawn.
+/// DECSTR: resets modes and attributes, but not the content.
 const SOFT_RESET: &[u8] = b"\x1b[!p";
 
 impl std::fmt::Debug for TerminalScreen {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Screen")
+        f.write_str("TerminalScreen")
     }
 }
 
-/// What came out of some output, beside what can be seen.
+/// Effects of output other than on the cells.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ScreenEffects {
-    /// What the terminal answers to its program.
-    pub(super) answers: Vec<u8>,
-    /// The title, if it has another.
+    /// Responses to queries of the program.
+    pub(super) responses: Vec<u8>,
+    /// The new title, if it was changed.
     pub(super) title: Option<String>,
     /// Whether the bell rang.
     pub(super) bell: bool,
 }
 
-/// A size, as the grid wants it.
+/// A size, as the grid needs it.
 #[derive(Clone, Copy)]
 struct GridDimensions(PtySize);
 
@@ -66,7 +66,7 @@ impl Dimensions for GridDimensions {
         usize::from(self.0.rows).max(1)
     }
 
-    // A wide character needs two, and the grid does not check.
+    // At least two, for a wide character: the grid does not check.
     fn columns(&self) -> usize {
         usize::from(self.0.cols).max(2)
     }
@@ -74,63 +74,63 @@ impl Dimensions for GridDimensions {
 
 impl TerminalScreen {
     pub(super) fn new(size: PtySize) -> Self {
-        Self { parser: Processor::new(), handling: ScreenHandler::new(size), held: Vec::new() }
+        Self { parser: Processor::new(), handler: ScreenHandler::new(size), incomplete: Vec::new() }
     }
 
-    /// Draws what was printed.
+    /// Draws output.
     pub(super) fn draw(&mut self, printed: &[u8]) -> ScreenEffects {
-        // A sequence that the parser does not know must not be cut in two.
-        let mut joined = std::mem::take(&mut self.held);
+        // A sequence that the parser does not know must not be split.
+        let mut joined = std::mem::take(&mut self.incomplete);
         if !joined.is_empty() {
             joined.extend_from_slice(printed);
         }
         let mut bytes = if joined.is_empty() { printed } else { &joined };
         while let Some(at) = memchr::memmem::find(bytes, SOFT_RESET) {
-            self.parser.advance(&mut self.handling, &bytes[..at]);
+            self.parser.advance(&mut self.handler, &bytes[..at]);
             self.stop_sync_update();
-            self.handling.soft_reset();
+            self.handler.soft_reset();
             bytes = &bytes[at + SOFT_RESET.len()..];
         }
-        let begun = (1..SOFT_RESET.len()).rev().find(|&n| bytes.ends_with(&SOFT_RESET[..n]));
-        let (now, later) = bytes.split_at(bytes.len() - begun.unwrap_or(0));
-        self.parser.advance(&mut self.handling, now);
-        self.held = later.to_vec();
-        self.handling.take_effects()
+        let partial = (1..SOFT_RESET.len()).rev().find(|&n| bytes.ends_with(&SOFT_RESET[..n]));
+        let (complete, incomplete) = bytes.split_at(bytes.len() - partial.unwrap_or(0));
+        self.parser.advance(&mut self.handler, complete);
+        self.incomplete = incomplete.to_vec();
+        self.handler.take_effects()
     }
 
-    /// Draws of a flood what can still be seen, as if all of it had been drawn; the
-    /// bytes before it must have been whole. An error tells up to where it cannot
-    /// be left out.
+    /// Draws only what remains visible of a flood, with the same result as drawing all
+    /// of it. The output before must end with a complete sequence. The error is the
+    /// offset up to which the bytes must be drawn.
     pub(super) fn skim(&mut self, printed: &[u8]) -> Result<ScreenEffects, usize> {
-        let lines = self.handling.lines_until_overwritten().filter(|_| !self.is_in_sync_update());
-        let lines = lines.filter(|_| self.held.is_empty()).ok_or(0_usize)?;
+        let lines = self.handler.lines_until_overwritten().filter(|_| !self.is_in_sync_update());
+        let lines = lines.filter(|_| self.incomplete.is_empty()).ok_or(0_usize)?;
         let skim::SkimmedOutput { colors, rest } = skim::skim_output(printed, lines)?;
-        self.parser.advance(&mut self.handling, &colors);
+        self.parser.advance(&mut self.handler, &colors);
         Ok(self.draw(rest))
     }
 
-    /// Whether a program has said that it is drawing, and not yet that it is done.
+    /// Whether the program has begun a synchronized update and not ended it.
     pub(super) fn is_in_sync_update(&self) -> bool {
         self.parser.sync_bytes_count() > 0
     }
 
-    /// Draws what a program wanted to have drawn at once later.
+    /// Draws the pending synchronized update.
     pub(super) fn finish_sync_update(&mut self) -> ScreenEffects {
         self.stop_sync_update();
-        self.handling.take_effects()
+        self.handler.take_effects()
     }
 
     fn stop_sync_update(&mut self) {
         if self.is_in_sync_update() {
-            self.parser.stop_sync(&mut self.handling);
+            self.parser.stop_sync(&mut self.handler);
         }
     }
 
     pub(super) fn resize(&mut self, size: PtySize) {
-        self.handling.resize(size);
+        self.handler.resize(size);
     }
 
     pub(super) fn size(&self) -> PtySize {
-        self.handling.size()
+        self.handler.size()
     }
 }

@@ -1,12 +1,12 @@
-//! The modes of a terminal, as the sequences that switch them on and off.
+//! Terminal modes, as the sequences that set and reset them.
 
 use alacritty_terminal::term::TermMode;
 
 use super::handler::ScreenHandler;
 
-/// Writes those that are not as in a new terminal.
-pub(super) fn write_modes(handling: &ScreenHandler, out: &mut Vec<u8>) {
-    let mode = handling.term.mode();
+/// Writes the modes that differ from a new terminal.
+pub(super) fn write_modes(handler: &ScreenHandler, out: &mut Vec<u8>) {
+    let mode = handler.term.mode();
     let on: [(TermMode, &[u8]); 10] = [
         (TermMode::APP_CURSOR, b"\x1b[?1h"),
         (TermMode::APP_KEYPAD, b"\x1b="),

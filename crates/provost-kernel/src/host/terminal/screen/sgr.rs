@@ -1,11 +1,11 @@
-//! How cells look, as the sequences that make a terminal draw so.
+//! The style of cells, as the sequences that set it.
 
 use std::io::Write as _;
 
 use alacritty_terminal::term::cell::{Cell, Flags};
 use alacritty_terminal::vte::ansi::{Color, NamedColor};
 
-/// How something looks.
+/// The style of a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CellStyle {
     fg: Color,
@@ -15,7 +15,7 @@ pub(super) struct CellStyle {
     link: Option<(String, String)>,
 }
 
-/// The flags that can be seen.
+/// The flags that are visible.
 const VISIBLE_FLAGS: Flags = Flags::INVERSE
     .union(Flags::BOLD)
     .union(Flags::ITALIC)
@@ -45,7 +45,7 @@ impl CellStyle {
 
     pub(super) fn from_cell(cell: &Cell) -> Self {
         let link = cell.hyperlink().map(|link| {
-            // Those that the program gave no id have one of the grid's, which means nothing.
+            // Without an id of the program, the grid assigns one that means nothing.
             let id = if link.id().ends_with("_alacritty") { "" } else { link.id() };
             (id.to_owned(), link.uri().to_owned())
         });
@@ -55,7 +55,7 @@ impl CellStyle {
         Self { fg: cell.fg, bg: cell.bg, underline, flags, link }
     }
 
-    /// Whether letters look as they do by themselves, whatever they lead to.
+    /// Whether it is the default style, except for a link.
     fn is_plain(&self) -> bool {
         self.flags.is_empty()
             && self.underline.is_none()
@@ -63,7 +63,7 @@ impl CellStyle {
             && self.has_plain_background()
     }
 
-    /// Whether a cell looks so; quicker than asking how it looks.
+    /// Whether a cell has this style; faster than [`Self::from_cell`].
     pub(super) fn matches_cell(&self, cell: &Cell) -> bool {
         let same =
             self.fg == cell.fg && self.bg == cell.bg && self.flags == (cell.flags & VISIBLE_FLAGS);
@@ -73,7 +73,7 @@ impl CellStyle {
         }
     }
 
-    /// Whether a cell without a character would be drawn as nothing but its background.
+    /// Whether a blank cell with this style shows only its background.
     pub(super) fn is_background_only(&self) -> bool {
         self.flags.is_empty()
             && self.link.is_none()
@@ -84,7 +84,7 @@ impl CellStyle {
         self.bg == Color::Named(NamedColor::Background)
     }
 
-    /// Writes what makes a terminal that draws like `before` draw like this.
+    /// Writes the sequences that change the style from `before` to this one.
     pub(super) fn write_transition(&self, before: &Self, out: &mut Vec<u8>) {
         if self == before {
             return;
@@ -96,7 +96,7 @@ impl CellStyle {
         if !same_letters {
             out.extend_from_slice(b"\x1b[");
             let start = out.len();
-            // Nothing at all also means zero: back to plain.
+            // An empty parameter means zero: reset.
             if !before.is_plain() {
                 out.push(b'0');
             }
@@ -163,7 +163,7 @@ fn write_underline_color(color: Color, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes into memory, which does not fail.
+/// Writes into memory, which cannot fail.
 pub(super) fn push_formatted(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
     let _cannot_fail = out.write_fmt(text);
 }

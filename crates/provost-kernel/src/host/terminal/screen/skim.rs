@@ -1,26 +1,25 @@
-//! What of a flood can still be seen.
+//! Skips output of a flood that cannot be seen any more.
 //!
-//! A program that prints a hundred megabytes of lines leaves only the last of
-//! them on the screen and in its history; the others need not be drawn. That
-//! holds for lines and colors alone: whatever else a program does, moving the
-//! cursor or ringing the bell, must be done with it.
+//! Of a hundred megabytes of lines only the last ones remain on the screen and in
+//! the scrollback; the others need not be drawn. That holds for lines and colors
+//! only: other effects, such as cursor movements or the bell, must be performed.
 
 use memchr::memchr_iter;
 
-/// Sequences of colors to repeat; with more of them it is no use.
+/// How many color sequences are repeated; with more of them it does not pay off.
 const MAX_COLOR_SEQUENCES: usize = 4096;
 
-/// A flood, reduced to what shows.
+/// A flood, reduced to what remains visible.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SkimmedOutput<'a> {
-    /// The colors that hold where the rest begins.
+    /// The color sequences in effect where the rest begins.
     pub(super) colors: Vec<u8>,
-    /// The last lines, with the end of the one before them.
+    /// The last lines, with the end of the line before them.
     pub(super) rest: &'a [u8],
 }
 
-/// Leaves out all but the last `lines` of a flood. An error tells up to where it
-/// is not made of lines and colors, and must be drawn.
+/// Skips all but the last `lines` of a flood. The error is the offset up to which it
+/// contains more than lines and colors, and must be drawn.
 pub(super) fn skim_output(bytes: &[u8], lines: usize) -> Result<SkimmedOutput<'_>, usize> {
     let ends = memchr::memrchr_iter(b'\n', bytes).skip(lines);
     let mut ends = ends.filter(|&at| at > 0 && bytes[at - 1] == b'\r');
@@ -42,27 +41,27 @@ pub(super) fn skim_output(bytes: &[u8], lines: usize) -> Result<SkimmedOutput<'_
     Ok(SkimmedOutput { colors: colors.concat(), rest })
 }
 
-/// The sequence that begins here, if it sets colors and nothing else.
+/// The sequence that begins here, if it only sets colors.
 fn parse_color_sequence(bytes: &[u8]) -> Option<&[u8]> {
     let parameters = bytes.strip_prefix(b"\x1b[")?;
     let length = parameters.iter().take_while(|byte| matches!(byte, b'0'..=b';')).count();
     (parameters.get(length) == Some(&b'm')).then(|| &bytes[..length + 3])
 }
 
-/// Whether what came before it does not matter any more.
+/// Whether earlier color sequences have no effect any more.
 fn is_color_reset(color: &[u8]) -> bool {
     matches!(color.get(2..), Some([b'm', ..] | [b'0', b'm' | b';', ..]))
 }
 
-/// The first byte that does anything but print, end a line or begin a color.
+/// The first control byte other than line ends, tabs and escapes.
 fn find_control_byte(bytes: &[u8]) -> Option<usize> {
     let control = |byte: u8| byte < 0x20 && !matches!(byte, b'\n' | b'\r' | b'\t' | 0x1b);
-    // All of it first, without stopping, which the processor does many at a time.
+    // First without stopping early, which the compiler vectorizes.
     let found = bytes.iter().fold(false, |found, &byte| found | control(byte));
     if found {
         return bytes.iter().position(|&byte| control(byte));
     }
-    // The other controls, as characters.
+    // C1 controls, encoded in UTF-8.
     let mut high = memchr_iter(0xc2, bytes);
     high.find(|&at| bytes.get(at + 1).is_some_and(|byte| (0x80..=0x9f).contains(byte)))
 }

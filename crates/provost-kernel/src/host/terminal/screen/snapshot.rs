@@ -1,11 +1,10 @@
-//! The screen as bytes that make an empty terminal of its size look the same.
+//! Encodes the screen as output that makes an empty terminal of its size look the same.
 //!
-//! In this order, since each step disturbs what the later ones set: everything
-//! back to normal; the main screen, its history scrolled in above; the other
-//! screen, if that is shown; tabs; margins; the saved cursor; the cursor, with
-//! the wrap that waits for the next character; modes; how the next character
-//! looks; the title. Characters are written as they are drawn, so character sets
-//! come last.
+//! In this order, since each step disturbs what later ones set: soft reset; the main
+//! screen, with its scrollback; the alternate screen, if it is shown; tab stops;
+//! margins; the saved cursor; the cursor, with its pending wrap; modes; the style of
+//! the next character; the title. Characters are written as they are drawn, so
+//! character sets come last.
 
 use alacritty_terminal::grid::{Cursor, Dimensions as _, Grid};
 use alacritty_terminal::index::{Column, Line};
@@ -19,25 +18,25 @@ use super::modes::write_modes;
 use super::sgr::{CellStyle, push_formatted};
 
 impl TerminalScreen {
-    /// What makes an empty terminal of the same size look like this one.
+    /// The output that makes an empty terminal of the same size look like this one.
     pub(in super::super) fn encode_snapshot(&mut self) -> Vec<u8> {
-        let handling = &mut self.handling;
+        let handler = &mut self.handler;
         let mut out = Vec::with_capacity(64 * 1024);
         out.extend_from_slice(b"\x1b[!p\x1b[?7h");
-        let main_cursor = handling.with_main_grid(|grid| {
+        let main_cursor = handler.with_main_grid(|grid| {
             write_rows(grid, &mut out);
             grid.cursor.clone()
         });
-        if handling.is_alternate() {
-            // Switching saves the cursor of the main screen, with how it draws.
+        if handler.is_alternate() {
+            // Switching saves the cursor of the main screen, with its style.
             write_cursor_position(&main_cursor, 0, &mut out);
-            write_saved_style(&main_cursor, handling.charset, &mut out);
+            write_saved_style(&main_cursor, handler.charset, &mut out);
             out.extend_from_slice(b"\x1b[?1049h\x1b[0m\x1b(B\x1b)B\x0f\x1b[H");
-            write_rows(handling.term.grid(), &mut out);
+            write_rows(handler.term.grid(), &mut out);
         }
-        write_tab_stops(&handling.tabs, &mut out);
-        let grid = handling.term.grid();
-        let (top, end) = handling.margins;
+        write_tab_stops(&handler.tabs, &mut out);
+        let grid = handler.term.grid();
+        let (top, end) = handler.margins;
         if (top, end) != (0, grid.screen_lines()) {
             push_formatted(&mut out, format_args!("\x1b[{};{end}r", top + 1));
         }
@@ -45,46 +44,46 @@ impl TerminalScreen {
         let untouched = saved.point.line == 0 && saved.point.column == 0;
         if !untouched || !CellStyle::plain().matches_cell(&saved.template) {
             write_cursor_position(saved, 0, &mut out);
-            write_saved_style(saved, handling.charset, &mut out);
+            write_saved_style(saved, handler.charset, &mut out);
             out.extend_from_slice(b"\x1b7\x1b[0m\x1b(B\x1b)B\x0f");
         }
-        write_cursor(handling, &mut out);
-        write_modes(handling, &mut out);
-        write_final_state(handling, &mut out);
+        write_cursor(handler, &mut out);
+        write_modes(handler, &mut out);
+        write_final_state(handler, &mut out);
         out
     }
 }
 
-/// All lines of a screen, from the top of a cleared one; older ones scroll away.
+/// Writes all lines from the top of a cleared screen; older ones scroll into history.
 fn write_rows(grid: &Grid<Cell>, out: &mut Vec<u8>) {
     let (first, last) = (grid.topmost_line(), grid.bottommost_line());
-    let mut look = CellStyle::plain();
+    let mut style = CellStyle::plain();
     let (mut line, mut wraps) = (first, false);
     while line <= last {
-        wraps = write_row(grid, line, wraps, &mut look, out) && line < last;
+        wraps = write_row(grid, line, wraps, &mut style, out) && line < last;
         if line < last && !wraps {
-            // What scrolls in has the background of the moment.
-            switch_style(&mut look, &CellStyle::plain(), out);
+            // A line that scrolls in gets the current background.
+            switch_style(&mut style, &CellStyle::plain(), out);
             out.extend_from_slice(b"\r\n");
         }
         line += 1_i32;
     }
-    switch_style(&mut look, &CellStyle::plain(), out);
+    switch_style(&mut style, &CellStyle::plain(), out);
 }
 
-fn switch_style(look: &mut CellStyle, next: &CellStyle, out: &mut Vec<u8>) {
-    if look != next {
-        next.write_transition(look, out);
-        look.clone_from(next);
+fn switch_style(style: &mut CellStyle, next: &CellStyle, out: &mut Vec<u8>) {
+    if style != next {
+        next.write_transition(style, out);
+        style.clone_from(next);
     }
 }
 
-/// One line, which may go on from the one before; tells whether it goes on in the next.
+/// Writes one line, which may continue the one before; returns whether it wraps.
 fn write_row(
     grid: &Grid<Cell>,
     line: Line,
-    goes_on: bool,
-    look: &mut CellStyle,
+    continues: bool,
+    style: &mut CellStyle,
     out: &mut Vec<u8>,
 ) -> bool {
     let cells = &grid[line];
@@ -97,8 +96,8 @@ fn write_row(
             end -= 1;
         }
     }
-    // It takes a character to go on in this line at all.
-    end = end.max(usize::from(goes_on));
+    // A continued line needs at least one character.
+    end = end.max(usize::from(continues));
     // A background to the end of the line is one sequence.
     let mut filled = end;
     if !wraps
@@ -106,7 +105,7 @@ fn write_row(
         && is_blank(at(end - 1))
         && CellStyle::from_cell(at(end - 1)).is_background_only()
     {
-        while filled > usize::from(goes_on)
+        while filled > usize::from(continues)
             && is_blank(at(filled - 1))
             && at(filled - 1) == at(end - 1)
         {
@@ -118,13 +117,13 @@ fn write_row(
         if is_filler(cell, column, columns) {
             continue;
         }
-        if !look.matches_cell(cell) {
-            switch_style(look, &CellStyle::from_cell(cell), out);
+        if !style.matches_cell(cell) {
+            switch_style(style, &CellStyle::from_cell(cell), out);
         }
         write_character(cell, column + 1 < columns && is_spacer(at(column + 1)), out);
     }
     if filled < end {
-        switch_style(look, &CellStyle::from_cell(at(end - 1)), out);
+        switch_style(style, &CellStyle::from_cell(at(end - 1)), out);
         out.extend_from_slice(b"\x1b[K");
     }
     wraps
@@ -148,14 +147,14 @@ fn is_blank(cell: &Cell) -> bool {
 
 fn is_empty_cell(cell: &Cell) -> bool {
     is_blank(cell) && {
-        let look = CellStyle::from_cell(cell);
-        look.is_background_only() && look.has_plain_background()
+        let style = CellStyle::from_cell(cell);
+        style.is_background_only() && style.has_plain_background()
     }
 }
 
-fn write_character(cell: &Cell, has_room: bool, out: &mut Vec<u8>) {
-    let alone = cell.flags.contains(Flags::WIDE_CHAR) && !has_room;
-    let c = if alone || cell.c == '\t' { ' ' } else { cell.c };
+fn write_character(cell: &Cell, has_spacer: bool, out: &mut Vec<u8>) {
+    let is_cut_off = cell.flags.contains(Flags::WIDE_CHAR) && !has_spacer;
+    let c = if is_cut_off || cell.c == '\t' { ' ' } else { cell.c };
     out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
     for c in cell.zerowidth().unwrap_or_default() {
         out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
@@ -167,7 +166,7 @@ fn write_cursor_position(cursor: &Cursor<Cell>, above: usize, out: &mut Vec<u8>)
     push_formatted(out, format_args!("\x1b[{};{}H", line + 1, cursor.point.column.0 + 1));
 }
 
-/// What is saved with a cursor.
+/// Writes the style that is saved with a cursor.
 fn write_saved_style(cursor: &Cursor<Cell>, active: CharsetIndex, out: &mut Vec<u8>) {
     CellStyle::from_cell(&cursor.template).write_transition(&CellStyle::plain(), out);
     write_charsets(cursor, active, out);
@@ -203,12 +202,12 @@ fn write_tab_stops(tabs: &[bool], out: &mut Vec<u8>) {
     }
 }
 
-/// The cursor. One that stands behind the last column got there by writing in it.
-fn write_cursor(handling: &ScreenHandler, out: &mut Vec<u8>) {
-    let grid = handling.term.grid();
-    let above = if handling.term.mode().contains(TermMode::ORIGIN) {
+/// Writes the cursor. A pending wrap is the result of writing in the last column.
+fn write_cursor(handler: &ScreenHandler, out: &mut Vec<u8>) {
+    let grid = handler.term.grid();
+    let above = if handler.term.mode().contains(TermMode::ORIGIN) {
         out.extend_from_slice(b"\x1b[?6h");
-        handling.margins.0
+        handler.margins.0
     } else {
         0
     };
@@ -220,16 +219,16 @@ fn write_cursor(handling: &ScreenHandler, out: &mut Vec<u8>) {
             out.extend_from_slice(b"\x1b[D");
         }
         let cell = &grid[line][Column(if wide { last - 1 } else { last })];
-        let look = CellStyle::from_cell(cell);
-        look.write_transition(&CellStyle::plain(), out);
+        let style = CellStyle::from_cell(cell);
+        style.write_transition(&CellStyle::plain(), out);
         write_character(cell, wide, out);
-        CellStyle::plain().write_transition(&look, out);
+        CellStyle::plain().write_transition(&style, out);
     }
 }
 
-/// The shape of the cursor, colors, the title, and how the next character looks.
-fn write_final_state(handling: &ScreenHandler, out: &mut Vec<u8>) {
-    let style = handling.term.cursor_style();
+/// Writes the shape of the cursor, colors, the title, and the style of the next character.
+fn write_final_state(handler: &ScreenHandler, out: &mut Vec<u8>) {
+    let style = handler.term.cursor_style();
     let shape = match style.shape {
         CursorShape::Underline => Some(3),
         CursorShape::Beam => Some(5),
@@ -241,7 +240,7 @@ fn write_final_state(handling: &ScreenHandler, out: &mut Vec<u8>) {
         let steady = u8::from(!style.blinking);
         push_formatted(out, format_args!("\x1b[{} q", shape + steady));
     }
-    let colors = handling.term.colors();
+    let colors = handler.term.colors();
     for index in 0..256 {
         if let Some(rgb) = colors[index] {
             push_formatted(out, format_args!("\x1b]4;{index};{rgb}\x1b\\"));
@@ -252,22 +251,22 @@ fn write_final_state(handling: &ScreenHandler, out: &mut Vec<u8>) {
             push_formatted(out, format_args!("\x1b]{code};{rgb}\x1b\\"));
         }
     }
-    if let Some(title) = handling.title.as_ref().filter(|title| !title.is_empty()) {
+    if let Some(title) = handler.title.as_ref().filter(|title| !title.is_empty()) {
         push_formatted(out, format_args!("\x1b]2;{title}\x1b\\"));
     }
-    let cursor = &handling.term.grid().cursor;
+    let cursor = &handler.term.grid().cursor;
     CellStyle::from_cell(&cursor.template).write_transition(&CellStyle::plain(), out);
-    write_charsets(cursor, handling.charset, out);
-    rewrite_last_character(handling, out);
+    write_charsets(cursor, handler.charset, out);
+    rewrite_last_character(handler, out);
 }
 
-/// Writes the last character once more, at its place, if it was the last thing
-/// that was written: what comes next may be a mark that joins it.
-fn rewrite_last_character(handling: &ScreenHandler, out: &mut Vec<u8>) {
-    let (grid, mode) = (handling.term.grid(), handling.term.mode());
+/// Writes the last character again, in its position, if it was the last thing that
+/// was written: a combining character may follow.
+fn rewrite_last_character(handler: &ScreenHandler, out: &mut Vec<u8>) {
+    let (grid, mode) = (handler.term.grid(), handler.term.mode());
     let Cursor { point, template, input_needs_wrap, .. } = &grid.cursor;
     let behind = if *input_needs_wrap { point.column.0 + 1 } else { point.column.0 };
-    if !handling.joins || mode.contains(TermMode::INSERT) || behind == 0 {
+    if !handler.joins || mode.contains(TermMode::INSERT) || behind == 0 {
         return;
     }
     let row = &grid[point.line];
@@ -277,7 +276,7 @@ fn rewrite_last_character(handling: &ScreenHandler, out: &mut Vec<u8>) {
     if !CellStyle::from_cell(template).matches_cell(cell) {
         return;
     }
-    let above = if mode.contains(TermMode::ORIGIN) { handling.margins.0 } else { 0 };
+    let above = if mode.contains(TermMode::ORIGIN) { handler.margins.0 } else { 0 };
     let line = usize::try_from(point.line.0).unwrap_or(0).saturating_sub(above);
     push_formatted(out, format_args!("\x1b[{};{}H", line + 1, column + 1));
     write_character(cell, wide, out);

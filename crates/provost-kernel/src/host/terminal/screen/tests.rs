@@ -16,7 +16,7 @@ fn screen(bytes: &[u8]) -> TerminalScreen {
 
 #[test]
 fn what_programs_ask_is_answered_here() {
-    for (asked, answer) in [
+    for (query, answer) in [
         ("\x1b[c", "\x1b[?6c"),
         ("ab\x1b[6n", "\x1b[1;3R"),
         ("\x1b[5n", "\x1b[0n"),
@@ -30,18 +30,18 @@ fn what_programs_ask_is_answered_here() {
         ("plain", ""),
     ] {
         let mut screen = TerminalScreen::new(PtySize { cols: 20, rows: 5 });
-        let said = screen.draw(asked.as_bytes());
-        assert_eq!(String::from_utf8_lossy(&said.answers), answer, "{asked:?}");
+        let effects = screen.draw(query.as_bytes());
+        assert_eq!(String::from_utf8_lossy(&effects.responses), answer, "{query:?}");
     }
 }
 
 #[test]
-fn titles_and_the_bell_are_told_once() {
+fn titles_and_the_bell_are_reported_once() {
     let mut screen = TerminalScreen::new(PtySize { cols: 20, rows: 5 });
-    let said = screen.draw(b"\x1b]0;one\x07\x1b]2;two\x07\x07");
-    assert_eq!((said.title.as_deref(), said.bell), (Some("two"), true));
-    let said = screen.draw(b"x");
-    assert_eq!((said.title, said.bell), (None, false));
+    let effects = screen.draw(b"\x1b]0;one\x07\x1b]2;two\x07\x07");
+    assert_eq!((effects.title.as_deref(), effects.bell), (Some("two"), true));
+    let effects = screen.draw(b"x");
+    assert_eq!((effects.title, effects.bell), (None, false));
     let long = format!("\x1b]2;{}\x07", "é".repeat(5000));
     let title = screen.draw(long.as_bytes()).title.unwrap();
     assert!(

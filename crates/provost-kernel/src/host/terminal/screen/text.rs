@@ -1,4 +1,4 @@
-//! The screen as text, for whoever reads and does not draw.
+//! The screen as text.
 
 use alacritty_terminal::grid::Dimensions as _;
 use alacritty_terminal::index::{Column, Line};
@@ -7,25 +7,25 @@ use alacritty_terminal::term::cell::Flags;
 
 use super::TerminalScreen;
 
-/// What stands on the screen.
+/// The text of the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in super::super) struct ScreenText {
-    /// The lines above the screen that were asked for, and those on it.
+    /// The requested lines of scrollback, then those of the screen.
     pub(in super::super) lines: Vec<String>,
-    /// How many of them are above the screen.
+    /// How many of them are scrollback.
     pub(in super::super) above: usize,
-    /// Where the cursor is on the screen: line and column, from 0.
+    /// The position of the cursor on the screen: line and column, from 0.
     pub(in super::super) cursor: (usize, usize),
-    /// Whether a program uses the whole screen.
+    /// Whether the alternate screen is shown.
     pub(in super::super) alternate: bool,
     /// Whether the cursor is shown.
     pub(in super::super) cursor_shown: bool,
 }
 
 impl TerminalScreen {
-    /// The lines on the screen and so many above it.
+    /// The lines of the screen, and up to `above` lines of scrollback.
     pub(in super::super) fn read_text(&self, above: usize) -> ScreenText {
-        let grid = self.handling.term.grid();
+        let grid = self.handler.term.grid();
         let above = above.min(grid.history_size());
         let first = Line(0) - i32::try_from(above).unwrap_or(0);
         let mut lines = Vec::new();
@@ -45,7 +45,7 @@ impl TerminalScreen {
             line += 1_i32;
         }
         let point = grid.cursor.point;
-        let mode = self.handling.term.mode();
+        let mode = self.handler.term.mode();
         ScreenText {
             lines,
             above,

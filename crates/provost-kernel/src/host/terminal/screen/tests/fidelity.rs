@@ -147,8 +147,8 @@ fn a_client_that_comes_late_sees_what_it_would_have_seen() {
     let output =
         node.current_dir(web).arg("scripts/compare-screens.mjs").write_stdin(cases).output();
     let output = output.unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let differences = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let n_different = said.lines().count();
-    assert!(said.is_empty(), "{n_different} differences in {n_cases} cases:\n{said}");
+    let n_different = differences.lines().count();
+    assert!(differences.is_empty(), "{n_different} differences in {n_cases} cases:\n{differences}");
 }

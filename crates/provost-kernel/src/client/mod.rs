@@ -1,0 +1,4 @@
+//! The daemon's side of the protocol with a kernel.
+
+pub(crate) mod kernel_client;
+pub(crate) mod terminal_client;

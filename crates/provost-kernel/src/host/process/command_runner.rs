@@ -1,0 +1,314 @@
+//! Starts commands in their sandbox, and executes the actions on running ones.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use provost_core::action::{self, ProcessAction, RunCommand};
+use provost_proto::kernel::{ErrorInfo, Preconditions, ReportPayload};
+use provost_proto::{ActionId, Code};
+use provost_sandbox::confine::{
+    AppliedLayers, OrphanPolicy, ParentExitPolicy, Sandbox, SandboxCommand, SandboxStdio,
+};
+use provost_sandbox::environment;
+use provost_sandbox::root_dir::RootDir;
+use serde_json::{Value, json};
+use tokio::sync::{RwLock, oneshot};
+
+use super::change_observer::ChangeObserver;
+use super::disk_space::DiskSpaceGuard;
+use super::path_holds::{self, PathHoldRegistry, PinnedCopies};
+use super::process_handle::{ProcessControl, ProcessHandle, SupervisionContext, supervise_process};
+use super::process_table::ProcessTable;
+use super::project_sandboxes::{ProjectSandboxes, action_error_from_sandbox};
+use crate::ActionError;
+use crate::host::HostOptions;
+use crate::host::redaction::SharedRedactor;
+use crate::host::rpc::report_spool::ReportSpool;
+
+/// Commands that may run at one time.
+pub(super) const MAX_RUNNING_COMMANDS: usize = 64;
+
+/// Runs the commands of a project.
+#[derive(Debug)]
+pub(in crate::host) struct CommandRunner {
+    project: PathBuf,
+    root: RootDir,
+    environment: Vec<(OsString, OsString)>,
+    spool: Arc<ReportSpool>,
+    shared_redactor: Arc<SharedRedactor>,
+    pub(in crate::host) sandboxes: ProjectSandboxes,
+    pub(in crate::host) processes: ProcessTable,
+    /// Locked for writing while a command starts, for reading while files are changed.
+    pub(in crate::host) holds: RwLock<PathHoldRegistry>,
+}
+
+impl CommandRunner {
+    pub(in crate::host) fn new(
+        options: &HostOptions,
+        root: RootDir,
+        spool: Arc<ReportSpool>,
+        shared_redactor: Arc<SharedRedactor>,
+    ) -> Self {
+        Self {
+            project: options.project.clone(),
+            root,
+            environment: environment::filter_allowed(options.environment.iter().cloned()),
+            spool,
+            shared_redactor,
+            sandboxes: ProjectSandboxes::new(options),
+            processes: ProcessTable::default(),
+            holds: RwLock::default(),
+        }
+    }
+
+    pub(in crate::host) async fn execute(
+        self: &CommandRunner,
+        id: ActionId,
+        action: ProcessAction,
+        preconditions: Preconditions,
+    ) -> Result<Value, ActionError> {
+        match action {
+            ProcessAction::RunCommand(params) => {
+                self.start_command(id, params, &preconditions).await
+            }
+            ProcessAction::List(_) => Ok(self.list_processes()),
+            ProcessAction::Read(params) => self.read_output(&params),
+            ProcessAction::Write(params) => {
+                let process = self.processes.find_process(&params.id)?;
+                if !params.text.is_empty() {
+                    let (reply, accepted) = oneshot::channel();
+                    send_control(
+                        &process,
+                        ProcessControl::WriteStdin(params.text.into_bytes(), reply),
+                    )
+                    .await?;
+                    if !accepted.await.unwrap_or(false) {
+                        let message = "the process does not read its input; try again, or stop it";
+                        return Err(ActionError::new(Code::Conflict, message));
+                    }
+                }
+                if params.eof {
+                    send_control(&process, ProcessControl::CloseStdin).await?;
+                }
+                Ok(json!({ "id": params.id }))
+            }
+            ProcessAction::Signal(params) => {
+                let process = self.processes.find_process(&params.id)?;
+                send_control(&process, ProcessControl::Signal(to_os_signal(params.signal))).await?;
+                Ok(json!({ "id": params.id }))
+            }
+            ProcessAction::Stop(params) => {
+                let process = self.processes.find_process(&params.id)?;
+                if process.outcome().is_none() {
+                    let grace = Duration::from_millis(params.grace_ms);
+                    // Fails if the process has ended meanwhile.
+                    drop(process.control.send(ProcessControl::Stop(grace, None)).await);
+                    process.wait_until_ended().await;
+                }
+                Ok(describe_process(&process))
+            }
+        }
+    }
+
+    /// Starts a command; its output and its outcome are sent as reports.
+    async fn start_command(
+        &self,
+        id: ActionId,
+        params: RunCommand,
+        preconditions: &Preconditions,
+    ) -> Result<Value, ActionError> {
+        if self.processes.running_actions().len() >= MAX_RUNNING_COMMANDS {
+            let message = format!("{MAX_RUNNING_COMMANDS} commands run already; stop one first");
+            return Err(ActionError::new(Code::TooManyProcesses, message));
+        }
+        let redactor = self.shared_redactor.redactor()?;
+        let standby = self.sandboxes.command_sandbox(params.network)?;
+        let sandbox = standby.sandbox();
+        let policy = sandbox.policy();
+        let disk_space = DiskSpaceGuard::new([policy.project.clone(), policy.scratch.clone()]);
+        disk_space
+            .check()
+            .map_err(|ErrorInfo { code, message, .. }| ActionError::new(code, message))?;
+        let missing_paths = policy.find_missing_paths();
+        let description =
+            action::Action::Process(ProcessAction::RunCommand(params.clone())).describe();
+        let mut holds = self.holds.write().await;
+        holds.remove_ended();
+        let mut command = self.build_command(&params);
+        let (copies, held_paths) =
+            self.prepare_pinned_files(&mut command, sandbox, preconditions, &holds).await?;
+        let changes = ChangeObserver::start(&self.root);
+        let child = sandbox.spawn(command).map_err(|error| action_error_from_sandbox(&error))?;
+        drop(copies);
+        let applied = child.applied.clone();
+        let (process, control) = ProcessHandle::new(id, description, child.pid());
+        let started = ReportPayload::Started {
+            pid: process.pid,
+            profile: if params.network { "build+network" } else { "build" }.to_owned(),
+            layers: layers_to_map(&applied),
+        };
+        self.spool.push(id, started).await.map_err(|error| {
+            ActionError::new(Code::Internal, format!("cannot spool a report: {error}"))
+        })?;
+        self.processes.insert_process(&process);
+        holds.add_command(&process, held_paths);
+        drop(holds);
+        let context = SupervisionContext {
+            child,
+            spool: Arc::clone(&self.spool),
+            redactor,
+            control,
+            input: params.stdin.map(String::into_bytes),
+            interactive: params.background,
+            timeout: (!params.background).then(|| Duration::from_millis(params.timeout_ms)),
+            max_output: params.max_output,
+            missing_paths,
+            changes,
+            disk_space,
+        };
+        let (supervised, standby) = (Arc::clone(&process), Arc::clone(standby));
+        drop(tokio::spawn(async move {
+            supervise_process(supervised, context).await;
+            standby.start_standby();
+        }));
+        Ok(describe_process(&process))
+    }
+
+    /// Makes a command run the pinned content of its scripts. Returns the copies that
+    /// it runs, needed until it has started, and the paths that are held meanwhile.
+    async fn prepare_pinned_files(
+        &self,
+        command: &mut SandboxCommand,
+        sandbox: &Sandbox,
+        preconditions: &Preconditions,
+        holds: &PathHoldRegistry,
+    ) -> Result<(PinnedCopies, Vec<PathBuf>), ActionError> {
+        let mut preconditions = preconditions.clone();
+        if !sandbox.applied().mount_namespace {
+            preconditions.programs.clear();
+        }
+        path_holds::reject_linked_programs(&self.project, &preconditions.programs)?;
+        let held_paths = path_holds::with_ancestor_dirs(&preconditions.programs);
+        if !held_paths.is_empty() {
+            holds
+                .request_holds(self.processes.running_processes(), &self.project, &held_paths)
+                .await?;
+        }
+        command.held_paths = holds.held_paths();
+        let copies =
+            PinnedCopies::create(&self.project, self.sandboxes.kernel_dir.path(), &preconditions)?;
+        command.file_overrides = copies.to_file_overrides();
+        Ok((copies, held_paths))
+    }
+
+    /// Fails if a pinned file has changed since the decision.
+    pub(in crate::host) fn verify_pins(
+        &self,
+        preconditions: &Preconditions,
+    ) -> Result<(), ActionError> {
+        path_holds::verify_pins(&self.project, preconditions)
+    }
+
+    fn build_command(&self, params: &RunCommand) -> SandboxCommand {
+        let mut command = match (&params.command, &params.argv) {
+            (Some(line), _) => {
+                let shell = if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" };
+                SandboxCommand::new(shell, &["-c", line])
+            }
+            (None, Some(argv)) => {
+                let (program, rest) = argv.split_first().map_or(("", &[][..]), |(p, r)| (p, r));
+                SandboxCommand::new(program, rest)
+            }
+            (None, None) => SandboxCommand::new("", &[] as &[&str]),
+        };
+        command.env.clone_from(&self.environment);
+        for (name, value) in &params.env {
+            command.env.retain(|(known, _)| known != name.as_str());
+            command.env.push((name.into(), value.into()));
+        }
+        // Last, so that no given variable overrides them.
+        for (name, value) in environment::build_git_variables() {
+            command.env.retain(|(known, _)| *known != name);
+            command.env.push((name, value));
+        }
+        command.cwd = if params.cwd.is_root() { ".".into() } else { params.cwd.as_str().into() };
+        let needs_stdin = params.stdin.is_some() || params.background;
+        let stdin = if needs_stdin { SandboxStdio::Pipe } else { SandboxStdio::Null };
+        command.stdio = [stdin, SandboxStdio::Pipe, SandboxStdio::Pipe];
+        command.orphans = if params.background { OrphanPolicy::Keep } else { OrphanPolicy::Kill };
+        command.parent = ParentExitPolicy::Terminate;
+        command
+    }
+
+    /// The environment of commands: the allowed part of ours.
+    pub(in crate::host) fn environment(&self) -> &[(OsString, OsString)] {
+        &self.environment
+    }
+
+    fn list_processes(&self) -> Value {
+        let processes: Vec<_> = self
+            .processes
+            .all_processes()
+            .iter()
+            .map(|process| describe_process(process))
+            .collect();
+        json!({ "processes": processes })
+    }
+
+    fn read_output(&self, params: &action::ReadProcess) -> Result<Value, ActionError> {
+        let process = self.processes.find_process(&params.id)?;
+        let limit = usize::try_from(params.limit).unwrap_or(usize::MAX);
+        let (offset, data, total) = process.read_output(params.after, limit);
+        let next = offset + u64::try_from(data.len()).unwrap_or(0);
+        Ok(json!({
+            "text": String::from_utf8_lossy(&data),
+            "offset": offset,
+            "next": next,
+            "total": total,
+            "running": process.outcome().is_none(),
+        }))
+    }
+}
+
+async fn send_control(process: &ProcessHandle, control: ProcessControl) -> Result<(), ActionError> {
+    let ended = || ActionError::new(Code::NoSuchProcess, "the process has ended");
+    if process.outcome().is_some() {
+        return Err(ended());
+    }
+    process.control.send(control).await.map_err(|_| ended())
+}
+
+fn describe_process(process: &ProcessHandle) -> Value {
+    let outcome = process.outcome();
+    json!({
+        "id": process.id,
+        "pid": process.pid,
+        "what": process.description,
+        "running": outcome.is_none(),
+        "outcome": outcome,
+    })
+}
+
+fn layers_to_map(applied: &AppliedLayers) -> std::collections::BTreeMap<String, Value> {
+    match serde_json::to_value(applied) {
+        Ok(Value::Object(members)) => members.into_iter().collect(),
+        Ok(_) | Err(_) => std::collections::BTreeMap::new(),
+    }
+}
+
+fn to_os_signal(signal: action::Signal) -> rustix::process::Signal {
+    use rustix::process::Signal as To;
+    match signal {
+        action::Signal::Term => To::TERM,
+        action::Signal::Int => To::INT,
+        action::Signal::Hup => To::HUP,
+        action::Signal::Kill => To::KILL,
+        action::Signal::Usr1 => To::USR1,
+        action::Signal::Usr2 => To::USR2,
+        action::Signal::Quit => To::QUIT,
+        action::Signal::Stop => To::STOP,
+        action::Signal::Cont => To::CONT,
+    }
+}

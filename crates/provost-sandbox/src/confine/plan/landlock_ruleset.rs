@@ -1,0 +1,222 @@
+//! The Landlock rules of a policy, built once and used for many children.
+//!
+//! "Everything except" is expressed as rules on siblings (see
+//! [`crate::sandbox_policy`]). The folders whose siblings were listed are kept with
+//! their change time, so that the rules are rebuilt when a name was added or removed
+//! there.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath,
+    PathFd, PathFdError, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _,
+    RulesetError, Scope,
+};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::sandbox_policy::{NetworkAccess, SandboxPolicy};
+
+/// The newest ABI that we use; the crate uses what Linux supports of it.
+const NEWEST_ABI: ABI = ABI::V9;
+
+/// What enforces protected paths inside writable folders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::confine) enum PathEnforcement {
+    /// Read-only mounts.
+    Mounts,
+    /// These rules, by not granting them.
+    Rules,
+}
+
+/// A ruleset that a child can restrict itself with.
+#[derive(Debug)]
+pub(in crate::confine) struct LandlockRuleset {
+    pub(in crate::confine) fd: OwnedFd,
+    watched: Vec<ExpandedDirectory>,
+}
+
+/// A folder whose entries were listed, open, with its change time. Replacing the
+/// folder changes its parent, which is watched too or is the project, whose identity
+/// is checked.
+#[derive(Debug)]
+struct ExpandedDirectory {
+    folder: OwnedFd,
+    changed: ChangeTime,
+}
+
+/// The change time of a folder: seconds and nanoseconds.
+type ChangeTime = (i64, u64);
+
+impl LandlockRuleset {
+    /// Builds the rules.
+    ///
+    /// `network` is what they allow: in an isolated network everything, so that a build
+    /// can connect to itself.
+    pub(in crate::confine) fn build(
+        policy: &SandboxPolicy,
+        protection: PathEnforcement,
+        network: NetworkAccess,
+    ) -> io::Result<Self> {
+        let created = Some(create_ruleset(policy, protection, network)?);
+        let mut builder = RulesetBuilder { created, watched: Vec::new() };
+        builder.grant_policy(policy, protection)?;
+        let fd: Option<OwnedFd> = builder.created.take().and_then(Into::into);
+        let fd = fd.ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))?;
+        Ok(Self { fd, watched: builder.watched })
+    }
+
+    /// Whether the entries of a listed folder have changed.
+    pub(in crate::confine) fn is_stale(&self) -> bool {
+        self.watched.iter().any(|watched| read_change_time(&watched.folder) != Ok(watched.changed))
+    }
+}
+
+fn read_change_time(folder: &OwnedFd) -> Result<ChangeTime, Errno> {
+    rustix::fs::fstat(folder).map(|now| (now.st_ctime, now.st_ctime_nsec))
+}
+
+fn create_ruleset(
+    policy: &SandboxPolicy,
+    protection: PathEnforcement,
+    network: NetworkAccess,
+) -> io::Result<RulesetCreated> {
+    let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
+    let files = match protection {
+        PathEnforcement::Mounts if !policy.is_confined() => AccessFs::MakeBlock.into(),
+        PathEnforcement::Mounts | PathEnforcement::Rules => AccessFs::from_all(NEWEST_ABI),
+    };
+    ruleset = ruleset.handle_access(files).map_err(to_io_error)?;
+    if network != NetworkAccess::Full {
+        ruleset = ruleset.handle_access(AccessNet::ConnectTcp).map_err(to_io_error)?;
+    }
+    if network == NetworkAccess::None {
+        ruleset = ruleset.handle_access(AccessNet::BindTcp).map_err(to_io_error)?;
+    }
+    if policy.is_confined() {
+        ruleset = ruleset.scope(Scope::from_all(NEWEST_ABI)).map_err(to_io_error)?;
+    }
+    ruleset.create().map_err(to_io_error)
+}
+
+fn to_io_error(error: RulesetError) -> io::Error {
+    io::Error::other(error)
+}
+
+struct RulesetBuilder {
+    created: Option<RulesetCreated>,
+    watched: Vec<ExpandedDirectory>,
+}
+
+type FileAccessRights = BitFlags<AccessFs>;
+
+impl RulesetBuilder {
+    fn grant_policy(
+        &mut self,
+        policy: &SandboxPolicy,
+        protection: PathEnforcement,
+    ) -> io::Result<()> {
+        let read = AccessFs::from_read(NEWEST_ABI);
+        let mut all = AccessFs::from_all(NEWEST_ABI);
+        if !policy.is_confined() {
+            return match protection {
+                // The mounts hide what is hidden. The domain itself is needed: its members can
+                // neither trace us nor mount.
+                PathEnforcement::Mounts => {
+                    self.add_rule(Path::new("/"), AccessFs::MakeBlock.into())
+                }
+                PathEnforcement::Rules => self.grant_except(Path::new("/"), all, &policy.hidden),
+            };
+        }
+        self.grant_except(Path::new("/"), read, &policy.hidden)?;
+        for path in &policy.readable {
+            self.add_rule(path, read)?;
+        }
+        // Creating device files needs root, and ioctls on devices are rarely needed.
+        all &= !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
+        let mut kept: Vec<PathBuf> = policy.hidden.clone();
+        if protection == PathEnforcement::Rules {
+            kept.extend(policy.protected.iter().cloned());
+        }
+        for path in &policy.writable {
+            // A hidden parent does not hide this path: it was granted explicitly.
+            let inside: Vec<PathBuf> =
+                kept.iter().filter(|other| other.starts_with(path)).cloned().collect();
+            self.grant_except(path, all | read, &inside)?;
+        }
+        self.grant_project(policy, read)?;
+        self.add_rule(&policy.scratch, all | read)?;
+        // Mounted elsewhere, where the rule above does not apply.
+        self.add_rule(&policy.scratch.join("shm"), all | read)?;
+        self.grant_devices()
+    }
+
+    /// Grants reading and listing of the project, except for hidden paths.
+    fn grant_project(&mut self, policy: &SandboxPolicy, read: FileAccessRights) -> io::Result<()> {
+        let is_inside = |path: &&PathBuf| path.starts_with(&policy.project);
+        let inside: Vec<PathBuf> = policy.hidden.iter().filter(is_inside).cloned().collect();
+        self.grant_except(&policy.project, read, &inside)
+    }
+
+    /// Grants everything below a path except some, by rules on the siblings.
+    fn grant_except(
+        &mut self,
+        path: &Path,
+        rights: FileAccessRights,
+        except: &[PathBuf],
+    ) -> io::Result<()> {
+        if except.iter().any(|other| path.starts_with(other)) {
+            return Ok(());
+        }
+        if !except.iter().any(|other| other.starts_with(path)) {
+            return self.add_rule(path, rights);
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let Ok(folder) = rustix::fs::open(path, flags, Mode::empty()) else { return Ok(()) };
+        // Before the entries are read, so that one that is added meanwhile is noticed.
+        let changed = read_change_time(&folder)?;
+        self.watched.push(ExpandedDirectory { folder, changed });
+        let Ok(entries) = fs::read_dir(path) else { return Ok(()) };
+        for entry in entries.filter_map(Result::ok) {
+            // A link is checked at its target when it is followed, never here.
+            if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+                self.grant_except(&entry.path(), rights, except)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Devices that every program may use; the rest of `/dev` is hidden.
+    fn grant_devices(&mut self) -> io::Result<()> {
+        let rights = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
+        for name in ["null", "zero", "full", "random", "urandom", "tty", "ptmx"] {
+            self.add_rule(&Path::new("/dev").join(name), rights | AccessFs::Truncate)?;
+        }
+        self.add_rule(Path::new("/dev/pts"), rights | AccessFs::ReadDir)
+    }
+
+    /// Adds one rule; none for a path that does not exist or that we cannot open.
+    fn add_rule(&mut self, path: &Path, rights: FileAccessRights) -> io::Result<()> {
+        let fd = match PathFd::new(path) {
+            Ok(fd) => fd,
+            Err(PathFdError::OpenCall { source, .. }) if is_missing_path(&source) => return Ok(()),
+            Err(error) => return Err(io::Error::other(error)),
+        };
+        let is_folder = fs::metadata(path).is_ok_and(|found: Metadata| found.is_dir());
+        let rights = if is_folder { rights } else { rights & AccessFs::from_file(NEWEST_ABI) };
+        let Some(created) = self.created.take() else { return Ok(()) };
+        self.created = Some(created.add_rule(PathBeneath::new(fd, rights)).map_err(to_io_error)?);
+        Ok(())
+    }
+}
+
+fn is_missing_path(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied | io::ErrorKind::NotADirectory
+    ) || error.raw_os_error() == Some(libc::ELOOP)
+}

@@ -1,0 +1,242 @@
+//! In the supervisor and the child: the mount namespace.
+//!
+//! All mounts are made by descriptor: a path of the project is opened below its root,
+//! without links, and what was opened is mounted. A protected path that is missing, or
+//! is a link, is skipped.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags, StatxAttributes, StatxFlags,
+};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags};
+
+use super::spawn_plan::{
+    AtSetupStep as _, FileOverrideMount, MAX_TMP_PASSTHROUGHS, MountPlan, ROOT_PATH, SelfBindMount,
+    SetupFailure, SpawnPlan, StartDirectory, TmpPassthrough,
+};
+use crate::confine::error::SetupStep;
+use crate::confine::raw_syscall::{self, int_arg, ptr_arg};
+
+/// Landlock's rights to execute, read files and read folders.
+const LANDLOCK_READ_RIGHTS: u64 = 1 | 4 | 8;
+
+/// Makes the namespace private, with a `/proc` that shows its own processes.
+pub(in crate::confine) fn init_mount_namespace(proc: bool) -> Result<(), SetupFailure> {
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    rustix::mount::mount_change(ROOT_PATH, private).at_step(SetupStep::Mounts)?;
+    if !proc {
+        return Ok(());
+    }
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    rustix::mount::mount(c"proc", c"/proc", c"proc", flags, None).at_step(SetupStep::Proc)
+}
+
+/// Makes the planned mounts in a namespace that was
+/// [initialized](init_mount_namespace).
+pub(in crate::confine) fn apply_mount_plan(
+    plan: &SpawnPlan<'_>,
+    mounts: &MountPlan,
+) -> Result<(), SetupFailure> {
+    if mounts.proc {
+        allow_reading_proc(plan)?;
+    }
+    let project = open_project(&plan.start).at_step(SetupStep::Mounts)?;
+    for pin in &mounts.pins {
+        self::apply_self_bind(project.as_fd(), pin).at_step(SetupStep::Mounts)?;
+    }
+    for path in &plan.held_paths {
+        // No process of the run can move it. A path that was deleted is not held.
+        bind_onto_itself(project.as_fd(), path, false).at_step(SetupStep::Mounts)?;
+    }
+    for cover in &plan.file_overrides {
+        mount_file_override(project.as_fd(), cover).at_step(SetupStep::Mounts)?;
+    }
+    for folder in &mounts.empty {
+        let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
+        let options = Some(c"size=4k,mode=000");
+        match rustix::mount::mount(c"tmpfs", &**folder, c"tmpfs", flags, options) {
+            Err(Errno::NOENT) => {}
+            other => other.at_step(SetupStep::Mounts)?,
+        }
+    }
+    // Both are cloned before one can cover the other.
+    let shm = mounts.shm.as_deref().map(clone_mount).transpose().at_step(SetupStep::Mounts)?;
+    if let Some(folder) = &mounts.tmp {
+        mount_private_tmp(folder, &mounts.tmp_passthroughs).at_step(SetupStep::Mounts)?;
+    }
+    match shm {
+        Some(shm) => mount_over(shm.as_fd(), c"/dev/shm").at_step(SetupStep::Mounts),
+        None => Ok(()),
+    }
+}
+
+/// Mounts a folder over `/tmp` and `/var/tmp`, and paths of the shared ones that are
+/// needed back into it, with their own mounts.
+fn mount_private_tmp(folder: &CStr, tmp_passthroughs: &[TmpPassthrough]) -> Result<(), Errno> {
+    let mut trees: [Option<OwnedFd>; MAX_TMP_PASSTHROUGHS] = [const { None }; MAX_TMP_PASSTHROUGHS];
+    for (held, tmp_passthroughs) in trees.iter_mut().zip(tmp_passthroughs) {
+        let tree = clone_tree_recursive(&tmp_passthroughs.path)?;
+        if tmp_passthroughs.read_only {
+            set_read_only(tree.as_fd())?;
+        }
+        *held = Some(tree);
+    }
+    let tmp = clone_mount(folder)?;
+    let var_tmp = clone_mount(folder)?;
+    mount_over(tmp.as_fd(), c"/tmp")?;
+    mount_over(var_tmp.as_fd(), c"/var/tmp")?;
+    for (held, tmp_passthroughs) in trees.iter().zip(tmp_passthroughs) {
+        for above in &tmp_passthroughs.above {
+            mount_over(clone_mount(above)?.as_fd(), above)?;
+        }
+        if let Some(held) = held {
+            mount_over(held.as_fd(), &tmp_passthroughs.path)?;
+        }
+    }
+    Ok(())
+}
+
+fn clone_tree_recursive(path: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE;
+    rustix::mount::open_tree(rustix::fs::CWD, path, flags)
+}
+
+/// The project in this mount namespace. A descriptor from before leads to the old
+/// mounts, where nothing is read-only, and must not be used.
+pub(in crate::confine) fn open_project(start: &StartDirectory) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(&*start.project, flags, Mode::empty())?;
+    let found = rustix::fs::fstat(&folder)?;
+    if (found.st_dev, found.st_ino) == start.identity { Ok(folder) } else { Err(Errno::STALE) }
+}
+
+fn apply_self_bind(project: BorrowedFd<'_>, pin: &SelfBindMount) -> Result<(), Errno> {
+    bind_onto_itself(project, &pin.path, pin.read_only)
+}
+
+/// Mounts a path onto itself: in this namespace nothing can replace it, and a file
+/// cannot be written. Fails if it does not exist or was moved meanwhile, because the
+/// caller relies on it.
+pub(in crate::confine) fn hold_path(project: BorrowedFd<'_>, path: &CStr) -> Result<(), Errno> {
+    bind_onto_itself(project, path, false)?;
+    // A rename in progress holds the folder's lock, so this one waits for it, and then
+    // fails, because the name is taken.
+    let _taken = rustix::fs::renameat_with(project, path, project, path, RenameFlags::NOREPLACE);
+    let there =
+        rustix::fs::openat2(project, path, OPEN_NOFOLLOW, Mode::empty(), RESOLVE_NO_SYMLINKS)?;
+    let found = rustix::fs::statx(&there, c"", AtFlags::EMPTY_PATH, StatxFlags::empty())?;
+    if found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT) {
+        Ok(())
+    } else {
+        Err(Errno::BUSY)
+    }
+}
+
+/// Flags to open a path that is mounted over: the path itself and no link, or
+/// something else could take its place.
+const OPEN_NOFOLLOW: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const RESOLVE_NO_SYMLINKS: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
+
+/// Mounts a file over one of the project, read-only.
+fn mount_file_override(project: BorrowedFd<'_>, cover: &FileOverrideMount) -> Result<(), Errno> {
+    let held = rustix::fs::openat2(
+        project,
+        &*cover.path,
+        OPEN_NOFOLLOW,
+        Mode::empty(),
+        RESOLVE_NO_SYMLINKS,
+    )?;
+    let tree = clone_mount(&cover.copy)?;
+    set_read_only(tree.as_fd())?;
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    rustix::mount::move_mount(&tree, c"", &held, c"", flags)
+}
+
+fn bind_onto_itself(
+    project: BorrowedFd<'_>,
+    path: &CStr,
+    make_read_only: bool,
+) -> Result<(), Errno> {
+    let held =
+        match rustix::fs::openat2(project, path, OPEN_NOFOLLOW, Mode::empty(), RESOLVE_NO_SYMLINKS)
+        {
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+            other => other?,
+        };
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_EMPTY_PATH
+        | OpenTreeFlags::AT_RECURSIVE;
+    let tree = rustix::mount::open_tree(&held, c"", flags)?;
+    // A file where a folder was expected points elsewhere, like the `.git` of a
+    // worktree; whoever rewrites it chooses the hooks.
+    let is_folder = FileType::from_raw_mode(rustix::fs::fstat(&held)?.st_mode).is_dir();
+    if make_read_only || !is_folder {
+        set_read_only(tree.as_fd())?;
+    }
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    rustix::mount::move_mount(&tree, c"", &held, c"", flags)
+}
+
+fn clone_mount(folder: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    rustix::mount::open_tree(rustix::fs::CWD, folder, flags)
+}
+
+/// Mounts a folder over another, if that exists.
+fn mount_over(tree: BorrowedFd<'_>, target: &CStr) -> Result<(), Errno> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    match rustix::mount::move_mount(tree, c"", rustix::fs::CWD, target, flags) {
+        Err(Errno::NOENT) => Ok(()),
+        other => other,
+    }
+}
+
+fn set_read_only(tree: BorrowedFd<'_>) -> Result<(), Errno> {
+    let attributes = libc::mount_attr {
+        attr_set: libc::MOUNT_ATTR_RDONLY,
+        attr_clr: 0,
+        propagation: 0,
+        userns_fd: 0,
+    };
+    let flags = int_arg(libc::AT_EMPTY_PATH | libc::AT_RECURSIVE);
+    let arguments = [
+        int_arg(tree.as_raw_fd()),
+        ptr_arg(c"".as_ptr()),
+        flags,
+        ptr_arg(&raw const attributes),
+        size_of::<libc::mount_attr>(),
+    ];
+    // SAFETY: the descriptor is open, the structure has the given length.
+    let result = unsafe { raw_syscall::syscall(libc::SYS_mount_setattr, arguments) };
+    result.map(drop).map_err(Errno::from_raw_os_error)
+}
+
+/// Landlock identifies files, and the new `/proc` is a new file system.
+///
+/// All runs of the policy share the ruleset, so each run leaves one rule for a
+/// `/proc` that no other run can reach; it is rebuilt from time to time.
+fn allow_reading_proc(plan: &SpawnPlan<'_>) -> Result<(), SetupFailure> {
+    #[repr(C, packed)]
+    struct PathBeneath {
+        rights: u64,
+        parent: i32,
+    }
+    let Some(rules) = &plan.rules else { return Ok(()) };
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let proc = rustix::fs::open(c"/proc", flags, Mode::empty()).at_step(SetupStep::Proc)?;
+    let rule = PathBeneath { rights: LANDLOCK_READ_RIGHTS, parent: proc.as_raw_fd() };
+    // SAFETY: rule type 1 takes a structure of this layout, which outlives the call.
+    let result = unsafe {
+        raw_syscall::syscall(
+            libc::SYS_landlock_add_rule,
+            [int_arg(rules.fd.as_raw_fd()), 1, ptr_arg(&raw const rule)],
+        )
+    };
+    raw_syscall::at_step(result, SetupStep::Landlock).map(drop)
+}

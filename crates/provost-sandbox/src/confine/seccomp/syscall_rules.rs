@@ -1,0 +1,155 @@
+//! The table. One line per rule: the call, the condition, the action, and the reason.
+
+use libc::{ENOSYS, EPERM};
+
+/// One denial, or a notification to the broker.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SyscallRule {
+    pub(super) call: i64,
+    pub(super) when: ArgCondition,
+    pub(super) answer: SeccompAction,
+    /// Why it is denied; next to the rule so that they stay together.
+    #[cfg_attr(not(test), expect(dead_code, reason = "read by people and by the tests"))]
+    pub(super) reason: &'static str,
+}
+
+/// What the filter returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SeccompAction {
+    /// Fails with this errno.
+    Errno(i32),
+    /// The process with the listener decides.
+    Notify,
+}
+
+/// The arguments on which a rule matches. Only the lower half of an argument is
+/// compared: those used here are all 32 bits wide in Linux.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ArgCondition {
+    Always,
+    /// The argument is this.
+    Equals(u8, u32),
+    /// The argument has any of these bits.
+    HasAnyBit(u8, u32),
+    /// The argument is none of these.
+    NotIn(u8, &'static [u32]),
+    /// The first argument has any of its bits, and the second of its.
+    BothHaveBits((u8, u32), (u8, u32)),
+    /// The first argument is this, and the second, with the mask, is none of these.
+    EqualsAndNotIn((u8, u32), (u8, u32), &'static [u32]),
+}
+
+use ArgCondition::{Always, BothHaveBits, Equals, HasAnyBit, NotIn};
+
+pub(super) const fn deny(
+    call: i64,
+    when: ArgCondition,
+    errno: i32,
+    reason: &'static str,
+) -> SyscallRule {
+    SyscallRule { call, when, answer: SeccompAction::Errno(errno), reason }
+}
+
+pub(super) const fn notify(call: i64, reason: &'static str) -> SyscallRule {
+    SyscallRule { call, when: ArgCondition::Always, answer: SeccompAction::Notify, reason }
+}
+
+/// Every flag that creates a namespace. `CLONE_NEWTIME` shares its bit with the exit
+/// signal of `clone`, which cannot create one.
+const NAMESPACE_FLAGS: u32 = (libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET) as u32;
+const CLONE_NEWTIME: u32 = 0x80;
+const SET_ID: u32 = 0o6000;
+
+#[expect(clippy::cast_possible_truncation, reason = "terminal requests are 16 bits wide")]
+pub(super) const COMMON_RULES: &[SyscallRule] = &[
+    deny(
+        libc::SYS_ioctl,
+        Equals(1, libc::TIOCSTI as u32),
+        EPERM,
+        "types into the terminal that started it",
+    ),
+    deny(libc::SYS_ioctl, Equals(1, libc::TIOCLINUX as u32), EPERM, "pastes into a console"),
+];
+
+#[rustfmt::skip]
+pub(super) const CONFINED_RULES: &[SyscallRule] = &[
+    // Other processes.
+    deny(libc::SYS_ptrace, Always, EPERM, "reads and drives other processes"),
+    deny(libc::SYS_process_vm_readv, Always, EPERM, "reads the memory of other processes"),
+    deny(libc::SYS_process_vm_writev, Always, EPERM, "writes the memory of other processes"),
+    deny(libc::SYS_pidfd_getfd, Always, EPERM, "takes open files from other processes"),
+    deny(libc::SYS_kcmp, Always, EPERM, "compares kernel objects of other processes"),
+    // Interfaces that were broken often, or bypass other checks.
+    deny(libc::SYS_io_uring_setup, Always, EPERM, "does what calls do, past this filter"),
+    deny(libc::SYS_io_uring_enter, Always, EPERM, "does what calls do, on a ring from elsewhere"),
+    deny(libc::SYS_io_uring_register, Always, EPERM, "does what calls do, on a ring from elsewhere"),
+    deny(libc::SYS_bpf, Always, EPERM, "loads programs into the kernel"),
+    deny(libc::SYS_perf_event_open, Always, EPERM, "watches the machine, large attack surface"),
+    deny(libc::SYS_userfaultfd, Always, EPERM, "halts the kernel in the midst of a copy"),
+    deny(libc::SYS_add_key, Always, EPERM, "the keyring is shared with the user's session"),
+    deny(libc::SYS_request_key, Always, EPERM, "the keyring is shared with the user's session"),
+    deny(libc::SYS_keyctl, Always, EPERM, "the keyring is shared with the user's session"),
+    // Namespaces: each gives new root-like rights and new attack surface.
+    deny(libc::SYS_unshare, HasAnyBit(0, NAMESPACE_FLAGS | CLONE_NEWTIME), EPERM, "makes namespaces"),
+    deny(libc::SYS_clone, HasAnyBit(0, NAMESPACE_FLAGS), EPERM, "makes namespaces"),
+    deny(libc::SYS_clone3, Always, ENOSYS, "its flags are not visible to a filter; libc falls back to clone"),
+    deny(libc::SYS_setns, Always, EPERM, "enters namespaces"),
+    // Mounts: they can undo what is read-only or masked.
+    deny(libc::SYS_mount, Always, EPERM, "mounts"),
+    deny(libc::SYS_umount2, Always, EPERM, "unmounts what masks something"),
+    deny(libc::SYS_move_mount, Always, EPERM, "mounts"),
+    deny(libc::SYS_open_tree, Always, EPERM, "copies mounts"),
+    deny(libc::SYS_fsopen, Always, EPERM, "mounts"),
+    deny(libc::SYS_fsmount, Always, EPERM, "mounts"),
+    deny(libc::SYS_fsconfig, Always, EPERM, "mounts"),
+    deny(libc::SYS_fspick, Always, EPERM, "changes mounts"),
+    deny(libc::SYS_mount_setattr, Always, EPERM, "makes read-only mounts writable"),
+    deny(libc::SYS_pivot_root, Always, EPERM, "swaps the root"),
+    deny(libc::SYS_chroot, Always, EPERM, "swaps the root"),
+    deny(libc::SYS_open_by_handle_at, Always, EPERM, "opens files without a path, past every mount"),
+    // The machine itself.
+    deny(libc::SYS_kexec_load, Always, EPERM, "replaces the kernel"),
+    #[cfg(target_arch = "x86_64")]
+    deny(libc::SYS_kexec_file_load, Always, EPERM, "replaces the kernel"),
+    deny(libc::SYS_init_module, Always, EPERM, "loads kernel modules"),
+    deny(libc::SYS_finit_module, Always, EPERM, "loads kernel modules"),
+    deny(libc::SYS_delete_module, Always, EPERM, "unloads kernel modules"),
+    deny(libc::SYS_swapon, Always, EPERM, "changes the machine's memory"),
+    deny(libc::SYS_swapoff, Always, EPERM, "changes the machine's memory"),
+    deny(libc::SYS_reboot, Always, EPERM, "stops the machine"),
+    deny(libc::SYS_acct, Always, EPERM, "writes a file of its choice from the kernel"),
+    deny(libc::SYS_quotactl, Always, EPERM, "changes limits of the file system"),
+    deny(libc::SYS_syslog, Always, EPERM, "the kernel's log tells addresses"),
+    #[cfg(target_arch = "x86_64")]
+    deny(libc::SYS_iopl, Always, EPERM, "talks to hardware"),
+    #[cfg(target_arch = "x86_64")]
+    deny(libc::SYS_ioperm, Always, EPERM, "talks to hardware"),
+    #[cfg(target_arch = "x86_64")]
+    deny(libc::SYS_modify_ldt, Always, EPERM, "16-bit segments were a way into the kernel"),
+    deny(libc::SYS_personality, NotIn(0, &[0, u32::MAX]), EPERM, "weakens address randomisation and mapping checks"),
+    // Set-id files: a trap for users who run them outside.
+    #[cfg(target_arch = "x86_64")]
+    deny(libc::SYS_chmod, HasAnyBit(1, SET_ID), EPERM, "makes set-id programs"),
+    deny(libc::SYS_fchmod, HasAnyBit(1, SET_ID), EPERM, "makes set-id programs"),
+    deny(libc::SYS_fchmodat, HasAnyBit(2, SET_ID), EPERM, "makes set-id programs"),
+    deny(SYS_FCHMODAT2, HasAnyBit(2, SET_ID), EPERM, "makes set-id programs"),
+    #[cfg(target_arch = "x86_64")]
+    deny(libc::SYS_creat, HasAnyBit(1, SET_ID), EPERM, "makes set-id programs"),
+    #[cfg(target_arch = "x86_64")]
+    deny(libc::SYS_mknod, HasAnyBit(1, SET_ID), EPERM, "makes set-id programs"),
+    deny(libc::SYS_mknodat, HasAnyBit(2, SET_ID), EPERM, "makes set-id programs"),
+    deny(libc::SYS_openat2, Always, ENOSYS, "its mode is not visible to a filter; programs fall back to openat"),
+    // Open only uses its mode when it creates; with other flags it may be garbage.
+    #[cfg(target_arch = "x86_64")]
+    deny(libc::SYS_open, BothHaveBits((1, CREATE), (2, SET_ID)), EPERM, "makes set-id programs"),
+    deny(libc::SYS_openat, BothHaveBits((2, CREATE), (3, SET_ID)), EPERM, "makes set-id programs"),
+];
+
+const SYS_FCHMODAT2: i64 = 452;
+const CREATE: u32 = libc::O_CREAT as u32;
