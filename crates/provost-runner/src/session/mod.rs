@@ -12,28 +12,14 @@
 //! that have no result are followed to their end, an answer that was cut off is
 //! marked as interrupted, with what had been said.
 
-mod compaction;
-mod delta_writer;
+mod actor;
+mod budget;
 mod error;
-mod handoff;
 mod history;
-mod inbox;
-mod interrupt;
-mod message_queue;
 mod open_session;
-mod recover;
-mod request_completion;
-mod session_actor;
-mod session_lineage;
-mod session_log;
+mod recovery;
 mod session_queries;
-mod shared_ledger;
-mod tool_execution;
-mod tool_output;
-mod touched_paths;
 mod turn;
-mod turn_budget;
-mod write_throttle;
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -49,15 +35,14 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use actor::{AcceptedMessage, TurnPrompt};
 pub use error::RunnerError;
-pub use inbox::{AcceptedMessage, TurnPrompt};
-pub(crate) use tool_output::truncate_middle;
+pub(crate) use turn::tool_output::truncate_middle;
 
 use crate::model::{ModelClient, PriceTable};
-use inbox::SessionRequest;
-use session_actor::SessionActor;
-use shared_ledger::SharedLedger;
-use write_throttle::WriteThrottle;
+use actor::{SessionActor, SessionRequest};
+use budget::shared_ledger::SharedLedger;
+use turn::write_throttle::WriteThrottle;
 
 /// What may wait for one session before senders do.
 const INBOX_CAPACITY: usize = 32;

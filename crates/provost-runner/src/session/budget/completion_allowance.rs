@@ -8,12 +8,12 @@ use provost_core::session::reservation_ledger::{BudgetAmount, ReservationRequest
 use provost_proto::Fact;
 use provost_proto::session::{CompletionPurpose, NanoDollars, SessionView, UsageRecorded};
 
-use super::error::TurnError;
-use super::request_completion::serialized_size;
 use super::session_lineage::SessionLineage;
 use super::shared_ledger::{ReservationGuard, day_number, to_token_usage};
-use super::turn::{Turn, TurnState};
 use crate::model::{CompletionUsage, ModelRequest, ProviderStatus};
+use crate::session::error::TurnError;
+use crate::session::turn::request_completion::serialized_size;
+use crate::session::turn::{Turn, TurnState};
 
 /// The most tokens of an answer where a budget is to be kept.
 const MAX_BUDGETED_OUTPUT_TOKENS: u32 = 16 * 1024;
@@ -26,24 +26,24 @@ const MIN_USEFUL_OUTPUT_TOKENS: u32 = 256;
 const PROVIDER_MIN_OUTPUT_TOKENS: u64 = 16;
 
 /// What an answer may have.
-pub(super) struct CompletionAllowance {
+pub(crate) struct CompletionAllowance {
     /// The most tokens; as many as the model likes if absent.
-    pub(super) most: Option<u32>,
+    pub(crate) most: Option<u32>,
     /// What is kept for it.
-    pub(super) reserved: ReservationGuard,
+    pub(crate) reserved: ReservationGuard,
     /// The day that pays.
-    pub(super) day: u32,
+    pub(crate) day: u32,
 }
 
 impl Turn {
     /// Whether all that whoever asked wanted to hear was said.
-    pub(super) fn is_output_limit_reached(&self, state: &TurnState) -> bool {
+    pub(crate) fn is_output_limit_reached(&self, state: &TurnState) -> bool {
         let left = self.most.map(|most| u64::from(most).saturating_sub(state.answered));
         state.answered > 0 && left.is_some_and(|left| left < PROVIDER_MIN_OUTPUT_TOKENS)
     }
 
     /// Keeps what the answer may cost at most; makes it shorter where less is left.
-    pub(super) async fn reserve_budget(
+    pub(crate) async fn reserve_budget(
         &self,
         state: &TurnState,
         request: &ModelRequest,
@@ -87,7 +87,7 @@ impl Turn {
     }
 
     /// What the model used, in memory and as facts.
-    pub(super) fn record_usage(
+    pub(crate) fn record_usage(
         &self,
         state: &mut TurnState,
         (reserved, day): (ReservationGuard, u32),
@@ -104,7 +104,7 @@ impl Turn {
     }
 
     /// What was used, and how it is told: to this session and to those above.
-    pub(super) fn build_usage_facts(
+    pub(crate) fn build_usage_facts(
         &self,
         (view, line): (&SessionView, &SessionLineage),
         day: u32,

@@ -11,13 +11,14 @@ use provost_proto::session::{
 use provost_proto::{ActionId, ActionStatus, ActionView, Code, Fact, ProjectId, Seq, Stream};
 use provost_store::EventScope;
 
-use super::inbox::SessionRequest;
-use super::tool_execution::ToolOutcome;
-use super::{Runner, RunnerError, history, tool_output};
+use crate::session::actor::SessionRequest;
+use crate::session::turn::tool_execution::ToolOutcome;
+use crate::session::turn::tool_output;
+use crate::session::{Runner, RunnerError, history};
 
 /// What is known of an action that somebody else began.
 #[derive(Debug)]
-pub(super) enum RecoveredOutcome {
+pub(crate) enum RecoveredOutcome {
     /// What came of it.
     Complete(ToolOutcome),
     /// It is over, and what it answered went to a daemon that is gone; this is all
@@ -31,7 +32,7 @@ const AUDIT_PAGE_SIZE: usize = 500;
 impl Runner {
     /// Goes on with what a daemon before had under way, or says that it was cut off.
     /// Nobody goes on, and reserves anything, before all that was cut off is paid for.
-    pub(super) async fn resume_sessions(self: &Arc<Self>) -> Result<(), RunnerError> {
+    pub(crate) async fn resume_sessions(self: &Arc<Self>) -> Result<(), RunnerError> {
         let docs = self.gateway.store().list_documents(ViewKind::Sessions).await?;
         let mut going_on = Vec::new();
         for session in docs.into_iter().filter_map(ViewDocument::into_session) {
@@ -66,7 +67,7 @@ impl Runner {
     }
 
     /// An action, if it ever arrived.
-    pub(super) async fn find_action(
+    pub(crate) async fn find_action(
         &self,
         id: ActionId,
     ) -> Result<Option<ActionView>, RunnerError> {
@@ -75,7 +76,7 @@ impl Runner {
 
     /// Waits for the end of an action that somebody else began, and tells it from
     /// the log.
-    pub(super) async fn await_action_outcome(
+    pub(crate) async fn await_action_outcome(
         &self,
         project: ProjectId,
         id: ActionId,
@@ -151,7 +152,7 @@ impl Runner {
     }
 
     /// What a session said last, for the one that handed it a task.
-    pub(super) async fn load_handoff_outcome(
+    pub(crate) async fn load_handoff_outcome(
         &self,
         view: &SessionView,
     ) -> Result<ToolOutcome, RunnerError> {
@@ -193,7 +194,7 @@ impl Runner {
 }
 
 /// Whether a person stopped the last turn: what waits does so until they want it.
-pub(super) fn is_stopped_by_person(session: &SessionView) -> bool {
+pub(crate) fn is_stopped_by_person(session: &SessionView) -> bool {
     let is_running = session.status == SessionStatus::Running;
     !is_running
         && session.turn.as_ref().is_some_and(|turn| {

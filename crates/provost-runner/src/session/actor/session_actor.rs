@@ -15,23 +15,23 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::inbox::{PendingMessage, SessionActivity, SessionRequest, TurnParams};
-use super::session_log::SessionLog;
-use super::turn::Turn;
-use super::{CallerIdentity, Runner, RunnerError, history};
+use crate::session::history::session_log::SessionLog;
+use crate::session::turn::Turn;
+use crate::session::{CallerIdentity, Runner, RunnerError, history};
 
-pub(super) struct SessionActor {
-    pub(super) runner: Arc<Runner>,
-    pub(super) journal: Arc<SessionLog>,
+pub(crate) struct SessionActor {
+    pub(crate) runner: Arc<Runner>,
+    pub(crate) journal: Arc<SessionLog>,
     inbox: mpsc::Receiver<SessionRequest>,
-    pub(super) waiting: VecDeque<PendingMessage>,
+    pub(crate) waiting: VecDeque<PendingMessage>,
     /// Whether what waits does so until somebody says something or goes on: a person
     /// stopped the turn before.
-    pub(super) is_held: bool,
+    pub(crate) is_held: bool,
     is_closed: bool,
 }
 
 impl SessionActor {
-    pub(super) fn new(
+    pub(crate) fn new(
         runner: Arc<Runner>,
         view: &SessionView,
         inbox: mpsc::Receiver<SessionRequest>,
@@ -48,11 +48,11 @@ impl SessionActor {
             most: None,
         });
         let waiting = waiting.collect();
-        let is_held = super::recover::is_stopped_by_person(view);
+        let is_held = crate::session::recovery::resume_sessions::is_stopped_by_person(view);
         Self { runner, journal, inbox, waiting, is_held, is_closed: false }
     }
 
-    pub(super) async fn run(mut self) {
+    pub(crate) async fn run(mut self) {
         while !self.is_closed {
             let Some(ask) = self.inbox.recv().await else { return };
             if let Some(begun) = self.handle_request(ask).await {
@@ -83,7 +83,7 @@ impl SessionActor {
         }
     }
 
-    pub(super) fn turn_started_fact(
+    pub(crate) fn turn_started_fact(
         &self,
         turn: TurnId,
         message: Option<MessageId>,

@@ -14,19 +14,19 @@ use provost_proto::session::{DailyUsage, SessionView, TokenUsage, UsageReport};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Runner, RunnerError};
 use crate::model::CompletionUsage;
+use crate::session::{Runner, RunnerError};
 
 /// The most tokens that are believed: JSON holds no larger numbers exactly.
 const MAX_TOKEN_COUNT: u64 = 1 << 50;
 
 /// The day of a time, counted from 1970 in UTC.
-pub(super) fn day_number(at: UnixMicros) -> u32 {
+pub(crate) fn day_number(at: UnixMicros) -> u32 {
     u32::try_from(at / 86_400_000_000).unwrap_or(u32::MAX)
 }
 
 /// Tokens as the log keeps them.
-pub(super) fn to_token_usage(usage: &CompletionUsage) -> TokenUsage {
+pub(crate) fn to_token_usage(usage: &CompletionUsage) -> TokenUsage {
     TokenUsage {
         input: usage.input.min(MAX_TOKEN_COUNT),
         output: usage.output.min(MAX_TOKEN_COUNT),
@@ -66,16 +66,16 @@ pub(crate) struct SharedLedger {
 
 /// What is kept for one answer; what is not spent is free again.
 #[derive(Debug)]
-pub(super) struct ReservationGuard {
+pub(crate) struct ReservationGuard {
     /// The most tokens that the answer may have.
-    pub(super) output: u32,
+    pub(crate) output: u32,
     ledger: Arc<SharedLedger>,
     number: u64,
 }
 
 impl SharedLedger {
     /// What was spent before this daemon began.
-    pub(super) fn new(
+    pub(crate) fn new(
         rows: impl Iterator<Item = DailyUsage>,
         sessions: impl Iterator<Item = SessionView>,
     ) -> Self {
@@ -96,13 +96,13 @@ impl SharedLedger {
         Self { books: Mutex::new(books), freed: Notify::new() }
     }
 
-    pub(super) fn lock_accounts(&self) -> MutexGuard<'_, Books> {
+    pub(crate) fn lock_accounts(&self) -> MutexGuard<'_, Books> {
         self.books.lock()
     }
 
     /// Keeps what an answer may cost. Where others have what is missing, it waits for
     /// theirs to come, as long as it may.
-    pub(super) async fn reserve(
+    pub(crate) async fn reserve(
         self: &Arc<Self>,
         wish: &ReservationRequest<'_>,
         patience: Duration,
@@ -127,7 +127,7 @@ impl SharedLedger {
     }
 
     /// This was spent by all of these, without having been reserved.
-    pub(super) fn record_spending(
+    pub(crate) fn record_spending(
         &self,
         keys: impl Iterator<Item = AccountKey>,
         spent: BudgetAmount,
@@ -144,7 +144,7 @@ impl SharedLedger {
 
 impl ReservationGuard {
     /// What the answer did cost takes the place of what was kept for it.
-    pub(super) fn settle_actual_cost(self, spent: BudgetAmount) {
+    pub(crate) fn settle_actual_cost(self, spent: BudgetAmount) {
         self.ledger.settle_reservation(self.number, Some(spent));
     }
 }

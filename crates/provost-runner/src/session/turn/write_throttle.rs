@@ -22,11 +22,11 @@ pub(crate) struct WriteThrottle(AtomicU32);
 
 /// One of them.
 #[derive(Debug)]
-pub(super) struct WriteThrottleGuard<'a>(&'a WriteThrottle);
+pub(crate) struct WriteThrottleGuard<'a>(&'a WriteThrottle);
 
 impl WriteThrottle {
     /// One more begins.
-    pub(super) fn register_writer(&self) -> WriteThrottleGuard<'_> {
+    pub(crate) fn register_writer(&self) -> WriteThrottleGuard<'_> {
         self.0.fetch_add(1, Ordering::Relaxed);
         WriteThrottleGuard(self)
     }
@@ -34,7 +34,7 @@ impl WriteThrottle {
 
 impl WriteThrottleGuard<'_> {
     /// The time between two writes.
-    pub(super) fn write_interval(&self) -> Duration {
+    pub(crate) fn write_interval(&self) -> Duration {
         let others = self.0.0.load(Ordering::Relaxed).saturating_sub(UNTHROTTLED_WRITERS);
         (DELAY_PER_WRITER * others).min(MAX_WRITE_DELAY)
     }

@@ -15,10 +15,11 @@ use provost_proto::{ActionId, Code, Fact, SessionId, SubmitActionRequest};
 use provost_store::{Idempotency, StoreError};
 use serde_json::{Value, json};
 
-use super::error::TurnError;
-use super::recover::RecoveredOutcome;
-use super::turn::Turn;
-use super::{RunnerError, tool_output};
+use super::Turn;
+use super::tool_output;
+use crate::session::RunnerError;
+use crate::session::error::TurnError;
+use crate::session::recovery::resume_sessions::RecoveredOutcome;
 
 /// How long a call is waited for without looking into the log: it ends by its own
 /// limits, or by those of the question it waits for.
@@ -26,27 +27,27 @@ const MAX_ACTION_WAIT: Duration = Duration::from_hours(24);
 
 /// A call of the model.
 #[derive(Debug, Clone)]
-pub(super) struct ToolInvocation {
-    pub(super) item: ItemNumber,
+pub(crate) struct ToolInvocation {
+    pub(crate) item: ItemNumber,
     /// The model's name for it.
-    pub(super) id: String,
+    pub(crate) id: String,
     /// The action, or `handoff`, or what the model made up.
-    pub(super) tool: String,
-    pub(super) arguments: String,
+    pub(crate) tool: String,
+    pub(crate) arguments: String,
     /// The name that the action has or will have.
-    pub(super) action: Option<ActionId>,
-    pub(super) child: Option<SessionId>,
+    pub(crate) action: Option<ActionId>,
+    pub(crate) child: Option<SessionId>,
 }
 
 /// What came of a call.
 #[derive(Debug, Clone)]
-pub(super) struct ToolOutcome {
-    pub(super) status: ToolCallStatus,
-    pub(super) output: String,
+pub(crate) struct ToolOutcome {
+    pub(crate) status: ToolCallStatus,
+    pub(crate) output: String,
 }
 
 /// What a tool returned, without what was said about it.
-pub(super) fn strip_repeat_notice(output: &str) -> &str {
+pub(crate) fn strip_repeat_notice(output: &str) -> &str {
     output.strip_suffix(LOOP_WARNING).map_or(output, |output| output.trim_end_matches("\n\n"))
 }
 
@@ -55,13 +56,13 @@ fn is_read_only(tool: &str) -> bool {
     Action::KINDS.contains(&(tool, ActionKind::Read))
 }
 
-pub(super) fn new_fault(code: Code, message: impl Into<String>) -> ErrorInfo {
+pub(crate) fn new_fault(code: Code, message: impl Into<String>) -> ErrorInfo {
     ErrorInfo { code, message: message.into(), details: None }
 }
 
 impl Turn {
     /// Carries calls out at once, and writes down what comes of each as it comes.
-    pub(super) async fn execute_calls(
+    pub(crate) async fn execute_calls(
         &self,
         view: &SessionView,
         guard: &LoopDetector,

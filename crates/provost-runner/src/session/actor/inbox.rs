@@ -5,7 +5,7 @@ use provost_proto::{MessageId, Seq, TurnId};
 use provost_store::Idempotency;
 use tokio::sync::oneshot;
 
-use super::{CallerIdentity, RunnerError};
+use crate::session::{CallerIdentity, RunnerError};
 
 /// What an actor is asked.
 pub(crate) enum SessionRequest {
@@ -69,24 +69,24 @@ pub struct AcceptedMessage {
 }
 
 /// A message that waits for its turn.
-pub(super) struct PendingMessage {
-    pub(super) by: CallerIdentity,
-    pub(super) message: MessageId,
-    pub(super) item: ItemNumber,
-    pub(super) most: Option<u32>,
+pub(crate) struct PendingMessage {
+    pub(crate) by: CallerIdentity,
+    pub(crate) message: MessageId,
+    pub(crate) item: ItemNumber,
+    pub(crate) most: Option<u32>,
 }
 
 /// A turn that the log has begun.
-pub(super) struct TurnParams {
-    pub(super) turn: TurnId,
-    pub(super) by: CallerIdentity,
-    pub(super) message: Option<MessageId>,
-    pub(super) most: Option<u32>,
+pub(crate) struct TurnParams {
+    pub(crate) turn: TurnId,
+    pub(crate) by: CallerIdentity,
+    pub(crate) message: Option<MessageId>,
+    pub(crate) most: Option<u32>,
 }
 
 /// Whether a message begins a turn at once.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum SessionActivity {
+pub(crate) enum SessionActivity {
     Idle,
     Busy,
 }

@@ -12,24 +12,24 @@ const MAX_TOUCHED_PATHS: usize = 256;
 /// The paths that the model's calls named, the newest first. They are gathered as the
 /// answers come, since a long conversation is too much to read before each.
 #[derive(Debug, Default)]
-pub(super) struct TouchedPaths(Vec<String>);
+pub(crate) struct TouchedPaths(Vec<String>);
 
 impl TouchedPaths {
     /// Looks at what an answer calls.
-    pub(super) fn record_calls(&mut self, answer: &Answered) {
+    pub(crate) fn record_calls(&mut self, answer: &Answered) {
         let named = answer.tool_calls().flat_map(|call| paths_in_arguments(&call.arguments));
         self.0.splice(..0, named.take(MAX_TOUCHED_PATHS));
         self.0.truncate(MAX_TOUCHED_PATHS);
     }
 
     /// The paths.
-    pub(super) fn paths(&self) -> &[String] {
+    pub(crate) fn paths(&self) -> &[String] {
         &self.0
     }
 }
 
 /// What the project runs, in a few words.
-pub(super) fn describe_runtime(runtime: Option<&RuntimeView>) -> String {
+pub(crate) fn describe_runtime(runtime: Option<&RuntimeView>) -> String {
     let Some(runtime) = runtime else { return "its dev server does not run".to_owned() };
     let status = serde_json::to_value(runtime.status).unwrap_or_default();
     let status = status.as_str().unwrap_or("stopped").to_owned();
@@ -41,7 +41,7 @@ pub(super) fn describe_runtime(runtime: Option<&RuntimeView>) -> String {
 
 /// How many bytes the model wrote of an answer: what it said, thought and called, and
 /// nothing of what its provider put around that.
-pub(super) fn completion_bytes(answer: &Answered) -> usize {
+pub(crate) fn completion_bytes(answer: &Answered) -> usize {
     let bytes = |content: &CompletionContent| match content {
         CompletionContent::Text { text }
         | CompletionContent::Reasoning { text }
@@ -53,7 +53,7 @@ pub(super) fn completion_bytes(answer: &Answered) -> usize {
 }
 
 /// What people see of an answer.
-pub(super) fn completion_parts(answer: &Answered) -> Vec<MessagePart> {
+pub(crate) fn completion_parts(answer: &Answered) -> Vec<MessagePart> {
     let part = |content: &CompletionContent| match content {
         CompletionContent::Text { text } => Some(MessagePart::Text { text: text.clone() }),
         CompletionContent::Reasoning { text } if !text.is_empty() => {

@@ -17,31 +17,31 @@ use provost_proto::{Fact, SessionId, TurnId, limits};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::CallerIdentity;
-use super::error::TurnError;
-use super::session_log::SessionLog;
 use super::write_throttle::WriteThrottle;
 use crate::model::{Completion, CompletionUsage, ModelEvent, ModelStream};
+use crate::session::CallerIdentity;
+use crate::session::error::TurnError;
+use crate::session::history::session_log::SessionLog;
 
 /// What came of asking a model.
-pub(super) struct CompletionOutcome {
+pub(crate) struct CompletionOutcome {
     /// All it said, or why it did not.
-    pub(super) end: Result<Box<Completion>, TurnError>,
+    pub(crate) end: Result<Box<Completion>, TurnError>,
     /// What it had said, if it did not finish.
-    pub(super) parts: Vec<MessagePart>,
+    pub(crate) parts: Vec<MessagePart>,
     /// How many bytes it wrote: text, reasoning and calls, of all attempts.
-    pub(super) written: usize,
+    pub(crate) written: usize,
     /// What all attempts used.
-    pub(super) usage: CompletionUsage,
+    pub(crate) usage: CompletionUsage,
 }
 
 /// The way from one stream into the log.
-pub(super) struct DeltaWriter<'a> {
-    pub(super) journal: &'a Arc<SessionLog>,
-    pub(super) turn: TurnId,
-    pub(super) by: &'a CallerIdentity,
-    pub(super) cancel: &'a CancellationToken,
-    pub(super) pace: &'a WriteThrottle,
+pub(crate) struct DeltaWriter<'a> {
+    pub(crate) journal: &'a Arc<SessionLog>,
+    pub(crate) turn: TurnId,
+    pub(crate) by: &'a CallerIdentity,
+    pub(crate) cancel: &'a CancellationToken,
+    pub(crate) pace: &'a WriteThrottle,
 }
 
 type PendingWrite = BoxFuture<'static, Result<(), GatewayError>>;
@@ -62,7 +62,7 @@ struct DeltaBuffer {
 
 impl DeltaWriter<'_> {
     /// Reads the stream to its end. Dropping the stream closes the connection.
-    pub(super) async fn write_stream(&self, mut stream: ModelStream) -> CompletionOutcome {
+    pub(crate) async fn write_stream(&self, mut stream: ModelStream) -> CompletionOutcome {
         let mut flow = DeltaBuffer::new(self.journal.session, self.turn);
         let mut writing: Option<PendingWrite> = None;
         let paced = self.pace.register_writer();

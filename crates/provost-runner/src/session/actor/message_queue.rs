@@ -8,11 +8,11 @@ use provost_store::{AppendOutcome, Idempotency, hydrate_fact};
 
 use super::inbox::{AcceptedMessage, PendingMessage, SessionActivity, TurnPrompt};
 use super::session_actor::SessionActor;
-use super::{CallerIdentity, RunnerError};
+use crate::session::{CallerIdentity, RunnerError};
 
 impl SessionActor {
     /// Who said this has gone: if it waits, it waits no more.
-    pub(super) async fn cancel_pending_message(&mut self, message: MessageId) {
+    pub(crate) async fn cancel_pending_message(&mut self, message: MessageId) {
         let mut waiting = self.waiting.iter().filter(|waiting| waiting.message == message);
         let Some(by) = waiting.next().map(|waiting| waiting.by.clone()) else { return };
         if let Err(error) = self.withdraw_message(&by, message, None).await {
@@ -21,7 +21,7 @@ impl SessionActor {
     }
 
     /// Lets a message that waits have no turn, in the log too.
-    pub(super) async fn withdraw_message(
+    pub(crate) async fn withdraw_message(
         &mut self,
         by: &CallerIdentity,
         message: MessageId,
@@ -38,7 +38,7 @@ impl SessionActor {
     }
 
     /// Writes a message down. Tells whether it is new.
-    pub(super) async fn accept_message(
+    pub(crate) async fn accept_message(
         &mut self,
         by: &CallerIdentity,
         prompt: TurnPrompt,

@@ -11,10 +11,11 @@ use provost_proto::{Code, Fact, SessionId};
 use provost_store::Idempotency;
 use serde_json::Value;
 
-use super::inbox::TurnPrompt;
+use super::Turn;
 use super::tool_execution::{ToolInvocation, ToolOutcome, new_fault};
-use super::turn::Turn;
-use super::{RunnerError, request_completion, tool_output};
+use super::{request_completion, tool_output};
+use crate::session::RunnerError;
+use crate::session::actor::TurnPrompt;
 
 /// What a call asks for.
 struct HandoffArguments {
@@ -32,7 +33,7 @@ impl HandoffArguments {
 
 impl Turn {
     /// Gives a task to another role, in a session of its own, and waits for it.
-    pub(super) async fn hand_off(
+    pub(crate) async fn hand_off(
         &self,
         view: &SessionView,
         call: &ToolInvocation,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::tool_execution::ToolOutcome;
 
 /// A result that succeeded.
-pub(super) fn render_success(action: &str, result: &Value) -> ToolOutcome {
+pub(crate) fn render_success(action: &str, result: &Value) -> ToolOutcome {
     let text = match action {
         "terminal.runCommand" if result.get("exitCode").is_some() => render_command_result(result),
         "fs.readFile" => match (result["content"].as_str(), result["encoding"].as_str()) {
@@ -38,7 +38,7 @@ fn render_command_result(result: &Value) -> String {
 }
 
 /// A call that was denied, failed or was stopped.
-pub(super) fn render_failure(fault: &ErrorInfo) -> ToolOutcome {
+pub(crate) fn render_failure(fault: &ErrorInfo) -> ToolOutcome {
     let status = status_from_code(fault.code);
     let how = match status {
         ToolCallStatus::Denied => "denied",

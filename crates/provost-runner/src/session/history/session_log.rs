@@ -8,20 +8,20 @@ use provost_proto::session::{ItemNumber, SessionView};
 use provost_proto::{Actor, Fact, ProjectId, SessionId};
 use provost_store::{AppendOutcome, Durability, Idempotency};
 
-use super::CallerIdentity;
+use crate::session::CallerIdentity;
 
 /// The one that writes the facts of a session, and numbers its items.
 #[derive(Debug)]
-pub(super) struct SessionLog {
-    pub(super) gateway: Arc<Gateway>,
-    pub(super) session: SessionId,
-    pub(super) project: ProjectId,
-    pub(super) role: String,
+pub(crate) struct SessionLog {
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) session: SessionId,
+    pub(crate) project: ProjectId,
+    pub(crate) role: String,
     next: AtomicU32,
 }
 
 impl SessionLog {
-    pub(super) fn new(gateway: Arc<Gateway>, view: &SessionView) -> Self {
+    pub(crate) fn new(gateway: Arc<Gateway>, view: &SessionView) -> Self {
         Self {
             gateway,
             session: view.id,
@@ -32,12 +32,12 @@ impl SessionLog {
     }
 
     /// A place for a new item.
-    pub(super) fn next_item_number(&self) -> ItemNumber {
+    pub(crate) fn next_item_number(&self) -> ItemNumber {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Writes what a person did.
-    pub(super) async fn append_as_person(
+    pub(crate) async fn append_as_person(
         &self,
         by: &CallerIdentity,
         command: Option<Idempotency>,
@@ -50,7 +50,7 @@ impl SessionLog {
     }
 
     /// Writes what the model did, on behalf of a person.
-    pub(super) async fn append_as_agent(
+    pub(crate) async fn append_as_agent(
         &self,
         by: &CallerIdentity,
         facts: Vec<Fact>,

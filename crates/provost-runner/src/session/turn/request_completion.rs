@@ -13,19 +13,19 @@ use provost_proto::session::{
 use provost_proto::{Fact, Project, limits};
 
 use super::delta_writer::{CompletionOutcome, DeltaWriter};
-use super::error::TurnError;
 use super::tool_execution::ToolInvocation;
-use super::touched_paths::{self, TouchedPaths};
-use super::turn::{Turn, TurnState};
-use super::turn_budget::CompletionAllowance;
+use super::{Turn, TurnState};
 use crate::model::{
     Completion as Answered, CompletionUsage, ModelMessage, ModelRequest, StopReason, ToolChoice,
     ToolDefinition,
 };
+use crate::session::budget::completion_allowance::CompletionAllowance;
+use crate::session::error::TurnError;
+use crate::session::history::touched_paths::{self, TouchedPaths};
 
 impl Turn {
     /// Asks the model once, and writes down what it says and calls.
-    pub(super) async fn run_completion_step(
+    pub(crate) async fn run_completion_step(
         &self,
         state: &mut TurnState,
     ) -> Result<TurnInput, TurnError> {
@@ -47,7 +47,7 @@ impl Turn {
     }
 
     /// Asks, and pays. What broke off is written down before the error is told.
-    pub(super) async fn request_completion(
+    pub(crate) async fn request_completion(
         &self,
         state: &mut TurnState,
         request: &mut ModelRequest,
@@ -68,7 +68,8 @@ impl Turn {
         let CompletionOutcome { end, parts, written, usage } = match purpose {
             CompletionPurpose::Answer => pump.write_stream(stream).await,
             CompletionPurpose::Summary => {
-                super::compaction::read_stream_silently(stream, &self.cancel).await
+                crate::session::history::compaction::read_stream_silently(stream, &self.cancel)
+                    .await
             }
         };
         let is_told = usage != CompletionUsage::default();
@@ -169,7 +170,7 @@ impl Turn {
     }
 
     /// The neutral request: role, project, tools, conversation.
-    pub(super) async fn build_request(
+    pub(crate) async fn build_request(
         &self,
         view: &SessionView,
         messages: Vec<ModelMessage>,
@@ -212,7 +213,7 @@ impl Turn {
 }
 
 /// How long something is in writing. Nothing is written.
-pub(super) fn serialized_size(what: &impl serde::Serialize) -> usize {
+pub(crate) fn serialized_size(what: &impl serde::Serialize) -> usize {
     struct Count(usize);
     impl std::io::Write for Count {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -229,7 +230,7 @@ pub(super) fn serialized_size(what: &impl serde::Serialize) -> usize {
 
 /// About what an answer of so many bytes used whose provider told nothing: one that was
 /// stopped or cut off, or of a server that never does. It is paid for all the same.
-pub(super) fn estimate_usage(request: &ModelRequest, said: usize) -> CompletionUsage {
+pub(crate) fn estimate_usage(request: &ModelRequest, said: usize) -> CompletionUsage {
     if said == 0 || request.model.starts_with("script/") {
         return CompletionUsage::default();
     }
@@ -241,7 +242,7 @@ pub(super) fn estimate_usage(request: &ModelRequest, said: usize) -> CompletionU
 }
 
 /// The skills that a session may use: its role's, and no more than it was given.
-pub(super) fn session_skills(view: &SessionView, role: &Role) -> Vec<String> {
+pub(crate) fn session_skills(view: &SessionView, role: &Role) -> Vec<String> {
     let own = role.skills.iter().map(str::to_owned);
     match &view.only {
         None => own.collect(),

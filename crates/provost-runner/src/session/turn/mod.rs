@@ -1,5 +1,12 @@
 //! One turn: from what a person said until the model stops.
 
+pub(crate) mod delta_writer;
+mod handoff;
+pub(crate) mod request_completion;
+pub(crate) mod tool_execution;
+pub(crate) mod tool_output;
+pub(crate) mod write_throttle;
+
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,38 +20,38 @@ use provost_proto::session::{FinishReason, SessionView, TurnCancelled, TurnFaile
 use provost_proto::{Code, Fact, TurnId};
 use tokio_util::sync::CancellationToken;
 
-use super::error::{TurnError, fault_from_turn_error};
-use super::history::{self, ConversationHistory};
-use super::session_lineage::SessionLineage;
-use super::session_log::SessionLog;
-use super::tool_execution::{ToolInvocation, ToolOutcome, strip_repeat_notice};
-use super::{CallerIdentity, Runner};
 use crate::model::ModelError;
+use crate::session::budget::session_lineage::SessionLineage;
+use crate::session::error::{TurnError, fault_from_turn_error};
+use crate::session::history::session_log::SessionLog;
+use crate::session::history::{self, ConversationHistory};
+use crate::session::{CallerIdentity, Runner};
+use tool_execution::{ToolInvocation, ToolOutcome, strip_repeat_notice};
 
 /// A turn, and on whose behalf it is.
-pub(super) struct Turn {
-    pub(super) runner: Arc<Runner>,
-    pub(super) journal: Arc<SessionLog>,
-    pub(super) id: TurnId,
-    pub(super) by: CallerIdentity,
+pub(crate) struct Turn {
+    pub(crate) runner: Arc<Runner>,
+    pub(crate) journal: Arc<SessionLog>,
+    pub(crate) id: TurnId,
+    pub(crate) by: CallerIdentity,
     /// The most tokens that its answers may have together.
-    pub(super) most: Option<u32>,
-    pub(super) cancel: CancellationToken,
+    pub(crate) most: Option<u32>,
+    pub(crate) cancel: CancellationToken,
     /// Whether a person stopped it, and not only the client that it was for.
-    pub(super) stopped: CancellationToken,
+    pub(crate) stopped: CancellationToken,
 }
 
 /// How far the turn has come, in memory.
-pub(super) struct TurnState {
-    pub(super) view: SessionView,
-    pub(super) history: ConversationHistory,
-    pub(super) progress: TurnProgress,
+pub(crate) struct TurnState {
+    pub(crate) view: SessionView,
+    pub(crate) history: ConversationHistory,
+    pub(crate) progress: TurnProgress,
     /// What the last answer used, to be written with it.
-    pub(super) pending_usage: Vec<Fact>,
+    pub(crate) pending_usage: Vec<Fact>,
     /// Who pays.
-    pub(super) line: SessionLineage,
+    pub(crate) line: SessionLineage,
     /// How many tokens its answers had, as far as this daemon heard them.
-    pub(super) answered: u64,
+    pub(crate) answered: u64,
     guard: LoopDetector,
     compacted: bool,
     began: Instant,
@@ -61,7 +68,7 @@ enum TurnOutcome {
 
 impl Turn {
     /// Runs to the end, which is in the log when this is done.
-    pub(super) async fn run(self) {
+    pub(crate) async fn run(self) {
         let end = match self.run_steps().await {
             Ok(end) => end,
             Err(broken) => {

@@ -8,20 +8,20 @@ use provost_proto::session::{
 use provost_proto::{MessageId, TurnId};
 use provost_store::{EventStore, StoreError};
 
-use super::tool_execution::ToolInvocation;
 use super::touched_paths::TouchedPaths;
 use crate::model::{
     CallId, Completion, CompletionContent, CompletionItem, CompletionUsage, ModelMessage,
     ModelOrigin, StopReason, ToolResult, ToolResultStatus,
 };
+use crate::session::turn::tool_execution::ToolInvocation;
 
 /// What a model is told when it goes on after it was cut off.
-pub(super) const CONTINUE_PROMPT: &str =
+pub(crate) const CONTINUE_PROMPT: &str =
     "You were interrupted. Go on from where you stopped, without repeating what you said.";
 
 /// All items of a session in the order of the conversation. What was said while a turn
 /// went on has a place among what that turn said, but was heard after it.
-pub(super) async fn load_items(
+pub(crate) async fn load_items(
     store: &dyn EventStore,
     view: &SessionView,
 ) -> Result<Vec<Said>, StoreError> {
@@ -31,7 +31,7 @@ pub(super) async fn load_items(
 }
 
 /// The message that began a turn; one that goes on with another has none.
-pub(super) async fn find_turn_message(
+pub(crate) async fn find_turn_message(
     store: &dyn EventStore,
     view: &SessionView,
     turn: TurnId,
@@ -63,7 +63,7 @@ async fn load_items_from(
 }
 
 /// What only the model needs to see again.
-pub(super) fn strip_native_answer(item: &mut Said) {
+pub(crate) fn strip_native_answer(item: &mut Said) {
     if let ItemContent::Message { answer, .. } = &mut item.content {
         *answer = None;
     }
@@ -71,18 +71,18 @@ pub(super) fn strip_native_answer(item: &mut Said) {
 
 /// A conversation as a model is told it.
 #[derive(Debug, Default)]
-pub(super) struct ConversationHistory {
-    pub(super) messages: Vec<ModelMessage>,
+pub(crate) struct ConversationHistory {
+    pub(crate) messages: Vec<ModelMessage>,
     /// The calls of the last answer that have no result yet.
-    pub(super) open: Vec<ToolInvocation>,
+    pub(crate) open: Vec<ToolInvocation>,
     /// All calls of the turn that have a result: tool, arguments, output.
-    pub(super) done: Vec<(String, String, String)>,
+    pub(crate) done: Vec<(String, String, String)>,
     /// What its calls named.
-    pub(super) touched: TouchedPaths,
+    pub(crate) touched: TouchedPaths,
 }
 
 /// Reads the conversation up to and with a turn, from its last summary on.
-pub(super) async fn load_history(
+pub(crate) async fn load_history(
     store: &dyn EventStore,
     view: &SessionView,
 ) -> Result<ConversationHistory, StoreError> {
@@ -136,13 +136,13 @@ impl ConversationHistory {
     }
 
     /// Adds an answer.
-    pub(super) fn push_completion(&mut self, turn: Box<Completion>) {
+    pub(crate) fn push_completion(&mut self, turn: Box<Completion>) {
         self.touched.record_calls(&turn);
         self.messages.push(ModelMessage::Assistant { turn });
     }
 
     /// Adds what came of a call to the results of its answer.
-    pub(super) fn push_result(&mut self, result: ToolResult) {
+    pub(crate) fn push_result(&mut self, result: ToolResult) {
         if let Some(ModelMessage::Results { results }) = self.messages.last_mut() {
             return results.push(result);
         }
@@ -150,14 +150,14 @@ impl ConversationHistory {
     }
 
     /// Makes sure that it is the model's turn to speak.
-    pub(super) fn ensure_awaiting_model(&mut self) {
+    pub(crate) fn ensure_awaiting_model(&mut self) {
         if matches!(self.messages.last(), None | Some(ModelMessage::Assistant { .. })) {
             self.messages.push(ModelMessage::user(CONTINUE_PROMPT));
         }
     }
 }
 
-pub(super) fn build_tool_result(
+pub(crate) fn build_tool_result(
     call: String,
     status: ToolCallStatus,
     output: String,

@@ -9,11 +9,11 @@ use provost_core::session::turn_step::TurnLimits;
 use provost_proto::session::{SessionBudget, SessionStatus, SessionView, TaskUsed, TurnView};
 use provost_proto::{Fact, ProjectId, SessionId, TurnId, UnixMicros, limits};
 
-use super::{Runner, RunnerError, SessionSettings};
+use crate::session::{Runner, RunnerError, SessionSettings};
 
 /// A session above another, and the turn that waits for that one.
 #[derive(Debug, Clone)]
-pub(super) struct AncestorSession {
+pub(crate) struct AncestorSession {
     session: SessionId,
     budget: SessionBudget,
     turn: Option<(TurnId, UnixMicros)>,
@@ -21,7 +21,7 @@ pub(super) struct AncestorSession {
 
 /// A session with all those above it, the nearest first, and its turn.
 #[derive(Debug, Clone)]
-pub(super) struct SessionLineage {
+pub(crate) struct SessionLineage {
     session: SessionId,
     turn: TurnId,
     project: ProjectId,
@@ -32,7 +32,7 @@ pub(super) struct SessionLineage {
 impl Runner {
     /// Reads who is above a session, and sees to it that the turns that go on have
     /// their accounts.
-    pub(super) async fn load_lineage(
+    pub(crate) async fn load_lineage(
         &self,
         view: &SessionView,
         turn: TurnId,
@@ -67,7 +67,7 @@ impl Runner {
 
 impl SessionLineage {
     /// All that pay, on this day.
-    pub(super) fn payers(
+    pub(crate) fn payers(
         &self,
         settings: &SessionSettings,
         turn: &TurnLimits,
@@ -104,7 +104,7 @@ impl SessionLineage {
     }
 
     /// The accounts of all that pay, on this day.
-    pub(super) fn account_keys(&self, day: u32) -> impl Iterator<Item = AccountKey> {
+    pub(crate) fn account_keys(&self, day: u32) -> impl Iterator<Item = AccountKey> {
         let above = self.above.iter().flat_map(|above| {
             let turn = above.turn.map(|(turn, _)| AccountKey::Turn(turn));
             [Some(AccountKey::Session(above.session)), turn].into_iter().flatten()
@@ -116,18 +116,18 @@ impl SessionLineage {
     }
 
     /// The turn that all others here are a part of.
-    pub(super) fn root_turn(&self) -> TurnId {
+    pub(crate) fn root_turn(&self) -> TurnId {
         let above = self.above.iter().rev().find_map(|above| above.turn);
         above.map_or(self.turn, |(turn, _)| turn)
     }
 
     /// When that one began, if it is not our own.
-    pub(super) fn root_turn_started_at(&self) -> Option<UnixMicros> {
+    pub(crate) fn root_turn_started_at(&self) -> Option<UnixMicros> {
         self.above.iter().rev().find_map(|above| above.turn).map(|(_, began)| began)
     }
 
     /// Tells those above what was used.
-    pub(super) fn ancestor_usage_facts(&self, fact: &Fact) -> Vec<Fact> {
+    pub(crate) fn ancestor_usage_facts(&self, fact: &Fact) -> Vec<Fact> {
         let Fact::UsageRecorded(used) = fact else { return Vec::new() };
         let (by, usage, cost) = (used.session, used.usage, used.cost);
         let above = self.above.iter().map(|above| {

@@ -14,17 +14,17 @@ use provost_proto::{Actor, Fact};
 use provost_store::Durability;
 use tokio_util::sync::CancellationToken;
 
-use super::history::ConversationHistory;
-use super::request_completion::estimate_usage;
-use super::session_log::SessionLog;
-use super::shared_ledger::day_number;
-use super::turn::Turn;
-use super::{CallerIdentity, Runner, RunnerError};
 use crate::model::{CompletionUsage, ModelRequest};
+use crate::session::budget::shared_ledger::day_number;
+use crate::session::history::ConversationHistory;
+use crate::session::history::session_log::SessionLog;
+use crate::session::turn::Turn;
+use crate::session::turn::request_completion::estimate_usage;
+use crate::session::{CallerIdentity, Runner, RunnerError};
 
 impl Runner {
     /// What the model had said stays, as an item, and is paid for; the turn is over.
-    pub(super) async fn interrupt_turn(
+    pub(crate) async fn interrupt_turn(
         self: &Arc<Self>,
         session: &SessionView,
         read: ConversationHistory,

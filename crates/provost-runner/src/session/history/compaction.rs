@@ -5,13 +5,13 @@ use provost_proto::Fact;
 use provost_proto::session::{CompletionPurpose, SessionCompacted};
 use tokio_util::sync::CancellationToken;
 
-use super::delta_writer::CompletionOutcome;
-use super::error::TurnError;
 use super::touched_paths::TouchedPaths;
-use super::turn::{Turn, TurnState};
 use crate::model::{
     CompletionUsage, ModelError, ModelEvent, ModelMessage, ModelStream, ToolChoice,
 };
+use crate::session::error::TurnError;
+use crate::session::turn::delta_writer::CompletionOutcome;
+use crate::session::turn::{Turn, TurnState};
 
 const SUMMARY_PROMPT: &str = "The conversation is about to be cut. Write a summary of it for yourself, from \
     which you can go on without the rest: what the person wants, in their words; what was decided \
@@ -26,7 +26,7 @@ const MAX_SUMMARY_ATTEMPTS: usize = 3;
 
 impl Turn {
     /// Has the model summarize what came before, and goes on from there.
-    pub(super) async fn compact_conversation(
+    pub(crate) async fn compact_conversation(
         &self,
         state: &mut TurnState,
     ) -> Result<(), TurnError> {
@@ -87,7 +87,7 @@ fn shrink_messages(mut messages: Vec<ModelMessage>) -> Vec<ModelMessage> {
     for message in &mut kept {
         if let ModelMessage::Results { results } = message {
             for result in results {
-                result.output = super::tool_output::truncate_middle(
+                result.output = crate::session::turn::tool_output::truncate_middle(
                     std::mem::take(&mut result.output),
                     MAX_EXCERPT_BYTES,
                 );
@@ -98,7 +98,7 @@ fn shrink_messages(mut messages: Vec<ModelMessage>) -> Vec<ModelMessage> {
 }
 
 /// Reads a stream that nobody sees.
-pub(super) async fn read_stream_silently(
+pub(crate) async fn read_stream_silently(
     mut stream: ModelStream,
     cancel: &CancellationToken,
 ) -> CompletionOutcome {
