@@ -6,16 +6,11 @@
 
 mod api_error;
 mod assets;
-mod auth;
-mod extractors;
-mod http_server;
+mod middleware;
 mod preview;
-mod request_guard;
 mod routes;
-mod server_metrics;
-mod sse;
-mod terminal_bridge;
-mod turn_cursor;
+mod stream;
+mod terminal_socket;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -25,16 +20,16 @@ use provost_gateway::Gateway;
 use provost_runner::session::Runner;
 use tokio_util::sync::CancellationToken;
 
-pub use http_server::serve;
+pub use middleware::http_server::serve;
+pub use middleware::server_metrics::ServerMetrics;
 pub use routes::openapi;
-pub use server_metrics::ServerMetrics;
 
 /// How the door is set up.
 #[derive(Debug, Clone)]
 pub struct ServerSettings {
     /// Where it listens.
     pub listen: SocketAddr,
-    /// Further names under which it may be called, as in `KernelHost`, without a port.
+    /// Further names under which it may be called, as in `Host`, without a port.
     pub allowed_hosts: Vec<String>,
     /// From where on each project's preview has a port of its own, for browsers that
     /// do not know `*.localhost`.
@@ -56,7 +51,7 @@ pub(crate) struct AppState {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) runner: Arc<Runner>,
     pub(crate) meter: ServerMetrics,
-    pub(crate) hosts: request_guard::AllowedHosts,
+    pub(crate) hosts: middleware::request_guard::AllowedHosts,
     pub(crate) previews: preview::PreviewHosts,
     pub(crate) cookie: String,
     /// What the pages of the UI may do.

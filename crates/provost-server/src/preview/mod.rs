@@ -1,6 +1,6 @@
 //! The previews: what projects serve, each under an origin of its own.
 //!
-//! A request whose `KernelHost` is a preview's never reaches a route of Provost, and
+//! A request whose `Host` is a preview's never reaches a route of Provost, and
 //! one that is not never gets here. On the preview's origin, only `/.provost/` is
 //! ours: the door, and what the waiting page needs.
 
@@ -212,7 +212,7 @@ fn code_matches_selector(door: &AppState, place: &PreviewSelector, id: ProjectId
     }
 }
 
-/// The `KernelHost` of a request, as a browser sends it.
+/// The `Host` of a request, as a browser sends it.
 fn request_host(request: &Request) -> String {
     let named = request.uri().authority().map(|authority| authority.as_str().to_owned());
     let header = || request.headers().get(HOST)?.to_str().ok().map(str::to_owned);

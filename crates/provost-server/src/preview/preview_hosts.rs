@@ -41,7 +41,7 @@ impl PreviewHosts {
         Self { port, seconds }
     }
 
-    /// What a `KernelHost` asks to see: `app.localhost:3001`, `5173--app.localhost:3001`.
+    /// What a `Host` asks to see: `app.localhost:3001`, `5173--app.localhost:3001`.
     pub(crate) fn parse_selector(&self, host: &str) -> Option<PreviewSelector> {
         let (name, port) = host.rsplit_once(':')?;
         if port.parse() != Ok(self.port) {

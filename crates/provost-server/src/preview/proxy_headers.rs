@@ -84,7 +84,7 @@ pub(super) fn rewrite_request_headers(
     ends: ProxyEndpoints<'_>,
 ) {
     strip_own_cookies(headers);
-    headers.remove(crate::auth::PAGE_SECRET_HEADER);
+    headers.remove(crate::middleware::auth::PAGE_SECRET_HEADER);
     let own = |value: &HeaderValue| match value.to_str() {
         Ok(text) => {
             let token = text.split_once(' ').map_or(text, |(_, token)| token.trim());

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use super::JsonResult;
 use crate::AppState;
 use crate::api_error::ApiError;
-use crate::auth::{Authenticated, RequireReader};
-use crate::extractors::{JsonBody, Path, Query};
+use crate::middleware::auth::{Authenticated, RequireReader};
+use crate::middleware::extractors::{JsonBody, Path, Query};
 
 /// How long a request waits for its action if it does not say, in milliseconds.
 const DEFAULT_WAIT_MS: u64 = 60_000;

@@ -13,8 +13,8 @@ use serde::Deserialize;
 use super::JsonResult;
 use super::governance::find_visible_project;
 use crate::AppState;
-use crate::auth::{RequireOperator, RequireReader};
-use crate::extractors::{IdempotencyHeader, JsonBody, Path, Query};
+use crate::middleware::auth::{RequireOperator, RequireReader};
+use crate::middleware::extractors::{IdempotencyHeader, JsonBody, Path, Query};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

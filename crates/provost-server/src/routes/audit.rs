@@ -12,8 +12,8 @@ use serde::Deserialize;
 
 use super::JsonResult;
 use crate::AppState;
-use crate::auth::RequireReader;
-use crate::extractors::Query;
+use crate::middleware::auth::RequireReader;
+use crate::middleware::extractors::Query;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

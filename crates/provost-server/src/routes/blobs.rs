@@ -9,8 +9,8 @@ use provost_proto::{Code, ErrorResponse, Hash};
 
 use crate::AppState;
 use crate::api_error::ApiError;
-use crate::auth::RequireReader;
-use crate::extractors::Path;
+use crate::middleware::auth::RequireReader;
+use crate::middleware::extractors::Path;
 
 /// The bytes with this hash.
 #[utoipa::path(get, path = "/api/blobs/{hash}", params(("hash" = String, Path)), responses((status = 200, content_type = "application/octet-stream", body = Vec<u8>), (status = 404, body = ErrorResponse)))]

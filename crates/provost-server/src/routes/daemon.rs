@@ -11,8 +11,8 @@ use provost_proto::{Code, ErrorResponse, Health};
 use serde::Deserialize;
 
 use crate::api_error::ApiError;
-use crate::auth::{RequireOperator, RequireReader};
-use crate::extractors::Query;
+use crate::middleware::auth::{RequireOperator, RequireReader};
+use crate::middleware::extractors::Query;
 use crate::{AppState, VERSION};
 
 /// Tell whether the daemon is well. Needs no token.

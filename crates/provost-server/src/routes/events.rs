@@ -8,10 +8,11 @@ use axum::response::Response;
 use provost_proto::{Code, ErrorResponse, Seq, Stream};
 use serde::Deserialize;
 
+use crate::AppState;
 use crate::api_error::ApiError;
-use crate::auth::RequireReaderLease;
-use crate::extractors::Query;
-use crate::{AppState, sse};
+use crate::middleware::auth::RequireReaderLease;
+use crate::middleware::extractors::Query;
+use crate::stream::sse;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

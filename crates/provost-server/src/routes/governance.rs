@@ -14,8 +14,8 @@ use provost_proto::{
 use super::JsonResult;
 use crate::AppState;
 use crate::api_error::ApiError;
-use crate::auth::{RequireOperator, RequireReader};
-use crate::extractors::{JsonBody, Path};
+use crate::middleware::auth::{RequireOperator, RequireReader};
+use crate::middleware::extractors::{JsonBody, Path};
 
 /// The project, for one who may see it.
 pub(super) async fn find_visible_project(

@@ -13,8 +13,8 @@ use serde::Deserialize;
 use super::JsonResult;
 use crate::AppState;
 use crate::api_error::ApiError;
-use crate::auth::RequireOperator;
-use crate::extractors::Query;
+use crate::middleware::auth::RequireOperator;
+use crate::middleware::extractors::Query;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

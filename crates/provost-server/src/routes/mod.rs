@@ -31,7 +31,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api_error::ApiError;
-use crate::{AppState, assets, preview, request_guard};
+use crate::middleware::request_guard;
+use crate::{AppState, assets, preview};
 
 /// The parts of the OpenAPI document that no handler states.
 #[derive(OpenApi)]
@@ -114,7 +115,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
 pub(crate) fn build_router(door: Arc<AppState>) -> Router {
     let (api, document) = api_routes().split_for_parts();
     let document = axum::body::Bytes::from(document.to_json().unwrap_or_default());
-    let show = move |_: crate::auth::RequireReader| {
+    let show = move |_: crate::middleware::auth::RequireReader| {
         let answer = ([(CONTENT_TYPE, "application/json")], document.clone());
         async move { answer }
     };

@@ -13,8 +13,8 @@ use serde::Deserialize;
 use super::JsonResult;
 use crate::AppState;
 use crate::api_error::ApiError;
-use crate::auth::{RequireOperator, RequireReader};
-use crate::extractors::{IdempotencyHeader, JsonBody, Path, Query};
+use crate::middleware::auth::{RequireOperator, RequireReader};
+use crate::middleware::extractors::{IdempotencyHeader, JsonBody, Path, Query};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

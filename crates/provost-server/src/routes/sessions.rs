@@ -22,11 +22,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::JsonResult;
+use crate::AppState;
 use crate::api_error::ApiError;
-use crate::auth::{RequireOperator, RequireOperatorLease};
-use crate::extractors::{IdempotencyHeader, JsonBody, Path, Query};
-use crate::turn_cursor::{TurnCursor, TurnEnd};
-use crate::{AppState, sse};
+use crate::middleware::auth::{RequireOperator, RequireOperatorLease};
+use crate::middleware::extractors::{IdempotencyHeader, JsonBody, Path, Query};
+use crate::stream::sse;
+use crate::stream::turn_cursor::{TurnCursor, TurnEnd};
 
 pub(super) fn parse_session_id(text: &str) -> Result<SessionId, ApiError> {
     let missing = |_| ApiError::new(Code::NotFound, format!("there is no session `{text}`"));

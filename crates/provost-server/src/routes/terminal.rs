@@ -14,10 +14,11 @@ use provost_proto::{Code, ErrorResponse};
 use serde::Deserialize;
 
 use super::JsonResult;
+use crate::AppState;
 use crate::api_error::ApiError;
-use crate::auth::{RequireOperatorLease, RequireTerminalTicket};
-use crate::extractors::{Path, Query};
-use crate::{AppState, terminal_bridge};
+use crate::middleware::auth::{RequireOperatorLease, RequireTerminalTicket};
+use crate::middleware::extractors::{Path, Query};
+use crate::terminal_socket::terminal_bridge;
 
 /// What is read of a message at most. Longer than what is taken, so that whoever
 /// sends too much can be told so; beyond this the connection is cut.

@@ -11,8 +11,8 @@ use provost_proto::{CreateTokenRequest, CreatedToken, ErrorResponse, TokenList};
 use super::JsonResult;
 use crate::AppState;
 use crate::api_error::ApiError;
-use crate::auth::RequireOperator;
-use crate::extractors::{JsonBody, Path};
+use crate::middleware::auth::RequireOperator;
+use crate::middleware::extractors::{JsonBody, Path};
 
 /// List the tokens that still work.
 #[utoipa::path(get, path = "/api/tokens", responses((status = 200, body = TokenList), (status = 403, body = ErrorResponse)))]

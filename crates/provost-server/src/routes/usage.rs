@@ -10,7 +10,7 @@ use provost_runner::model::ProviderStatus;
 
 use super::JsonResult;
 use crate::AppState;
-use crate::auth::RequireOperator;
+use crate::middleware::auth::RequireOperator;
 
 /// Show what models used and cost.
 #[utoipa::path(get, path = "/api/usage", responses((status = 200, body = UsageReport), (status = 401, body = ErrorResponse)))]

@@ -9,7 +9,7 @@ use provost_store::StoreError;
 
 use crate::AppState;
 use crate::api_error::ApiError;
-use crate::turn_cursor::{TurnCursor, TurnEnd, TurnEvent};
+use crate::stream::turn_cursor::{TurnCursor, TurnEnd, TurnEvent};
 
 /// What it hears. If it goes before the end, nobody wants the answer.
 pub(super) struct CompletionListener {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::completion_request::ValidatedCompletionRequest;
 use crate::api_error::ApiError;
-use crate::turn_cursor::{TurnEnd, TurnEvent};
+use crate::stream::turn_cursor::{TurnEnd, TurnEvent};
 
 /// An error as such clients read it.
 #[derive(Debug)]

@@ -13,7 +13,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::{AppState, ServerMetrics, ServerSettings, assets, preview, request_guard, routes};
+use super::request_guard;
+use crate::{AppState, ServerMetrics, ServerSettings, assets, preview, routes};
 
 /// Connections at one time, at most; more wait in the listener's queue.
 const MAX_CONNECTIONS: usize = 1024;

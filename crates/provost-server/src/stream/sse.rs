@@ -24,7 +24,7 @@ use provost_store::{EventScope, LogTail, RecordedEvent, StoreError};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::AppState;
-use crate::server_metrics::FollowerGuard;
+use crate::middleware::server_metrics::FollowerGuard;
 
 /// A comment goes out when nothing else did for so long, so that both ends
 /// notice a dead connection.

@@ -1,4 +1,4 @@
-//! What stands before every route: a known `KernelHost`, an `ModelOrigin` of ours, a
+//! What stands before every route: a known `Host`, an `Origin` of ours, a
 //! request id, a log line, a measurement, and the headers of every answer.
 
 use std::net::SocketAddr;
@@ -92,7 +92,7 @@ pub(crate) async fn guard_request(
     response
 }
 
-/// What a request asks to see, if its one `KernelHost` is that of a preview. What names
+/// What a request asks to see, if its one `Host` is that of a preview. What names
 /// two hosts is no preview's, and is refused below.
 fn find_preview_selector(door: &AppState, request: &Request) -> Option<preview::PreviewSelector> {
     let host = single_header(request, &header::HOST).ok().flatten();
@@ -115,7 +115,7 @@ fn single_header<'a>(request: &'a Request, name: &HeaderName) -> Result<Option<&
     }
 }
 
-/// Whether an `ModelOrigin` is the page that was asked for under this very `KernelHost`. We speak no
+/// Whether an `Origin` is the page that was asked for under this very `Host`. We speak no
 /// TLS ourselves; what stands before us does, under a name that the operator added.
 fn is_same_origin(hosts: &AllowedHosts, origin: &str, host: &str) -> bool {
     let place = match origin.strip_prefix("https://") {
@@ -158,7 +158,7 @@ fn check_origin(hosts: &AllowedHosts, host: &str, request: &Request) -> Result<(
     if has_trusted_fetch_metadata(request) { Ok(()) } else { foreign() }
 }
 
-/// Browsers leave `ModelOrigin` out of some requests, such as those for images, but
+/// Browsers leave `Origin` out of some requests, such as those for images, but
 /// say where a request comes from in `Sec-Fetch-Site`. Another port of this
 /// machine is the same site, so `SameSite` cookies alone would not do.
 fn has_trusted_fetch_metadata(request: &Request) -> bool {
