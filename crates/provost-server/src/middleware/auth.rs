@@ -1,5 +1,5 @@
-//! Who is calling: a handler that takes [`LineOp`] or [`ReadActionRef`] cannot be reached
-//! by anyone else.
+//! Authentication as extractors: a handler that takes [`RequireOperator`] or [`RequireReader`]
+//! cannot be reached without that right.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use provost_proto::Code;
 use crate::AppState;
 use crate::api_error::ApiError;
 
-/// A person: may decide.
+/// Requires the token of an operator, a person who may decide.
 pub(crate) struct RequireOperator(pub(crate) Operator);
 
-/// One that may look.
+/// Requires a token that may read.
 pub(crate) struct RequireReader(pub(crate) AuthorizedReader);
 
-/// Anyone who holds a token; the gateway decides what that permits.
+/// Requires any valid token; the gateway decides what it permits.
 pub(crate) struct Authenticated(pub(crate) Caller);
 
 impl FromRequestParts<Arc<AppState>> for Authenticated {
@@ -31,23 +31,23 @@ impl FromRequestParts<Arc<AppState>> for Authenticated {
     }
 }
 
-const MISSING_TOKEN_MESSAGE: &str = "this needs a token: run `provost up` for a login link in the browser, or \
-     send `Authorization: Bearer <token>`";
+const MISSING_TOKEN_MESSAGE: &str = "this request needs a token: run `provost up` for a login link in the \
+browser, or send `Authorization: Bearer <token>`";
 
-/// One that may go on looking, as long as its token works.
+/// [`RequireReader`] for a stream, which ends with the token.
 pub(crate) struct RequireReaderLease(pub(crate) AuthorizedReader, pub(crate) TokenLease);
 
-/// A person, for as long as their token works.
+/// [`RequireOperator`] for a stream, which ends with the token.
 pub(crate) struct RequireOperatorLease(pub(crate) Operator, pub(crate) TokenLease);
 
-/// A person at a terminal, by a ticket. A page cannot send a header with a
-/// WebSocket, and the cookie alone is nobody.
+/// Requires a terminal ticket. A page cannot send headers with a WebSocket, and the cookie
+/// alone does not authenticate.
 pub(crate) struct RequireTerminalTicket(pub(crate) TerminalAccess);
 
-const MISSING_TICKET_MESSAGE: &str = "a terminal needs a ticket: ask for one with a token, or run `provost up` \
-     for a login link in the browser";
+const MISSING_TICKET_MESSAGE: &str = "a terminal needs a ticket: request one with a token, or run `provost \
+up` for a login link in the browser";
 
-/// The header in which a page sends what it keeps of a login.
+/// The header with the page's half of a login; the cookie is the other half.
 pub(crate) const PAGE_SECRET_HEADER: &str = "provost-page";
 
 fn authenticate_caller(parts: &Parts, door: &AppState) -> Result<Caller, ApiError> {
@@ -72,8 +72,8 @@ fn find_credentials<'a>(
         .map(|cookie| RequestCredentials::Browser { cookie, page })
         .peekable();
     let first = *all.peek().ok_or_else(no_token)?;
-    // Whatever is shown at another port of this host can put cookies of the same name
-    // before ours, which must not lock anybody out.
+    // Pages on other ports of this host can set cookies of the same name before ours; that must
+    // not lock the user out.
     Ok(all.find(|bearer| door.gateway.authenticate(*bearer).is_ok()).unwrap_or(first))
 }
 

@@ -1,5 +1,5 @@
-//! Reading what a request holds: JSON bodies, queries, idempotency keys; with
-//! errors that say what was expected.
+//! Extractors for JSON bodies, queries, paths and idempotency keys, with errors that say what
+//! was expected.
 
 use std::error::Error;
 use std::iter::successors;
@@ -17,10 +17,10 @@ use serde::de::DeserializeOwned;
 
 use crate::api_error::ApiError;
 
-/// How long a body may take to arrive.
+/// Time limit for reading a body.
 const BODY_READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A JSON body, and the idempotency key that came with it.
+/// A JSON body and the request's idempotency key.
 pub(crate) struct JsonBody<T> {
     pub(crate) value: T,
     pub(crate) command: Option<Idempotency>,
@@ -30,12 +30,13 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
-        let json = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let json = json.is_some_and(|value| {
+        let content_type =
+            request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let is_json = content_type.is_some_and(|value| {
             let essence = value.split(';').next().unwrap_or_default().trim();
             essence.eq_ignore_ascii_case("application/json")
         });
-        if !json {
+        if !is_json {
             return Err(ApiError::new(
                 Code::UnsupportedMediaType,
                 "send JSON, with `Content-Type: application/json`",
@@ -62,7 +63,7 @@ impl<S: Send + Sync> FromRequest<S> for IdempotencyHeader {
     }
 }
 
-/// What a request is sent to, as a key is bound to it.
+/// Method and path, which an idempotency key is bound to.
 fn request_target(request: &Request) -> String {
     format!("{} {}\n", request.method(), request.uri().path())
 }
@@ -84,7 +85,7 @@ fn read_idempotency_key(request: &Request) -> Result<Option<String>, ApiError> {
     }
 }
 
-/// How large a body may be: a request for an action may hold a file.
+/// Largest body in bytes; that of an action may contain a file.
 fn body_limit(path: &str) -> usize {
     let action = path.starts_with("/api/projects/") && path.ends_with("/actions");
     if action { limits::MAX_ACTION_BODY_BYTES } else { limits::MAX_REQUEST_BODY_BYTES }
@@ -102,30 +103,31 @@ async fn read_body(request: Request) -> Result<Bytes, ApiError> {
     }
     match tokio::time::timeout(BODY_READ_TIMEOUT, to_bytes(request.into_body(), limit)).await {
         Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(error)) if is_incomplete_body(&error) => {
-            Err(ApiError::new(Code::BadJson, "the body is broken off or not framed as HTTP has it"))
-        }
+        Ok(Err(error)) if is_incomplete_body(&error) => Err(ApiError::new(
+            Code::BadJson,
+            "the body is incomplete or its HTTP framing is invalid",
+        )),
         Ok(Err(_)) => Err(too_large()),
-        Err(_) => Err(ApiError::new(Code::RequestTimeout, "the body did not arrive in 30 s")),
+        Err(_) => Err(ApiError::new(Code::RequestTimeout, "the body did not arrive within 30 s")),
     }
 }
 
-/// Whether a body did not arrive whole, rather than being larger than it may be.
+/// Whether a body is incomplete, rather than too large.
 fn is_incomplete_body(error: &axum::Error) -> bool {
     let mut causes = successors(Some(error as &(dyn Error + 'static)), |&error| error.source());
     causes.any(<dyn Error>::is::<hyper::Error>)
 }
 
 fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
-    // serde would take a list of the fields for an object.
+    // serde would accept an array of the fields as an object.
     if bytes.trim_ascii_start().first() == Some(&b'[') {
-        let error = "the body is not what this route takes: a JSON object is expected, not a list";
+        let error = "invalid body: expected a JSON object, not an array";
         return Err(ApiError::new(Code::InvalidRequest, error));
     }
     serde_json::from_slice(bytes).map_err(|error| {
         let code = if error.is_data() { Code::InvalidRequest } else { Code::BadJson };
         let error = if error.is_data() {
-            format!("the body is not what this route takes: {error}")
+            format!("invalid body: {error}")
         } else {
             format!("the body is not JSON: {error}")
         };
@@ -141,12 +143,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         axum::extract::Query::try_from_uri(&parts.uri).map(|query| Self(query.0)).map_err(|error| {
-            let why = std::error::Error::source(&error).map(ToString::to_string);
-            let why = why.unwrap_or_else(|| error.to_string());
-            ApiError::new(
-                Code::InvalidRequest,
-                format!("the query is not what this route takes: {why}"),
-            )
+            let reason = std::error::Error::source(&error).map(ToString::to_string);
+            let reason = reason.unwrap_or_else(|| error.to_string());
+            ApiError::new(Code::InvalidRequest, format!("invalid query: {reason}"))
         })
     }
 }
@@ -160,11 +159,8 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let path = axum::extract::Path::from_request_parts(parts, state).await;
         path.map(|path| Self(path.0)).map_err(|error| {
-            let why = error.body_text();
-            ApiError::new(
-                Code::InvalidRequest,
-                format!("the path is not what this route takes: {why}"),
-            )
+            let reason = error.body_text();
+            ApiError::new(Code::InvalidRequest, format!("invalid path: {reason}"))
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Listening, and ending in good order.
+//! The accept loop and its orderly shutdown.
 
 use std::io;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use tokio_util::sync::CancellationToken;
 use super::request_guard;
 use crate::{AppState, ServerMetrics, ServerSettings, assets, preview, routes};
 
-/// Connections at one time, at most; more wait in the listener's queue.
+/// Most simultaneous connections; more wait in the listener's backlog.
 const MAX_CONNECTIONS: usize = 1024;
 
-/// How long a client may take to send the head of a request.
+/// Time limit for reading the headers of a request.
 const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How long requests may go on after the daemon was told to stop.
+/// How long requests may continue after shutdown starts.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(3);
 
-/// How often measurements are folded.
+/// How often collected samples are aggregated.
 const METRICS_UPKEEP_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Serves until `closing` is cancelled, then lets running requests finish.
@@ -37,22 +37,24 @@ pub async fn serve(
 ) -> io::Result<()> {
     let meter = ServerMetrics::default();
     let port = settings.listen.port();
-    let (seconds, fresh) = settings.previews.map(preview::PreviewListeners::new).unzip();
-    let previews_at = preview::PreviewHosts::new(port, seconds);
+    let (preview_listeners, new_listeners) =
+        settings.previews.map(preview::PreviewListeners::new).unzip();
+    let previews = preview::PreviewHosts::new(port, preview_listeners);
     let door = Arc::new(AppState {
         gateway: Arc::clone(runner.gateway()),
         runner,
         meter: meter.clone(),
         hosts: request_guard::AllowedHosts::new(settings.listen, &settings.allowed_hosts),
-        ui_policy: assets::content_security_policy(&previews_at),
-        previews: previews_at,
-        // Cookies are not kept apart by port, so two daemons need two names.
+        ui_policy: assets::content_security_policy(&previews),
+        previews,
+        // Browsers share cookies between ports of a host, so the name contains the port.
         cookie: format!("provost_{port}"),
         closing: closing.clone(),
     });
     let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let second = accept_preview_connections(Arc::clone(&door), fresh, Arc::clone(&slots));
-    let main =
+    let preview_loop =
+        accept_preview_connections(Arc::clone(&door), new_listeners, Arc::clone(&slots));
+    let main_loop =
         accept_connections(listener, routes::build_router(door), Arc::clone(&slots), &closing);
     let upkeep = async {
         let mut upkeep = tokio::time::interval(METRICS_UPKEEP_INTERVAL);
@@ -63,34 +65,34 @@ pub async fn serve(
             }
         }
     };
-    tokio::try_join!(main, second, upkeep)?;
-    // When all slots are free, nobody is served any more.
+    tokio::try_join!(main_loop, preview_loop, upkeep)?;
+    // All slots are free when no connection is open.
     let all = u32::try_from(MAX_CONNECTIONS).unwrap_or(u32::MAX);
     if tokio::time::timeout(SHUTDOWN_GRACE, slots.acquire_many(all)).await.is_err() {
-        tracing::debug!("some requests were still running and were cut off");
+        tracing::debug!("some requests did not finish in time and were aborted");
     }
     Ok(())
 }
 
-/// Takes connections of the listeners of previews, as they are made.
+/// Accepts connections on the preview listeners as they are created.
 async fn accept_preview_connections(
     door: Arc<AppState>,
-    fresh: Option<mpsc::Receiver<preview::NewPreviewListener>>,
+    new_listeners: Option<mpsc::Receiver<preview::NewPreviewListener>>,
     slots: Arc<Semaphore>,
 ) -> io::Result<()> {
-    let Some(mut fresh) = fresh else { return Ok(()) };
+    let Some(mut new_listeners) = new_listeners else { return Ok(()) };
     let closing = door.closing.clone();
     let mut listeners = JoinSet::new();
     loop {
         let preview::NewPreviewListener { listener, project } = tokio::select! {
             biased;
             () = closing.cancelled() => break,
-            Some(made) = fresh.recv() => made,
+            Some(new) = new_listeners.recv() => new,
             Some(_) = listeners.join_next() => continue,
         };
         let listener = TcpListener::from_std(listener)?;
-        let at = listener.local_addr()?.port();
-        let router = routes::build_preview_router(Arc::clone(&door), project, at);
+        let port = listener.local_addr()?.port();
+        let router = routes::build_preview_router(Arc::clone(&door), project, port);
         let (slots, closing) = (Arc::clone(&slots), closing.clone());
         listeners.spawn(async move { accept_connections(listener, router, slots, &closing).await });
     }
@@ -98,7 +100,7 @@ async fn accept_preview_connections(
     Ok(())
 }
 
-/// Takes connections of one listener until `closing` is cancelled.
+/// Accepts connections on one listener until `closing` is cancelled.
 async fn accept_connections(
     listener: TcpListener,
     router: axum::Router,
@@ -120,8 +122,8 @@ async fn accept_connections(
         match stream {
             Ok((stream, _)) => serve_connection(stream, service.clone(), closing.clone(), slot),
             Err(error) => {
-                // Out of descriptors, most likely: they come back when clients go.
-                tracing::warn!(%error, "could not accept a connection");
+                // Most likely out of file descriptors: they are freed when clients disconnect.
+                tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }
@@ -135,9 +137,9 @@ fn serve_connection(
     closing: CancellationToken,
     slot: OwnedSemaphorePermit,
 ) {
-    // Without it a small answer can wait 40 ms for an acknowledgement.
+    // Without it a small response can wait 40 ms for an acknowledgement.
     if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "a connection goes without TCP_NODELAY");
+        tracing::debug!(%error, "cannot set TCP_NODELAY on a connection");
     }
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -1,5 +1,5 @@
-//! What stands before every route: a known `Host`, an `Origin` of ours, a
-//! request id, a log line, a measurement, and the headers of every answer.
+//! The outermost middleware of every request: checks `Host` and `Origin`, assigns a request id,
+//! logs, measures, and sets the headers of every response.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use tracing::Instrument;
 use crate::api_error::{ApiError, LoggedServerError};
 use crate::{AppState, preview};
 
-/// The names under which we may be called.
+/// The accepted values of `Host`.
 #[derive(Debug)]
 pub(crate) struct AllowedHosts {
     port: u16,
     own: Vec<String>,
-    /// What the operator added.
+    /// Names that the operator added.
     allowed: Vec<String>,
 }
 
 impl AllowedHosts {
-    /// The loopback names, and what the operator added.
+    /// The loopback names, and those that the operator added.
     pub(crate) fn new(listen: SocketAddr, allowed: &[String]) -> Self {
         let mut own: Vec<_> = ["127.0.0.1", "localhost", "[::1]"].map(str::to_owned).into();
         if !listen.ip().is_unspecified() {
@@ -36,15 +36,16 @@ impl AllowedHosts {
         Self { port: listen.port(), own, allowed: allowed.to_vec() }
     }
 
-    /// Whether a listener of ours at this port is called so.
-    fn is_allowed(&self, host: &str, at: u16) -> bool {
-        let is = |known: &String, name: &str| known.eq_ignore_ascii_case(name);
-        // Behind a proxy on a standard port, browsers leave the port out.
-        if self.allowed.iter().any(|known| is(known, host)) {
+    /// Whether `host` names our listener at this port.
+    fn is_allowed(&self, host: &str, listener_port: u16) -> bool {
+        let matches = |known: &String, name: &str| known.eq_ignore_ascii_case(name);
+        // Behind a proxy on a standard port, browsers omit the port.
+        if self.allowed.iter().any(|known| matches(known, host)) {
             return true;
         }
         let Some((name, port)) = host.rsplit_once(':') else { return false };
-        port.parse() == Ok(at) && self.own.iter().chain(&self.allowed).any(|known| is(known, name))
+        port.parse() == Ok(listener_port)
+            && self.own.iter().chain(&self.allowed).any(|known| matches(known, name))
     }
 
     /// Whether the operator added this name, with or without its port.
@@ -56,28 +57,28 @@ impl AllowedHosts {
     }
 }
 
-/// Checks, times and logs one request.
+/// Checks, measures and logs one request.
 pub(crate) async fn guard_request(
     State(door): State<Arc<AppState>>,
     request: Request,
     next: Next,
 ) -> Response {
-    if let Some(place) = find_preview_selector(&door, &request) {
-        return preview::handle_request(door, place, request).await;
+    if let Some(selector) = find_preview_selector(&door, &request) {
+        return preview::handle_request(door, selector, request).await;
     }
     let started = Instant::now();
     let id = door.gateway.clock().new_id::<provost_proto::EventId>().uuid().to_string();
     let method = request.method().clone();
     let uri = request.uri().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
-    // At the usual level there is none: it would cost more than most that it could tell of.
+    // Not at the default level: the span would cost more than most requests.
     let span = tracing::debug_span!("request", id, %method, path = uri.path());
 
     let checked = check_host(&door.hosts, door.hosts.port, &request)
         .and_then(|host| check_origin(&door.hosts, host, &request));
     let mut response = match checked {
         Ok(()) => next.run(request).instrument(span.clone()).await,
-        Err(failure) => failure.into_response(),
+        Err(error) => error.into_response(),
     };
     let status = response.status().as_u16();
     let route = route.as_ref().map_or("other", MatchedPath::as_str);
@@ -86,14 +87,14 @@ pub(crate) async fn guard_request(
         tracing::warn!(id, %method, path = uri.path(), %code, error, "a request failed");
     }
     span.in_scope(|| {
-        tracing::debug!(status, micros = started.elapsed().as_micros(), "answered");
+        tracing::debug!(status, micros = started.elapsed().as_micros(), "responded");
     });
     set_response_headers(response.headers_mut(), &id);
     response
 }
 
-/// What a request asks to see, if its one `Host` is that of a preview. What names
-/// two hosts is no preview's, and is refused below.
+/// The preview that a request is for, if its `Host` is a preview's. A request that names two
+/// hosts is for none, and is rejected later.
 fn find_preview_selector(door: &AppState, request: &Request) -> Option<preview::PreviewSelector> {
     let host = single_header(request, &header::HOST).ok().flatten();
     let target = request.uri().authority().map(Authority::as_str);
@@ -104,8 +105,8 @@ fn find_preview_selector(door: &AppState, request: &Request) -> Option<preview::
     }
 }
 
-/// The value of a header that may be there once; an error if it is there twice,
-/// since a proxy and we could then go by different ones.
+/// The value of a header that may occur once; an error if it occurs twice, since a proxy and
+/// this server could then use different ones.
 fn single_header<'a>(request: &'a Request, name: &HeaderName) -> Result<Option<&'a str>, ()> {
     let mut values = request.headers().get_all(name).iter();
     match (values.next(), values.next()) {
@@ -115,57 +116,56 @@ fn single_header<'a>(request: &'a Request, name: &HeaderName) -> Result<Option<&
     }
 }
 
-/// Whether an `Origin` is the page that was asked for under this very `Host`. We speak no
-/// TLS ourselves; what stands before us does, under a name that the operator added.
+/// Whether an `Origin` is this server under this very `Host`. The server speaks no TLS itself;
+/// a proxy in front of it may, under a name that the operator added.
 fn is_same_origin(hosts: &AllowedHosts, origin: &str, host: &str) -> bool {
-    let place = match origin.strip_prefix("https://") {
-        Some(place) if hosts.is_operator_added(host) => Some(place),
+    let authority = match origin.strip_prefix("https://") {
+        Some(authority) if hosts.is_operator_added(host) => Some(authority),
         Some(_) => None,
         None => origin.strip_prefix("http://"),
     };
-    place.is_some_and(|place| place.eq_ignore_ascii_case(host))
+    authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host))
 }
 
-/// The name under which a listener at this port was called, if we are known by it.
+/// The host that a request to the listener at this port names, if it is accepted.
 pub(crate) fn check_host<'a>(
     hosts: &AllowedHosts,
-    at: u16,
+    listener_port: u16,
     request: &'a Request,
 ) -> Result<&'a str, ApiError> {
     let unknown = || {
-        let why = "Provost is not known by this name; call it as localhost, or start it with \
-                   --allow-host";
-        ApiError::new(Code::HostUnknown, why)
+        let message = "unknown `Host`; use localhost, or start Provost with --allow-host";
+        ApiError::new(Code::HostUnknown, message)
     };
     let host = single_header(request, &header::HOST).map_err(|()| {
-        ApiError::new(Code::HostUnknown, "a request has one `Host`, in plain characters")
+        ApiError::new(Code::HostUnknown, "a request must have exactly one `Host`, in ASCII")
     })?;
-    // HTTP/2 and absolute-form requests name the host in the target.
+    // Absolute-form requests name the host in the target.
     let host = request.uri().authority().map(Authority::as_str).or(host).ok_or_else(unknown)?;
-    if hosts.is_allowed(host, at) { Ok(host) } else { Err(unknown()) }
+    if hosts.is_allowed(host, listener_port) { Ok(host) } else { Err(unknown()) }
 }
 
 fn check_origin(hosts: &AllowedHosts, host: &str, request: &Request) -> Result<(), ApiError> {
-    let foreign = || {
-        let why = "pages of other origins may not talk to Provost";
-        Err(ApiError::new(Code::OriginForbidden, why))
+    let forbidden = || {
+        let message = "pages of other origins may not send requests to Provost";
+        Err(ApiError::new(Code::OriginForbidden, message))
     };
     match single_header(request, &header::ORIGIN) {
         Ok(None) => {}
         Ok(Some(origin)) if is_same_origin(hosts, origin, host) => {}
-        Ok(Some(_)) | Err(()) => return foreign(),
+        Ok(Some(_)) | Err(()) => return forbidden(),
     }
-    if has_trusted_fetch_metadata(request) { Ok(()) } else { foreign() }
+    if has_trusted_fetch_metadata(request) { Ok(()) } else { forbidden() }
 }
 
-/// Browsers leave `Origin` out of some requests, such as those for images, but
-/// say where a request comes from in `Sec-Fetch-Site`. Another port of this
-/// machine is the same site, so `SameSite` cookies alone would not do.
+/// Browsers omit `Origin` from some requests, such as those for images, but send
+/// `Sec-Fetch-Site`. Another port of this machine is the same site, so `SameSite` cookies alone
+/// do not protect.
 fn has_trusted_fetch_metadata(request: &Request) -> bool {
     let text = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
     match text("sec-fetch-site") {
         None | Some("same-origin" | "none") => true,
-        // Following a link to our page, or the login link, is harmless.
+        // Navigating to the UI or to a login link is harmless.
         Some(_) => {
             text("sec-fetch-mode") == Some("navigate")
                 && text("sec-fetch-dest") == Some("document")
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_over_tls_is_ours_only_under_a_name_that_was_added() {
+    fn an_https_origin_is_same_origin_only_under_an_added_name() {
         let hosts =
             AllowedHosts::new(([127, 0, 0, 1], 3001).into(), &["provost.example".to_owned()]);
         for (origin, host, ours) in [

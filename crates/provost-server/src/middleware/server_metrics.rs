@@ -1,4 +1,4 @@
-//! What `/metrics` shows.
+//! The metrics behind `/metrics`.
 
 use parking_lot::RwLock;
 use std::collections::HashMap;
@@ -11,8 +11,8 @@ use axum::http::Method;
 use metrics::{Counter, Histogram, Key, Label, Level, Metadata, Recorder};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusRecorder};
 
-/// The daemon's own measurements. One per daemon and not global, so that tests
-/// can run several daemons in one process.
+/// The daemon's metrics. One instance per daemon and not global, so that tests can run several
+/// daemons in one process.
 #[derive(Clone)]
 pub struct ServerMetrics {
     recorder: Arc<PrometheusRecorder>,
@@ -20,14 +20,14 @@ pub struct ServerMetrics {
     routes: Arc<RwLock<HashMap<String, RouteMetrics>>>,
 }
 
-/// What is measured of a route, at hand: to ask for it by its labels takes longer than most
-/// that is measured.
+/// Cached handles of one route's metrics: looking them up by labels takes longer than most
+/// requests.
 struct RouteMetrics {
     seconds: Histogram,
-    answered: Vec<ResponseCounter>,
+    responses: Vec<ResponseCounter>,
 }
 
-/// How often a route was called with this method and answered with this status.
+/// Responses of a route with this method and status.
 struct ResponseCounter {
     method: &'static str,
     status: u16,
@@ -36,7 +36,7 @@ struct ResponseCounter {
 
 impl fmt::Debug for ServerMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Meter")
+        f.write_str("ServerMetrics")
     }
 }
 
@@ -48,7 +48,7 @@ const LATENCY_BUCKETS: &[f64] = &[0.000_1, 0.000_5, 0.001, 0.005, 0.01, 0.05, 0.
 impl Default for ServerMetrics {
     fn default() -> Self {
         let builder = PrometheusBuilder::new();
-        // Fails for an empty list of buckets only, and then summaries are shown instead.
+        // Fails only for an empty list of buckets; then summaries are exported instead.
         let builder = builder.set_buckets(LATENCY_BUCKETS).unwrap_or_default();
         let recorder = builder.build_recorder();
         for (name, what) in [
@@ -76,7 +76,7 @@ impl ServerMetrics {
             let labels = vec![Label::new("route", route.to_owned())];
             let key = Key::from_parts("provost_http_seconds", labels);
             let seconds = self.recorder.register_histogram(&key, &METRICS_METADATA);
-            RouteMetrics { seconds, answered: Vec::new() }
+            RouteMetrics { seconds, responses: Vec::new() }
         });
         if !known.count_request(method, status, took) {
             let labels = vec![
@@ -86,7 +86,7 @@ impl ServerMetrics {
             ];
             let key = Key::from_parts("provost_http_requests_total", labels);
             let total = self.recorder.register_counter(&key, &METRICS_METADATA);
-            known.answered.push(ResponseCounter { method, status, total });
+            known.responses.push(ResponseCounter { method, status, total });
             known.count_request(method, status, took);
         }
     }
@@ -100,12 +100,12 @@ impl ServerMetrics {
         FollowerGuard(gauge, Arc::clone(&self.followers))
     }
 
-    /// How many follow now.
+    /// The current number of followers.
     pub(crate) fn follower_count(&self) -> u32 {
         self.followers.load(Ordering::Relaxed)
     }
 
-    /// The text for Prometheus.
+    /// The metrics in Prometheus' text format.
     pub(crate) fn render(&self, events: u64) -> String {
         let key = Key::from_static_name("provost_log_events");
         self.recorder.register_counter(&key, &METRICS_METADATA).absolute(events);
@@ -114,34 +114,34 @@ impl ServerMetrics {
         handle.render()
     }
 
-    /// Folds the samples that were gathered since the last time; without it
-    /// they would pile up while nobody asks for `/metrics`.
+    /// Aggregates the samples collected since the last call; without it they would accumulate
+    /// while nothing scrapes `/metrics`.
     pub(crate) fn run_upkeep(&self) {
         self.recorder.handle().run_upkeep();
     }
 }
 
 impl RouteMetrics {
-    /// Counts a request; `false` if none was answered so before.
+    /// Counts a request; `false` if there is no counter for this method and status yet.
     fn count_request(&self, method: &str, status: u16, took: Duration) -> bool {
-        let mut all = self.answered.iter();
-        let found = all.find(|known| known.status == status && known.method == method);
-        if let Some(answered) = found {
-            answered.total.increment(1);
+        let mut counters = self.responses.iter();
+        let found = counters.find(|known| known.status == status && known.method == method);
+        if let Some(counter) = found {
+            counter.total.increment(1);
             self.seconds.record(took.as_secs_f64());
         }
         found.is_some()
     }
 }
 
-/// The method as a label. Whoever calls chooses the method, with or without a
-/// token, and every new label would be kept until the daemon ends.
+/// The method as a label. Clients choose the method even without a token, and every label is
+/// kept until the daemon stops, so unknown ones share a label.
 fn method_label(method: &Method) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
     KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or("other")
 }
 
-/// One client that follows the log.
+/// Counts one client that follows the log until it is dropped.
 pub(crate) struct FollowerGuard(metrics::Gauge, Arc<AtomicU32>);
 
 impl Drop for FollowerGuard {

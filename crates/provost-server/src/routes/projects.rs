@@ -1,4 +1,4 @@
-//! Projects.
+//! Projects: list, open, show, close.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ pub(crate) async fn show(
 ) -> JsonResult<Project> {
     let project = door.gateway.get_project(&name).await?;
     if !reader.may_see(project.id) {
-        // Whether it exists is not this reader's business either.
+        // Does not reveal whether the project exists.
         return Err(GatewayError::ProjectNotFound(name).into());
     }
     Ok(Json(project))

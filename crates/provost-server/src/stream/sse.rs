@@ -1,13 +1,12 @@
 //! The log as server-sent events.
 //!
-//! `id:` is the place in the log, so a browser that reconnects says where it
-//! was. When it has seen all that there was, it is told so (`event: live`), so
-//! that a page knows when it may call something missing. Whatever is there goes
-//! out in one piece, and at once: a token of a model is not to wait. Only where many
-//! follow a flood is each served less often, every few milliseconds, which costs a
-//! person nothing and saves a system call per event and client.
+//! `id:` is the position in the log, so that a browser that reconnects continues there. When a
+//! client has received all past events it gets `event: live`, so that a page knows that
+//! what it has not seen does not exist. Available events are sent in one chunk and at once,
+//! since a model's tokens must not be delayed. Only with many followers is each served less
+//! often, at most every few milliseconds, which saves a system call per event and client.
 //!
-//! A stream lasts as long as the token it was opened with, and ends with it.
+//! A stream ends with the token that it was opened with.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -26,33 +25,33 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::AppState;
 use crate::middleware::server_metrics::FollowerGuard;
 
-/// A comment goes out when nothing else did for so long, so that both ends
-/// notice a dead connection.
+/// A comment is sent after this long without events, so that both ends detect a dead
+/// connection.
 const PING_INTERVAL: Duration = Duration::from_secs(15);
 
-/// The least time between two pieces to one client, for each client that follows: so
-/// that they get at most 20 000 pieces a second between them.
+/// Minimum time between two chunks to one client, per follower: all followers together get at
+/// most 20,000 chunks per second.
 const INTERVAL_PER_FOLLOWER: Duration = Duration::from_micros(50);
 
-/// And at most this, however many they are.
+/// Upper bound of that time.
 const MAX_SEND_INTERVAL: Duration = Duration::from_millis(10);
 
 struct SseStream {
     door: Arc<AppState>,
     pass: TokenLease,
     first: Option<Bytes>,
-    scroll: PacedTail,
+    tail: PacedTail,
     _follower: FollowerGuard,
 }
 
-/// How far a client has read, and how fast it is served.
+/// A client's cursor in the log, and when it may be served next.
 struct PacedTail {
     tail: LogTail,
     replaying: bool,
     not_before: Instant,
 }
 
-/// Streams the scope from behind `after`, without an end.
+/// Streams the events of a scope after `after`, without an end.
 pub(crate) fn stream_events(
     door: Arc<AppState>,
     pass: TokenLease,
@@ -60,7 +59,7 @@ pub(crate) fn stream_events(
     after: Seq,
 ) -> Response {
     let head = *door.gateway.store().watch_head().borrow();
-    // A client that has seen more than there is has seen another log.
+    // A client with a later position has seen another log.
     let (first, after) = if after > head {
         (Bytes::from_static(b"event: resync\ndata: {}\n\n"), 0)
     } else {
@@ -69,7 +68,7 @@ pub(crate) fn stream_events(
     let feed = SseStream {
         pass,
         first: Some(first),
-        scroll: PacedTail {
+        tail: PacedTail {
             tail: LogTail::new(Arc::clone(door.gateway.store()), scope, after),
             replaying: true,
             not_before: Instant::now(),
@@ -77,50 +76,50 @@ pub(crate) fn stream_events(
         _follower: door.meter.track_follower(),
         door,
     };
-    let pieces = stream::unfold(feed, |mut feed| async move {
-        let piece = feed.next().await?;
-        Some((Ok::<_, Infallible>(piece), feed))
+    let chunks = stream::unfold(feed, |mut feed| async move {
+        let chunk = feed.next().await?;
+        Some((Ok::<_, Infallible>(chunk), feed))
     });
     let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")];
-    (headers, Body::from_stream(pieces)).into_response()
+    (headers, Body::from_stream(chunks)).into_response()
 }
 
 impl SseStream {
-    /// The next piece; `None` when the daemon stops or the token works no more.
+    /// The next chunk; `None` when the daemon stops or the token is not valid any more.
     async fn next(&mut self) -> Option<Bytes> {
         if let Some(first) = self.first.take() {
             return Some(first);
         }
         let door = Arc::clone(&self.door);
-        let piece = tokio::select! {
+        let chunk = tokio::select! {
             biased;
             () = door.closing.cancelled() => None,
             () = door.gateway.wait_lease_end(&mut self.pass) => None,
-            piece = self.scroll.next_chunk(send_interval(door.meter.follower_count())) => piece,
+            chunk = self.tail.next_chunk(send_interval(door.meter.follower_count())) => chunk,
         };
-        // The token may have ended while the piece was waited for.
-        piece.filter(|_| door.gateway.is_lease_valid(&self.pass))
+        // The token may have been revoked meanwhile.
+        chunk.filter(|_| door.gateway.is_lease_valid(&self.pass))
     }
 }
 
 impl PacedTail {
-    async fn next_chunk(&mut self, pace: Duration) -> Option<Bytes> {
-        let piece = if self.replaying {
+    async fn next_chunk(&mut self, interval: Duration) -> Option<Bytes> {
+        let chunk = if self.replaying {
             self.next_history_chunk().await
         } else {
-            self.next_live_chunk(pace).await
+            self.next_live_chunk(interval).await
         };
-        match piece {
-            Ok(piece) => Some(piece),
+        match chunk {
+            Ok(chunk) => Some(chunk),
             Err(StoreError::Closed) => None,
             Err(error) => {
-                tracing::error!(%error, "a follower of the log was cut off");
+                tracing::error!(%error, "cannot read the log; a follower's stream ends");
                 None
             }
         }
     }
 
-    /// What was there when the client came, as fast as it reads.
+    /// Events from before the client connected, as fast as it reads them.
     async fn next_history_chunk(&mut self) -> Result<Bytes, StoreError> {
         let events = self.tail.next_available().await?;
         if events.is_empty() {
@@ -130,18 +129,18 @@ impl PacedTail {
         Ok(encode_events(&events))
     }
 
-    /// What happens now.
-    async fn next_live_chunk(&mut self, pace: Duration) -> Result<Bytes, StoreError> {
-        // A timer would wait for its next millisecond even when it is past.
+    /// New events.
+    async fn next_live_chunk(&mut self, interval: Duration) -> Result<Bytes, StoreError> {
+        // A timer waits for its next millisecond even if the deadline has passed.
         if self.not_before > Instant::now() {
             sleep_until(self.not_before).await;
         }
-        let piece = match timeout(PING_INTERVAL, self.tail.next()).await {
+        let chunk = match timeout(PING_INTERVAL, self.tail.next()).await {
             Err(_) => Bytes::from_static(b": ping\n\n"),
             Ok(events) => encode_events(&events?),
         };
-        self.not_before = Instant::now() + pace;
-        Ok(piece)
+        self.not_before = Instant::now() + interval;
+        Ok(chunk)
     }
 }
 
@@ -167,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_who_follows_waits_for_nothing_and_many_share_what_can_be_sent() {
+    fn the_interval_grows_with_the_followers_up_to_a_bound() {
         for (followers, micros) in [(1, 50), (20, 1000), (200, 10_000), (5000, 10_000)] {
             assert_eq!(send_interval(followers), Duration::from_micros(micros), "{followers}");
         }

@@ -1,4 +1,4 @@
-//! Following one turn of a session to its end.
+//! Follows the log until one turn of a session ends.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use provost_store::{EventScope, EventStore, LogTail, RecordedEvent, StoreError, 
 
 use crate::AppState;
 
-/// A cursor that ends with a turn.
+/// A cursor in a session's log that ends with the turn of one message.
 pub(crate) struct TurnCursor {
     store: Arc<dyn EventStore>,
     tail: LogTail,
@@ -22,7 +22,7 @@ pub(crate) struct TurnCursor {
     is_held: bool,
 }
 
-/// One event of it.
+/// One event of the turn.
 pub(crate) struct TurnEvent {
     pub(crate) event: Arc<RecordedEvent>,
     pub(crate) fact: Option<Fact>,
@@ -37,7 +37,7 @@ pub(crate) enum TurnEnd {
 }
 
 impl TurnCursor {
-    /// From the message on, also if that was said before and its turn is over.
+    /// Starts at the message, which may be an earlier one whose turn is over.
     pub(crate) fn new(door: &AppState, AcceptedMessage { sent, after }: &AcceptedMessage) -> Self {
         let scope = EventScope::Stream(Stream::Session(sent.session));
         let store = Arc::clone(door.gateway.store());
@@ -53,8 +53,8 @@ impl TurnCursor {
         }
     }
 
-    /// Whether it ended because the message is held back: it waits until a person wants
-    /// it to be sent.
+    /// Whether it ended because the message is held: it stays queued until a person continues
+    /// the session.
     pub(crate) fn is_held(&self) -> bool {
         self.is_held
     }
@@ -86,7 +86,7 @@ impl TurnCursor {
             if self.is_over || self.turn.is_some() || self.is_own_message(fact.as_ref()) {
                 return Ok(Some(TurnEvent { event, fact, end }));
             }
-            // The message waits, and this is of the turn before its own.
+            // The message is queued, and this event belongs to the turn before.
         }
     }
 
@@ -94,36 +94,37 @@ impl TurnCursor {
         matches!(fact, Some(Fact::MessageAdded(added)) if added.message == self.message)
     }
 
-    /// The turn before was stopped: the end, if the message waits until somebody goes on.
+    /// After the previous turn was cancelled: the end of this cursor, if the message is held.
     async fn find_held_end(&self) -> Result<Option<TurnEnd>, StoreError> {
         let doc = self.store.get_document(ViewKind::Sessions, self.session.uuid()).await?;
-        let waits = doc.and_then(ViewDocument::into_session).is_some_and(|session| {
+        let is_held = doc.and_then(ViewDocument::into_session).is_some_and(|session| {
             let is_queued = session.queued.iter().any(|queued| queued.message == self.message);
             is_queued && session.status != SessionStatus::Running
         });
-        let why = "the turn before was stopped, so that this message waits; continue the session \
-                   to send it, or take it back";
-        Ok(waits.then(|| failed_end(Code::Cancelled, why.to_owned())))
+        let message = "the previous turn was cancelled, so this message stays queued; continue the \
+        session to send it, or withdraw it";
+        Ok(is_held.then(|| failed_end(Code::Cancelled, message.to_owned())))
     }
 
     fn find_turn_end(&self, fact: &Fact) -> Option<TurnEnd> {
-        let own = |turn: TurnId| self.turn == Some(turn);
-        if let Fact::TurnFinished(end) = fact {
-            own(end.turn).then_some(TurnEnd::Finished(end.reason))
-        } else if let Fact::TurnFailed(end) = fact {
-            own(end.turn).then(|| failed_end(end.fault.code, end.fault.message.clone()))
-        } else if let Fact::TurnCancelled(end) = fact {
-            let why = "the turn was cancelled".to_owned();
-            own(end.turn).then(|| failed_end(Code::Cancelled, why))
-        } else if let Fact::TurnInterrupted(end) = fact {
-            own(end.turn).then(|| failed_end(Code::Unavailable, end.why.clone()))
-        } else if let Fact::MessageWithdrawn(taken) = fact {
-            let why = "the message was taken back".to_owned();
-            (taken.message == self.message).then(|| failed_end(Code::Cancelled, why))
-        } else if let Fact::SessionClosed(_) = fact {
-            Some(failed_end(Code::SessionClosed, "the session was closed".to_owned()))
-        } else {
-            None
+        let is_own = |turn: TurnId| self.turn == Some(turn);
+        #[expect(clippy::wildcard_enum_match_arm, reason = "other facts end no turn")]
+        match fact {
+            Fact::TurnFinished(end) => is_own(end.turn).then_some(TurnEnd::Finished(end.reason)),
+            Fact::TurnFailed(end) => {
+                is_own(end.turn).then(|| failed_end(end.fault.code, end.fault.message.clone()))
+            }
+            Fact::TurnCancelled(end) => is_own(end.turn)
+                .then(|| failed_end(Code::Cancelled, "the turn was cancelled".to_owned())),
+            Fact::TurnInterrupted(end) => {
+                is_own(end.turn).then(|| failed_end(Code::Unavailable, end.why.clone()))
+            }
+            Fact::MessageWithdrawn(withdrawn) => (withdrawn.message == self.message)
+                .then(|| failed_end(Code::Cancelled, "the message was withdrawn".to_owned())),
+            Fact::SessionClosed(_) => {
+                Some(failed_end(Code::SessionClosed, "the session was closed".to_owned()))
+            }
+            _ => None,
         }
     }
 }
@@ -133,11 +134,12 @@ fn failed_end(code: Code, error: String) -> TurnEnd {
     TurnEnd::Failed(Box::new(ErrorResponse { error, code, status, details }))
 }
 
-/// Whether what waits may go on waiting after this.
+/// Whether queued messages may be held after this fact.
 fn may_hold_queue(fact: &Fact) -> bool {
-    if let Fact::TurnCancelled(cancelled) = fact {
-        !cancelled.withdrawn
-    } else {
-        matches!(fact, Fact::TurnInterrupted(_))
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other facts do not stop a turn")]
+    match fact {
+        Fact::TurnCancelled(cancelled) => !cancelled.withdrawn,
+        Fact::TurnInterrupted(_) => true,
+        _ => false,
     }
 }

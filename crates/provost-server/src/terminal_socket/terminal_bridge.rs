@@ -1,9 +1,8 @@
-//! Between the WebSocket of a client and the terminal in its kernel.
+//! Connects a client's WebSocket to the terminal in the project's kernel.
 //!
-//! It passes on what comes, one message at a time: whoever does not read is not
-//! read for, and what is to become of them the kernel decides. It ends with
-//! either side, with the token behind it, and with the daemon; whatever ends it,
-//! the terminal goes on.
+//! It forwards one message at a time, so that backpressure of a slow client reaches the kernel,
+//! which decides what to do about it. The bridge ends with either side, with the client's
+//! token, and with the daemon; the terminal itself continues.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,31 +26,30 @@ use tokio::time::{Instant, interval_at, timeout};
 use crate::AppState;
 use crate::api_error::ApiError;
 
-/// The longest message of a client: a paste. It reaches the terminal in pieces.
+/// Largest message of a client, such as a paste. It reaches the terminal in several frames.
 pub(crate) const MAX_SOCKET_MESSAGE_BYTES: usize = 16 * MAX_TERMINAL_INPUT_BYTES;
 
-/// How often a client is asked whether it is there. One that has not said
-/// anything between two questions is gone.
+/// How often a client is pinged. One that sends nothing between two pings is gone.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 
-/// How long one message may take: a client that reads nothing for so long is
-/// better off coming back.
+/// Time limit for sending one message; a client that reads nothing for so long should
+/// reconnect.
 const SEND_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How long the last message may take.
+/// Time limit for the closing messages.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why it ended, if the client is still to be told.
+/// Why the bridge ended, which decides what the client gets.
 enum BridgeEnd {
-    /// The client is gone.
+    /// The client disconnected.
     ClientGone,
-    /// The terminal ended, and the client knows.
+    /// The terminal exited, and the client was told.
     TerminalExited,
-    /// This is wrong.
+    /// An error to send to the client.
     Failed(Code, String),
 }
 
-/// Brings a client to its terminal, and stays between them.
+/// Attaches a client to a terminal and forwards messages until either side ends.
 pub(crate) async fn run_bridge(
     door: Arc<AppState>,
     socket: WebSocket,
@@ -63,27 +61,27 @@ pub(crate) async fn run_bridge(
     let end = match door.gateway.connect_terminal(&seat, &project, view).await {
         Err(error) => end_from_error(error),
         Ok(TerminalAttachment { look, keys, .. }) => {
-            let heard = AtomicBool::new(true);
-            let mut up = std::pin::pin!(forward_input(&mut from, keys, &heard));
+            let is_alive = AtomicBool::new(true);
+            let mut up = std::pin::pin!(forward_input(&mut from, keys, &is_alive));
             tokio::select! {
-                end = forward_output(look, &mut to, &heard) => {
+                end = forward_output(look, &mut to, &is_alive) => {
                     if let BridgeEnd::ClientGone = end {
-                        // It reads no more; what it typed before it went counts.
+                        // It reads no more, but input that it sent before is still forwarded.
                         drop(timeout(CLOSE_TIMEOUT, &mut up).await);
                     }
                     end
                 }
                 end = &mut up => end,
                 () = door.gateway.wait_lease_end(&mut seat.pass) => {
-                    BridgeEnd::Failed(Code::Unauthenticated, "the token behind this does not work any more".into())
+                    BridgeEnd::Failed(Code::Unauthenticated, "the token is not valid any more".into())
                 }
                 () = door.closing.cancelled() => {
-                    BridgeEnd::Failed(Code::Unavailable, "the daemon is stopping; the terminal lives on".into())
+                    BridgeEnd::Failed(Code::Unavailable, "the daemon is stopping; the terminal keeps running".into())
                 }
             }
         }
     };
-    // If it does not hear this, nobody is left who would.
+    // Best effort: a client that does not receive this is gone.
     drop(timeout(CLOSE_TIMEOUT, close_socket(&mut to, end)).await);
 }
 
@@ -103,15 +101,15 @@ async fn close_socket(
 }
 
 fn end_from_error(error: GatewayError) -> BridgeEnd {
-    let problem = ApiError::from(error).into_error_body();
-    BridgeEnd::Failed(problem.code, problem.error)
+    let body = ApiError::from(error).into_error_body();
+    BridgeEnd::Failed(body.code, body.error)
 }
 
-fn encode_text(said: &ServerMessage) -> Message {
-    Message::Text(serde_json::to_string(said).unwrap_or_default().into())
+fn encode_text(message: &ServerMessage) -> Message {
+    Message::Text(serde_json::to_string(message).unwrap_or_default().into())
 }
 
-/// Output, each piece with its place in front.
+/// Output, prefixed by its offset as a 64-bit integer.
 fn encode_output(offset: u64, bytes: &Bytes) -> Message {
     let mut message = BytesMut::with_capacity(8 + bytes.len());
     message.put_u64(offset);
@@ -119,18 +117,18 @@ fn encode_output(offset: u64, bytes: &Bytes) -> Message {
     Message::Binary(message.freeze())
 }
 
-/// From the terminal to the client.
+/// Forwards output of the terminal to the client.
 async fn forward_output(
-    mut look: TerminalReader,
+    mut reader: TerminalReader,
     to: &mut SplitSink<WebSocket, Message>,
-    heard: &AtomicBool,
+    is_alive: &AtomicBool,
 ) -> BridgeEnd {
     let mut pings = interval_at(Instant::now() + PING_INTERVAL, PING_INTERVAL);
     loop {
         let frame = tokio::select! {
-            frame = look.next() => frame,
+            frame = reader.next() => frame,
             _ = pings.tick() => {
-                if !heard.swap(false, Ordering::Relaxed) || !send_message(to, encode_text(&ServerMessage::Ping)).await {
+                if !is_alive.swap(false, Ordering::Relaxed) || !send_message(to, encode_text(&ServerMessage::Ping)).await {
                     return BridgeEnd::ClientGone;
                 }
                 continue;
@@ -163,7 +161,7 @@ async fn forward_output(
                 return BridgeEnd::Failed(fault.code, fault.message);
             }
             Ok(None) | Err(_) => {
-                let message = "the project's kernel is gone, and its terminal with it".to_owned();
+                let message = "the project's kernel ended, and its terminal with it".to_owned();
                 return BridgeEnd::Failed(Code::KernelLost, message);
             }
         };
@@ -173,53 +171,53 @@ async fn forward_output(
     }
 }
 
-/// Sends one message; tells whether the client took it.
+/// Sends one message; returns whether the client received it in time.
 async fn send_message(to: &mut SplitSink<WebSocket, Message>, message: Message) -> bool {
     timeout(SEND_TIMEOUT, to.send(message)).await.is_ok_and(|sent| sent.is_ok())
 }
 
-/// From the client to the terminal.
+/// Forwards input of the client to the terminal.
 async fn forward_input(
     from: &mut SplitStream<WebSocket>,
-    mut keys: TerminalWriter,
-    heard: &AtomicBool,
+    mut writer: TerminalWriter,
+    is_alive: &AtomicBool,
 ) -> BridgeEnd {
     loop {
         let message = match from.next().await {
             Some(Ok(message)) => message,
             None => return BridgeEnd::ClientGone,
-            // If it is gone it does not hear this; if it only sent nonsense, it does.
+            // Reaches a client that sent a malformed message, but not one that disconnected.
             Some(Err(error)) => {
-                let message = format!("this was not understood, and nothing of it typed: {error}");
+                let message = format!("malformed message, nothing of it was typed: {error}");
                 return BridgeEnd::Failed(Code::InvalidRequest, message);
             }
         };
-        heard.store(true, Ordering::Relaxed);
+        is_alive.store(true, Ordering::Relaxed);
         if message_size(&message) > MAX_SOCKET_MESSAGE_BYTES {
             let message = format!(
-                "a message has at most {MAX_SOCKET_MESSAGE_BYTES} bytes; nothing of this one was typed: send it in \
-                 pieces"
+                "the message is longer than {MAX_SOCKET_MESSAGE_BYTES} bytes, nothing of it was typed; \
+                send it in several messages"
             );
             return BridgeEnd::Failed(Code::TooLarge, message);
         }
         let sent = match message {
             Message::Binary(typed) => {
                 let mut sent = Ok(());
-                for piece in split_input(typed) {
-                    sent = sent.and(keys.send(&TerminalInputFrame::Input(piece)).await);
+                for chunk in split_input(typed) {
+                    sent = sent.and(writer.send(&TerminalInputFrame::Input(chunk)).await);
                 }
                 sent
             }
-            Message::Text(said) => match serde_json::from_str(said.as_str()) {
+            Message::Text(text) => match serde_json::from_str(text.as_str()) {
                 Ok(ClientMessage::Resize { cols, rows }) => {
-                    keys.send(&TerminalInputFrame::Resize { cols, rows }).await
+                    writer.send(&TerminalInputFrame::Resize { cols, rows }).await
                 }
                 Ok(ClientMessage::Ack { offset }) => {
-                    keys.send(&TerminalInputFrame::Ack { offset }).await
+                    writer.send(&TerminalInputFrame::Ack { offset }).await
                 }
                 Ok(ClientMessage::Pong {}) => Ok(()),
                 Err(error) => {
-                    let message = format!("this is nothing that a terminal hears: {error}");
+                    let message = format!("unknown control message: {error}");
                     return BridgeEnd::Failed(Code::InvalidRequest, message);
                 }
             },
@@ -227,7 +225,7 @@ async fn forward_input(
             Message::Close(_) => return BridgeEnd::ClientGone,
         };
         if sent.is_err() {
-            // Why, the other direction hears.
+            // The output direction gets the error and reports it.
             return std::future::pending().await;
         }
     }
@@ -241,7 +239,7 @@ fn message_size(message: &Message) -> usize {
     }
 }
 
-/// What is typed, in pieces that a frame holds.
+/// Splits input into chunks that fit a frame.
 fn split_input(mut typed: Bytes) -> impl Iterator<Item = Bytes> {
     std::iter::from_fn(move || {
         (!typed.is_empty()).then(|| typed.split_to(typed.len().min(MAX_TERMINAL_INPUT_BYTES)))

@@ -1,4 +1,4 @@
-//! Reading the log with a question in mind.
+//! Filtered reads of the log.
 
 use provost_proto::{Actor, Fact, Stream};
 use provost_store::{AppendRequest, Durability, NewEvent};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Method, Server, refused};
 
-/// More events than one call looks at.
+/// More events than one request scans.
 const MANY: usize = 20_500;
 
 async fn with_many_events() -> Server {

@@ -1,5 +1,5 @@
-//! What ends by itself: questions, grants, modes, and the tokens of those who
-//! asked. The clock is moved on; nobody waits.
+//! Expiry of approvals, grants, modes, and the tokens of requesters. Tests advance the clock
+//! and do not wait.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl Server {
         }
     }
 
-    /// An agent asks for a new folder.
+    /// An agent requests a new folder.
     async fn asks(&self, agent: &str, path: &str) -> Value {
         let body = json!({ "action": "fs.createDir", "params": { "path": path } });
         let request = self.anyone(Method::POST, ACTIONS).bearer_auth(agent).json(&body);
@@ -45,7 +45,7 @@ impl Server {
         self.owner(Method::POST, &path).json(&body).send().await.unwrap()
     }
 
-    /// What the log says that an action came to.
+    /// The status of an action in the log.
     async fn status(&self, asked: &Value) -> Value {
         let id = asked["actionId"].as_str().unwrap();
         self.get(&format!("/api/actions/{id}")).await["status"].clone()

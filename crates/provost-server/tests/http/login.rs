@@ -1,4 +1,4 @@
-//! Login links, and what a browser is known by: a cookie and what its page keeps.
+//! Login links, and the two halves of a login: the cookie and the page's secret.
 
 use provost_proto::{Actor, Fact, Stream, TokenClass};
 use provost_store::{AppendRequest, Clock};
@@ -12,7 +12,7 @@ const PAGE: &str = "provost-page";
 
 /// A browser that is logged in.
 struct Browser {
-    /// As it is sent: name and value.
+    /// The cookie as name and value.
     cookie: String,
     page: String,
 }
@@ -73,7 +73,7 @@ async fn a_login_link_works_once_and_both_halves_are_a_person_in_the_browser() {
     }
 }
 
-/// What is shown at another port of the host can set cookies beside ours.
+/// Pages on other ports of the host can set cookies beside ours.
 #[tokio::test]
 async fn cookies_of_the_same_name_lock_nobody_out() {
     let server = Server::start().await;
@@ -93,8 +93,7 @@ async fn cookies_of_the_same_name_lock_nobody_out() {
     assert_eq!(answer.status(), 401);
 }
 
-/// What listens on another port of the host is sent the cookie, and can send
-/// whatever it likes with it.
+/// A server on another port of the host receives the cookie, and can send requests with it.
 #[tokio::test]
 async fn half_a_login_is_nobody_on_every_route() {
     let server = Server::start().await;

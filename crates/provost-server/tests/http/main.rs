@@ -1,4 +1,4 @@
-//! The door, over real HTTP: who gets in, what errors look like, what is streamed.
+//! The server over real HTTP: authentication, errors, streams.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod audit;
@@ -31,8 +31,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// A real server on a free port, with a log of its own and a clock that can be
-/// moved on.
+/// A real server on a free port, with a log of its own and a clock that tests can advance.
 struct Server {
     address: SocketAddr,
     token: String,
@@ -49,7 +48,7 @@ impl Server {
         Self::after(None).await
     }
 
-    /// One whose log has a past.
+    /// A server whose log has earlier events.
     async fn after(past: Option<AppendRequest>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let later = Arc::new(AtomicU64::new(0));
@@ -98,12 +97,12 @@ impl Server {
         Self { address, token, gateway, http, folder, later, closing, task }
     }
 
-    /// A request as anyone could make it.
+    /// A request without a token.
     fn anyone(&self, method: Method, path: &str) -> RequestBuilder {
         self.http.request(method, format!("http://{}{path}", self.address))
     }
 
-    /// A request of the owner.
+    /// A request with the owner's token.
     fn owner(&self, method: Method, path: &str) -> RequestBuilder {
         self.anyone(method, path).bearer_auth(&self.token)
     }
@@ -125,7 +124,7 @@ impl Server {
         self.open(&path).send().await.unwrap().json().await.unwrap()
     }
 
-    /// A token with these wishes.
+    /// Creates a token.
     async fn token(&self, wanted: Value) -> String {
         let created = self.owner(Method::POST, "/api/tokens").json(&wanted).send().await.unwrap();
         let created: Value = created.json().await.unwrap();
@@ -146,7 +145,7 @@ impl Server {
     }
 }
 
-/// Fails unless the answer is this problem, well formed, with its status.
+/// Fails unless the response is this error, well formed, with its status.
 async fn refused(response: Response, code: &str, sentence: &str) {
     let status = response.status().as_u16();
     let text = response.text().await.unwrap();

@@ -1,4 +1,4 @@
-//! Bad input: a clear error, always of the same shape, and nothing is lost.
+//! Invalid input: a clear error, always in the same format.
 
 use reqwest::Method;
 use reqwest::header::{CONTENT_TYPE, HOST, ORIGIN};
@@ -48,7 +48,7 @@ async fn a_page_of_another_origin_is_refused_even_with_a_token() {
     assert_eq!(request.send().await.unwrap().status(), 200);
 }
 
-/// Sends a head as it stands and returns the answer's.
+/// Sends raw request headers and returns the response.
 async fn raw(server: &Server, head: &str) -> String {
     let mut socket = TcpStream::connect(server.address).await.unwrap();
     let head = format!("{head}Connection: close\r\n\r\n");
@@ -102,7 +102,7 @@ async fn a_path_that_is_not_text_is_refused_on_every_route_that_has_one() {
         for method in methods.as_object().unwrap().keys() {
             let method: Method = method.to_uppercase().parse().unwrap();
             let response = server.owner(method, &path).json(&json!({})).send().await.unwrap();
-            refused(response, "INVALID_REQUEST", "the path is not what this route takes").await;
+            refused(response, "INVALID_REQUEST", "invalid path").await;
             n_checked += 1;
         }
     }
@@ -142,12 +142,12 @@ async fn bodies_that_do_not_fit_are_refused_with_what_was_expected() {
         (json, "{".to_owned(), "BAD_JSON", "not JSON"),
         (json, String::new(), "BAD_JSON", "not JSON"),
         (json, "\u{0}".to_owned(), "BAD_JSON", "not JSON"),
-        (json, "[]".to_owned(), "INVALID_REQUEST", "not what this route takes"),
+        (json, "[]".to_owned(), "INVALID_REQUEST", "expected a JSON object"),
         (json, "{}".to_owned(), "INVALID_REQUEST", "missing field `path`"),
         (json, r#"{"path":1}"#.to_owned(), "INVALID_REQUEST", "expected a string"),
         (json, r#"{"path":"/","x":1}"#.to_owned(), "INVALID_REQUEST", "unknown field `x`"),
-        (json, r#"["/tmp"]"#.to_owned(), "INVALID_REQUEST", "not a list"),
-        (json, "[".repeat(100_000), "INVALID_REQUEST", "not a list"),
+        (json, r#"["/tmp"]"#.to_owned(), "INVALID_REQUEST", "not an array"),
+        (json, "[".repeat(100_000), "INVALID_REQUEST", "not an array"),
         (json, r#"{"path":"#.repeat(100_000), "INVALID_REQUEST", "expected a string"),
         ("text/plain", "{}".to_owned(), "UNSUPPORTED_MEDIA_TYPE", "application/json"),
         (
@@ -209,7 +209,10 @@ async fn a_body_whose_chunks_are_broken_is_not_called_too_large() {
         drop(socket.read_to_end(&mut answer).await);
         let answer = String::from_utf8_lossy(&answer);
         assert!(answer.starts_with("HTTP/1.1 400 "), "{chunks:?}: {answer}");
-        assert!(answer.contains("BAD_JSON") && answer.contains("broken"), "{chunks:?}: {answer}");
+        assert!(
+            answer.contains("BAD_JSON") && answer.contains("incomplete"),
+            "{chunks:?}: {answer}"
+        );
     }
 }
 
@@ -330,8 +333,8 @@ async fn a_daemon_that_cannot_write_its_log_says_so_until_it_can() {
     let log = rusqlite::Connection::open(server.folder.path().join("data/log.db")).unwrap();
     log.execute_batch("ALTER TABLE events RENAME TO elsewhere").unwrap();
     assert_eq!(create().await, 500);
-    refused(health().await, "UNAVAILABLE", "nothing can be written").await;
-    refused(health().await, "UNAVAILABLE", "nothing can be written").await;
+    refused(health().await, "UNAVAILABLE", "the log cannot be written").await;
+    refused(health().await, "UNAVAILABLE", "the log cannot be written").await;
     log.execute_batch("ALTER TABLE elsewhere RENAME TO events").unwrap();
     assert_eq!(create().await, 200);
     assert_eq!(health().await.status(), 200);

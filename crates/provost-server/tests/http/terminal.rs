@@ -1,4 +1,4 @@
-//! Tickets for the terminal, without one.
+//! Terminal tickets, without a terminal.
 
 use provost_proto::limits;
 use reqwest::Method;
