@@ -1,4 +1,4 @@
-//! What a session hears, and what waits in it.
+//! Requests to a session's actor, and the messages it queues.
 
 use provost_proto::session::{ItemNumber, SendMessageResponse};
 use provost_proto::{MessageId, Seq, TurnId};
@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use crate::session::{CallerIdentity, RunnerError};
 
-/// What an actor is asked.
+/// A request to the actor of a session.
 pub(crate) enum SessionRequest {
     SendMessage {
         by: CallerIdentity,
@@ -17,12 +17,12 @@ pub(crate) enum SessionRequest {
     CancelTurn {
         reply: oneshot::Sender<bool>,
     },
-    /// Stops the turn that this message began, or lets it have none.
+    /// Cancels the turn that this message started, or removes it from the queue.
     CancelMessage {
         message: MessageId,
         reply: oneshot::Sender<()>,
     },
-    /// Lets a message that waits have no turn; one whose turn has begun keeps it.
+    /// Removes a queued message; fails if its turn has started.
     WithdrawMessage {
         by: CallerIdentity,
         message: MessageId,
@@ -37,54 +37,54 @@ pub(crate) enum SessionRequest {
         by: CallerIdentity,
         reply: oneshot::Sender<Result<(), RunnerError>>,
     },
-    /// Goes on with a turn that a daemon before left open.
+    /// Continues a turn that the previous daemon left open.
     Resume,
 }
 
-/// What is said, and how it is to be answered.
+/// A message to a session, and limits of its turn.
 #[derive(Debug, Clone)]
 pub struct TurnPrompt {
-    /// What is said.
+    /// Text of the message.
     pub text: String,
-    /// The key under which it is said once.
+    /// Idempotency key: a repeated request returns the first message.
     pub command: Option<Idempotency>,
-    /// The most tokens that all answers of the turn may have together. A daemon that
-    /// takes the turn up after another does not know it: whoever asked is gone.
-    pub most: Option<u32>,
+    /// Most output tokens of all completions of the turn together. It is not in the log: a
+    /// turn that is resumed after a restart has no such limit, since its client is gone.
+    pub max_output_tokens: Option<u32>,
 }
 
 impl From<String> for TurnPrompt {
     fn from(text: String) -> Self {
-        Self { text, command: None, most: None }
+        Self { text, command: None, max_output_tokens: None }
     }
 }
 
-/// What was said is in the log.
+/// A message that is in the log.
 #[derive(Debug, Clone)]
 pub struct AcceptedMessage {
-    /// What whoever said it is told.
+    /// The response to the client.
     pub sent: SendMessageResponse,
-    /// The place in the log behind which it stands, also if it was said before.
+    /// Position in the log before the message; for a repeated request, before the first one.
     pub after: Seq,
 }
 
-/// A message that waits for its turn.
+/// A queued message.
 pub(crate) struct PendingMessage {
     pub(crate) by: CallerIdentity,
     pub(crate) message: MessageId,
     pub(crate) item: ItemNumber,
-    pub(crate) most: Option<u32>,
+    pub(crate) max_output_tokens: Option<u32>,
 }
 
-/// A turn that the log has begun.
+/// A turn whose start is in the log.
 pub(crate) struct TurnParams {
     pub(crate) turn: TurnId,
     pub(crate) by: CallerIdentity,
     pub(crate) message: Option<MessageId>,
-    pub(crate) most: Option<u32>,
+    pub(crate) max_output_tokens: Option<u32>,
 }
 
-/// Whether a message begins a turn at once.
+/// Whether a turn runs, so that a new message is queued.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionActivity {
     Idle,

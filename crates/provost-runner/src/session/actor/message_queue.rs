@@ -1,4 +1,4 @@
-//! What is said in a session, and what waits there for its turn.
+//! Accepting messages, and the queue of those that wait for the running turn.
 
 use provost_proto::session::{
     MessageAdded, MessageAuthor, MessagePart, MessageWithdrawn, SendMessageResponse,
@@ -11,82 +11,87 @@ use super::session_actor::SessionActor;
 use crate::session::{CallerIdentity, RunnerError};
 
 impl SessionActor {
-    /// Who said this has gone: if it waits, it waits no more.
+    /// Removes a message from the queue because its client disconnected.
     pub(crate) async fn cancel_pending_message(&mut self, message: MessageId) {
-        let mut waiting = self.waiting.iter().filter(|waiting| waiting.message == message);
-        let Some(by) = waiting.next().map(|waiting| waiting.by.clone()) else { return };
+        let mut matching = self.queue.iter().filter(|queued| queued.message == message);
+        let Some(by) = matching.next().map(|queued| queued.by.clone()) else { return };
         if let Err(error) = self.withdraw_message(&by, message, None).await {
-            tracing::error!(%error, "a message that nobody waits for goes on waiting");
+            tracing::error!(%error, "cannot withdraw the message of a disconnected client");
         }
     }
 
-    /// Lets a message that waits have no turn, in the log too.
+    /// Removes a message from the queue and records that in the log.
     pub(crate) async fn withdraw_message(
         &mut self,
         by: &CallerIdentity,
         message: MessageId,
         command: Option<Idempotency>,
     ) -> Result<(), RunnerError> {
-        let at = self.waiting.iter().position(|waiting| waiting.message == message);
-        let found = at.and_then(|at| Some((at, self.waiting.get(at)?.item)));
+        let at = self.queue.iter().position(|queued| queued.message == message);
+        let found = at.and_then(|at| Some((at, self.queue.get(at)?.item)));
         let (at, item) = found.ok_or(RunnerError::MessageNotQueued)?;
-        let session = self.journal.session;
+        let session = self.log.session;
         let fact = Fact::MessageWithdrawn(MessageWithdrawn { session, item, message });
-        self.journal.append_as_person(by, command, vec![fact]).await?;
-        self.waiting.remove(at);
+        self.log.append_as_person(by, command, vec![fact]).await?;
+        self.queue.remove(at);
         Ok(())
     }
 
-    /// Writes a message down. Tells whether it is new.
+    /// Appends a message to the log; returns whether it is new rather than a repeated request.
     pub(crate) async fn accept_message(
         &mut self,
         by: &CallerIdentity,
         prompt: TurnPrompt,
-        moment: SessionActivity,
+        activity: SessionActivity,
     ) -> Result<(AcceptedMessage, bool), RunnerError> {
-        let TurnPrompt { text, command, most } = prompt;
-        let moment = if self.waiting.is_empty() { moment } else { SessionActivity::Busy };
-        if self.waiting.len() >= limits::MAX_QUEUED_MESSAGES {
+        let TurnPrompt { text, command, max_output_tokens } = prompt;
+        let activity = if self.queue.is_empty() { activity } else { SessionActivity::Busy };
+        if self.queue.len() >= limits::MAX_QUEUED_MESSAGES {
             return Err(RunnerError::QueueFull);
         }
         let clock = self.runner.gateway.clock();
-        let (session, item) = (self.journal.session, self.journal.next_item_number());
+        let (session, item) = (self.log.session, self.log.next_item_number());
         let (message, turn) = (clock.new_id(), clock.new_id());
         let (parts, answer, from) = (vec![MessagePart::Text { text }], None, MessageAuthor::User);
-        let said = MessageAdded { session, item, message, turn: None, from, parts, answer };
-        let mut facts = vec![Fact::MessageAdded(said)];
-        if moment == SessionActivity::Idle {
+        let added = MessageAdded { session, item, message, turn: None, from, parts, answer };
+        let mut facts = vec![Fact::MessageAdded(added)];
+        if activity == SessionActivity::Idle {
             facts.push(self.turn_started_fact(turn, Some(message), Some(item)));
         }
-        let appended = self.journal.append_as_person(by, command, facts).await?;
+        let appended = self.log.append_as_person(by, command, facts).await?;
         if let AppendOutcome::Replayed(_) = appended {
             return Ok((self.load_repeated_message(&appended).await?, false));
         }
-        // Whoever says something wants what waits before it to be said too.
+        // A new message also releases the messages queued before it.
         self.is_held = false;
-        if moment == SessionActivity::Busy {
-            self.waiting.push_back(PendingMessage { by: by.clone(), message, item, most });
+        if activity == SessionActivity::Busy {
+            self.queue.push_back(PendingMessage {
+                by: by.clone(),
+                message,
+                item,
+                max_output_tokens,
+            });
         }
-        let queued = moment == SessionActivity::Busy;
+        let queued = activity == SessionActivity::Busy;
         let turn = (!queued).then_some(turn);
         let sent = SendMessageResponse { session, message, turn, queued };
         Ok((AcceptedMessage { sent, after: seq_before_events(&appended) }, true))
     }
 
-    /// The same was said before: what was answered then.
+    /// The response to the first request with this idempotency key.
     async fn load_repeated_message(
         &self,
         appended: &AppendOutcome,
     ) -> Result<AcceptedMessage, RunnerError> {
-        let (session, store) = (self.journal.session, self.runner.gateway.store());
+        let (session, store) = (self.log.session, self.runner.gateway.store());
         let (mut message, mut turn) = (None, None);
         for event in appended.events() {
-            // A long message is kept beside the log, and its name with it.
+            // A long message, with its id, is stored as a blob.
             let fact = hydrate_fact(&**store, &event.decode_event()?).await?;
-            if let Some(Fact::MessageAdded(said)) = &fact {
-                message = Some(said.message);
-            } else if let Some(Fact::TurnStarted(started)) = &fact {
-                turn = Some(started.turn);
+            match &fact {
+                Some(Fact::MessageAdded(added)) => message = Some(added.message),
+                Some(Fact::TurnStarted(started)) => turn = Some(started.turn),
+                _ => {}
             }
         }
         let message = message.ok_or(RunnerError::IdempotencyKeyReused)?;
@@ -95,7 +100,7 @@ impl SessionActor {
     }
 }
 
-/// The place before the first of these.
+/// The position in the log before the first of these events.
 fn seq_before_events(appended: &AppendOutcome) -> Seq {
     appended.events().first().map_or(0, |event| event.seq.saturating_sub(1))
 }

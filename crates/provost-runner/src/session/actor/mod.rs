@@ -4,6 +4,6 @@ mod inbox;
 mod message_queue;
 mod session_actor;
 
+pub(crate) use inbox::SessionRequest;
 pub use inbox::{AcceptedMessage, TurnPrompt};
-pub(crate) use inbox::{PendingMessage, SessionRequest};
 pub(crate) use session_actor::SessionActor;

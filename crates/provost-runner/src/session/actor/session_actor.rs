@@ -1,7 +1,7 @@
-//! One live session: hears what is said, runs one turn at a time.
+//! One live session: handles requests and runs one turn at a time.
 //!
-//! There is no lock. The task is the only one that begins and ends turns of its
-//! session; what is said meanwhile is written down and waits.
+//! There is no lock. The task is the only one that starts and ends turns of its session;
+//! messages that arrive during a turn are appended to the log and queued.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,13 +19,14 @@ use crate::session::history::session_log::SessionLog;
 use crate::session::turn::Turn;
 use crate::session::{CallerIdentity, Runner, RunnerError, history};
 
+/// The task of one live session.
 pub(crate) struct SessionActor {
     pub(crate) runner: Arc<Runner>,
-    pub(crate) journal: Arc<SessionLog>,
+    pub(crate) log: Arc<SessionLog>,
     inbox: mpsc::Receiver<SessionRequest>,
-    pub(crate) waiting: VecDeque<PendingMessage>,
-    /// Whether what waits does so until somebody says something or goes on: a person
-    /// stopped the turn before.
+    pub(crate) queue: VecDeque<PendingMessage>,
+    /// Whether queued messages wait until a message is sent or the session is continued,
+    /// because a person cancelled the previous turn.
     pub(crate) is_held: bool,
     is_closed: bool,
 }
@@ -36,48 +37,48 @@ impl SessionActor {
         view: &SessionView,
         inbox: mpsc::Receiver<SessionRequest>,
     ) -> Self {
-        let journal = Arc::new(SessionLog::new(Arc::clone(&runner.gateway), view));
+        let log = Arc::new(SessionLog::new(Arc::clone(&runner.gateway), view));
         let by = CallerIdentity {
             principal: view.opened_by.clone(),
             actor: provost_proto::Actor::Daemon,
         };
-        let waiting = view.queued.iter().map(|queued| PendingMessage {
+        let queue = view.queued.iter().map(|queued| PendingMessage {
             by: by.clone(),
             message: queued.message,
             item: queued.item,
-            most: None,
+            max_output_tokens: None,
         });
-        let waiting = waiting.collect();
+        let queue = queue.collect();
         let is_held = crate::session::recovery::resume_sessions::is_stopped_by_person(view);
-        Self { runner, journal, inbox, waiting, is_held, is_closed: false }
+        Self { runner, log, inbox, queue, is_held, is_closed: false }
     }
 
     pub(crate) async fn run(mut self) {
         while !self.is_closed {
-            let Some(ask) = self.inbox.recv().await else { return };
-            if let Some(begun) = self.handle_request(ask).await {
-                self.run_turn(begun).await;
+            let Some(request) = self.inbox.recv().await else { return };
+            if let Some(params) = self.handle_request(request).await {
+                self.run_turn(params).await;
             }
             while !self.is_closed
                 && !self.is_held
-                && let Some(next) = self.waiting.pop_front()
+                && let Some(next) = self.queue.pop_front()
             {
-                if let Some(begun) = self.begin_pending_turn(next).await {
-                    self.run_turn(begun).await;
+                if let Some(params) = self.begin_pending_turn(next).await {
+                    self.run_turn(params).await;
                 }
             }
         }
     }
 
-    /// Begins the turn of a message that waited.
+    /// Starts the turn of a queued message.
     async fn begin_pending_turn(&self, next: PendingMessage) -> Option<TurnParams> {
-        let PendingMessage { by, message, item, most } = next;
+        let PendingMessage { by, message, item, max_output_tokens } = next;
         let turn = self.runner.gateway.clock().new_id();
         let facts = vec![self.turn_started_fact(turn, Some(message), Some(item))];
-        match self.journal.append_as_person(&by, None, facts).await {
-            Ok(_) => Some(TurnParams { turn, by, message: Some(message), most }),
+        match self.log.append_as_person(&by, None, facts).await {
+            Ok(_) => Some(TurnParams { turn, by, message: Some(message), max_output_tokens }),
             Err(error) => {
-                tracing::error!(%error, "a turn could not begin");
+                tracing::error!(%error, "cannot start the turn of a queued message");
                 None
             }
         }
@@ -89,28 +90,33 @@ impl SessionActor {
         message: Option<MessageId>,
         item: Option<ItemNumber>,
     ) -> Fact {
-        Fact::TurnStarted(TurnStarted { session: self.journal.session, turn, message, item })
+        Fact::TurnStarted(TurnStarted { session: self.log.session, turn, message, item })
     }
 
-    /// Something while no turn goes on; the turn that it begins, if it does.
-    async fn handle_request(&mut self, ask: SessionRequest) -> Option<TurnParams> {
-        match ask {
+    /// Handles a request while no turn runs; returns the turn that it starts, if any.
+    async fn handle_request(&mut self, request: SessionRequest) -> Option<TurnParams> {
+        match request {
             SessionRequest::SendMessage { by, prompt, reply } => {
-                let most = prompt.most;
-                let taken = self.accept_message(&by, prompt, SessionActivity::Idle).await;
-                let new = taken.as_ref().ok().filter(|(_, is_new)| *is_new);
-                let begun = new.and_then(|(new, _)| Some((new.sent.turn?, new.sent.message)));
-                drop(reply.send(taken.map(|(taken, _)| taken)));
-                begun.map(|(turn, message)| TurnParams { turn, by, message: Some(message), most })
+                let max_output_tokens = prompt.max_output_tokens;
+                let accepted = self.accept_message(&by, prompt, SessionActivity::Idle).await;
+                let new = accepted.as_ref().ok().filter(|(_, is_new)| *is_new);
+                let started = new.and_then(|(new, _)| Some((new.sent.turn?, new.sent.message)));
+                drop(reply.send(accepted.map(|(accepted, _)| accepted)));
+                started.map(|(turn, message)| TurnParams {
+                    turn,
+                    by,
+                    message: Some(message),
+                    max_output_tokens,
+                })
             }
             SessionRequest::CancelTurn { reply } => {
-                let _unheard = reply.send(false);
+                let _ignored = reply.send(false);
                 None
             }
             SessionRequest::CancelMessage { message, reply } => {
-                // Its turn is over, or it waits.
+                // Its turn is over, or it is queued.
                 self.cancel_pending_message(message).await;
-                let _unheard = reply.send(());
+                let _ignored = reply.send(());
                 None
             }
             SessionRequest::WithdrawMessage { by, message, command, reply } => {
@@ -118,11 +124,11 @@ impl SessionActor {
                 None
             }
             SessionRequest::ContinueTurn { by, reply } => {
-                let begun = self.continue_turn(by).await;
-                self.is_held = self.is_held && begun.is_err();
-                let turn = begun.as_ref().map(|begun| begun.turn).map_err(Clone::clone);
+                let params = self.continue_turn(by).await;
+                self.is_held = self.is_held && params.is_err();
+                let turn = params.as_ref().map(|params| params.turn).map_err(Clone::clone);
                 drop(reply.send(turn));
-                begun.ok()
+                params.ok()
             }
             SessionRequest::Close { by, reply } => {
                 drop(reply.send(self.close_session(&by).await));
@@ -132,20 +138,29 @@ impl SessionActor {
         }
     }
 
-    /// Runs a turn to its end, and hears meanwhile.
-    async fn run_turn(&mut self, begun: TurnParams) {
+    fn build_turn(
+        &self,
+        params: TurnParams,
+        cancel: CancellationToken,
+        stopped: CancellationToken,
+    ) -> Turn {
+        let (runner, log) = (Arc::clone(&self.runner), Arc::clone(&self.log));
+        let TurnParams { turn: id, by, max_output_tokens, .. } = params;
+        Turn { runner, log, id, by, max_output_tokens, cancel, stopped }
+    }
+
+    /// Runs a turn to its end and handles requests meanwhile.
+    async fn run_turn(&mut self, params: TurnParams) {
         let (cancel, stopped) = (CancellationToken::new(), CancellationToken::new());
-        let (runner, journal) = (Arc::clone(&self.runner), Arc::clone(&self.journal));
-        let TurnParams { turn: id, by, message, most } = begun;
-        let (ends, is_stopped) = (cancel.clone(), stopped.clone());
-        let work = Turn { runner, journal, id, by, most, cancel: ends, stopped: is_stopped }.run();
+        let message = params.message;
+        let work = self.build_turn(params, cancel.clone(), stopped.clone()).run();
         tokio::pin!(work);
-        let (mut cancelled, mut withdrawn, mut closing) = (Vec::new(), Vec::new(), None);
+        let (mut cancel_replies, mut message_replies, mut closing) = (Vec::new(), Vec::new(), None);
         let mut is_open = true;
         loop {
             tokio::select! {
                 () = &mut work => break,
-                ask = self.inbox.recv(), if is_open => match ask {
+                request = self.inbox.recv(), if is_open => match request {
                     None => is_open = false,
                     Some(SessionRequest::SendMessage { by, prompt, reply }) => {
                         let sent = self.accept_message(&by, prompt, SessionActivity::Busy).await;
@@ -155,15 +170,15 @@ impl SessionActor {
                         self.is_held = true;
                         stopped.cancel();
                         cancel.cancel();
-                        cancelled.push(reply);
+                        cancel_replies.push(reply);
                     }
                     Some(SessionRequest::CancelMessage { message: unwanted, reply }) => {
                         if message == Some(unwanted) {
                             cancel.cancel();
-                            withdrawn.push(reply);
+                            message_replies.push(reply);
                         } else {
                             self.cancel_pending_message(unwanted).await;
-                            let _unheard = reply.send(());
+                            let _ignored = reply.send(());
                         }
                     }
                     Some(SessionRequest::WithdrawMessage { by, message, command, reply }) => {
@@ -181,50 +196,50 @@ impl SessionActor {
                 },
             }
         }
-        for reply in cancelled {
-            let _unheard = reply.send(true);
+        for reply in cancel_replies {
+            let _ignored = reply.send(true);
         }
-        for reply in withdrawn {
-            let _unheard = reply.send(());
+        for reply in message_replies {
+            let _ignored = reply.send(());
         }
         if let Some((by, reply)) = closing {
             drop(reply.send(self.close_session(&by).await));
         }
     }
 
-    /// Goes on with the last turn; if that is over, with what waits.
+    /// Continues the last turn; if that is finished, starts the first queued message.
     async fn continue_turn(&mut self, by: CallerIdentity) -> Result<TurnParams, RunnerError> {
-        let view = self.runner.load_session(self.journal.session).await?;
-        let can = view.turn.is_some_and(|turn| match turn.status {
+        let view = self.runner.load_session(self.log.session).await?;
+        let can_continue = view.turn.is_some_and(|turn| match turn.status {
             TurnStatus::Interrupted | TurnStatus::Failed | TurnStatus::Cancelled => true,
             TurnStatus::Finished => {
                 turn.reason == Some(provost_proto::session::FinishReason::MaxTokens)
             }
             TurnStatus::Running => false,
         });
-        if !can {
-            let next = self.waiting.pop_front().ok_or(RunnerError::NothingToContinue)?;
+        if !can_continue {
+            let next = self.queue.pop_front().ok_or(RunnerError::NothingToContinue)?;
             return self.begin_pending_turn(next).await.ok_or(RunnerError::Stopping);
         }
         let turn = self.runner.gateway.clock().new_id();
-        self.journal
+        self.log
             .append_as_person(&by, None, vec![self.turn_started_fact(turn, None, None)])
             .await?;
-        Ok(TurnParams { turn, by, message: None, most: None })
+        Ok(TurnParams { turn, by, message: None, max_output_tokens: None })
     }
 
     async fn close_session(&mut self, by: &CallerIdentity) -> Result<(), RunnerError> {
-        let session = self.journal.session;
+        let session = self.log.session;
         let closed = Fact::SessionClosed(SessionClosed { session });
-        self.journal.append_as_person(by, None, vec![closed]).await?;
+        self.log.append_as_person(by, None, vec![closed]).await?;
         self.is_closed = true;
-        self.waiting.clear();
+        self.queue.clear();
         Ok(())
     }
 
-    /// The turn that a daemon before left open, if it did.
+    /// The turn that the previous daemon left open, if any.
     async fn find_open_turn(&self) -> Option<TurnParams> {
-        let id = self.journal.session.uuid();
+        let id = self.log.session.uuid();
         let doc = self.runner.gateway.store().get_document(ViewKind::Sessions, id).await.ok()?;
         let view = doc.and_then(ViewDocument::into_session)?;
         let turn = view.turn.clone().filter(|_| view.status == SessionStatus::Running)?;
@@ -237,11 +252,11 @@ impl SessionActor {
         {
             Ok(message) => message,
             Err(error) => {
-                tracing::error!(%error, "a turn that was left open could not be read");
+                tracing::error!(%error, "cannot read a turn that the previous daemon left open");
                 return None;
             }
         };
         let by = CallerIdentity { principal: turn.principal, actor: turn.actor };
-        Some(TurnParams { turn: turn.id, by, message, most: None })
+        Some(TurnParams { turn: turn.id, by, message, max_output_tokens: None })
     }
 }

@@ -1,5 +1,5 @@
-//! What an answer may have and cost: as much as fits what is left, and if that is too
-//! little, none at all.
+//! What a completion may use: as many output tokens as the remaining budgets cover. If that is
+//! less than a useful minimum, the turn fails instead.
 
 use std::time::Duration;
 
@@ -15,34 +15,35 @@ use crate::session::error::TurnError;
 use crate::session::turn::request_completion::serialized_size;
 use crate::session::turn::{Turn, TurnState};
 
-/// The most tokens of an answer where a budget is to be kept.
+/// Most output tokens of one completion if a budget applies.
 const MAX_BUDGETED_OUTPUT_TOKENS: u32 = 16 * 1024;
 
-/// An answer that could have fewer tokens would say too little for what is asked.
+/// With fewer output tokens a completion would be cut off before it says anything useful.
 const MIN_USEFUL_OUTPUT_TOKENS: u32 = 256;
 
-/// Some providers take no smaller limit, so that nothing is asked for with what is left
-/// of a turn's own.
+/// Some providers reject a smaller limit, so a turn ends when less than this is left of its
+/// own limit.
 const PROVIDER_MIN_OUTPUT_TOKENS: u64 = 16;
 
-/// What an answer may have.
+/// What one completion may use.
 pub(crate) struct CompletionAllowance {
-    /// The most tokens; as many as the model likes if absent.
-    pub(crate) most: Option<u32>,
-    /// What is kept for it.
+    /// Most output tokens; the provider's default if absent.
+    pub(crate) max_output_tokens: Option<u32>,
+    /// What is reserved for it.
     pub(crate) reserved: ReservationGuard,
-    /// The day that pays.
+    /// The day that it is charged to, counted from 1970.
     pub(crate) day: u32,
 }
 
 impl Turn {
-    /// Whether all that whoever asked wanted to hear was said.
+    /// Whether the turn has used up the output tokens that its client asked for.
     pub(crate) fn is_output_limit_reached(&self, state: &TurnState) -> bool {
-        let left = self.most.map(|most| u64::from(most).saturating_sub(state.answered));
-        state.answered > 0 && left.is_some_and(|left| left < PROVIDER_MIN_OUTPUT_TOKENS)
+        let remaining =
+            self.max_output_tokens.map(|max| u64::from(max).saturating_sub(state.output_tokens));
+        state.output_tokens > 0 && remaining.is_some_and(|left| left < PROVIDER_MIN_OUTPUT_TOKENS)
     }
 
-    /// Keeps what the answer may cost at most; makes it shorter where less is left.
+    /// Reserves what the completion may cost at most, and shortens it if less is left.
     pub(crate) async fn reserve_budget(
         &self,
         state: &TurnState,
@@ -50,16 +51,16 @@ impl Turn {
         purpose: CompletionPurpose,
     ) -> Result<CompletionAllowance, TurnError> {
         let view = &state.view;
-        let answered = u32::try_from(state.answered).unwrap_or(u32::MAX);
-        let wanted = self.most.filter(|_| purpose == CompletionPurpose::Answer);
-        let wanted = wanted.map(|most| most.saturating_sub(answered));
-        let longest = wanted
-            .map_or(MAX_BUDGETED_OUTPUT_TOKENS, |wanted| wanted.min(MAX_BUDGETED_OUTPUT_TOKENS));
+        let used = u32::try_from(state.output_tokens).unwrap_or(u32::MAX);
+        let requested = self.max_output_tokens.filter(|_| purpose == CompletionPurpose::Answer);
+        let requested = requested.map(|max| max.saturating_sub(used));
+        let longest =
+            requested.map_or(MAX_BUDGETED_OUTPUT_TOKENS, |max| max.min(MAX_BUDGETED_OUTPUT_TOKENS));
         let settings = &self.runner.settings;
         let day = day_number(self.runner.gateway.clock().now());
-        let payers = state.line.payers(settings, &settings.limits, day);
+        let payers = state.lineage.payers(settings, &settings.limits, day);
         let is_free = self.is_free(&view.model);
-        // How much is asked matters only where somebody counts it beforehand.
+        // The size of the request matters only if a budget has to cover it.
         let is_limited = payers
             .iter()
             .any(|payer| payer.most.tokens.is_some() || (payer.most.nanos.is_some() && !is_free));
@@ -74,47 +75,55 @@ impl Turn {
             self.compute_cost(view, &usage).unwrap_or(0)
         };
         let shortest = longest.min(MIN_USEFUL_OUTPUT_TOKENS);
-        let wish = ReservationRequest { payers: &payers, input, shortest, longest, price: &price };
-        let left = settings.limits.millis.saturating_sub(state.progress.millis);
+        let reservation =
+            ReservationRequest { payers: &payers, input, shortest, longest, price: &price };
+        let remaining = settings.limits.millis.saturating_sub(state.progress.millis);
+        let patience = Duration::from_millis(remaining);
         let reserved = tokio::select! {
             () = self.cancel.cancelled() => return Err(TurnError::Cancelled),
-            reserved = self.runner.ledger.reserve(&wish, Duration::from_millis(left)) => {
+            reserved = self.runner.ledger.reserve(&reservation, patience) => {
                 reserved.map_err(TurnError::BudgetExceeded)?
             }
         };
-        let most = if is_limited { Some(reserved.output) } else { wanted };
-        Ok(CompletionAllowance { most, reserved, day })
+        let max_output_tokens = if is_limited { Some(reserved.output) } else { requested };
+        Ok(CompletionAllowance { max_output_tokens, reserved, day })
     }
 
-    /// What the model used, in memory and as facts.
+    /// Settles the reservation with what a completion used, and returns the facts to append.
     pub(crate) fn record_usage(
         &self,
         state: &mut TurnState,
-        (reserved, day): (ReservationGuard, u32),
+        reserved: ReservationGuard,
+        day: u32,
         usage: &CompletionUsage,
-        how: (CompletionPurpose, bool),
+        purpose: CompletionPurpose,
+        estimated: bool,
     ) -> Vec<Fact> {
-        let (spent, facts) = self.build_usage_facts((&state.view, &state.line), day, usage, how);
+        let (spent, facts) =
+            self.build_usage_facts(&state.view, &state.lineage, day, usage, purpose, estimated);
         reserved.settle_actual_cost(spent);
-        if how.0 == CompletionPurpose::Answer {
-            state.answered = state.answered.saturating_add(to_token_usage(usage).output);
+        if purpose == CompletionPurpose::Answer {
+            state.output_tokens = state.output_tokens.saturating_add(to_token_usage(usage).output);
         }
         state.progress.context = spent.tokens;
         facts
     }
 
-    /// What was used, and how it is told: to this session and to those above.
+    /// What a completion used: the amount to charge, and the facts for this session and its
+    /// ancestors. `estimated` says that the provider reported no usage.
     pub(crate) fn build_usage_facts(
         &self,
-        (view, line): (&SessionView, &SessionLineage),
+        view: &SessionView,
+        lineage: &SessionLineage,
         day: u32,
         usage: &CompletionUsage,
-        (purpose, estimated): (CompletionPurpose, bool),
+        purpose: CompletionPurpose,
+        estimated: bool,
     ) -> (BudgetAmount, Vec<Fact>) {
         let (cost, usage) = (self.compute_cost(view, usage), to_token_usage(usage));
         let used = Fact::UsageRecorded(UsageRecorded {
-            session: self.journal.session,
-            project: self.journal.project,
+            session: self.log.session,
+            project: self.log.project,
             turn: self.id,
             model: view.model.clone(),
             day,
@@ -123,7 +132,7 @@ impl Turn {
             cost,
             estimated,
         });
-        let mut facts = line.ancestor_usage_facts(&used);
+        let mut facts = lineage.ancestor_usage_facts(&used);
         facts.insert(0, used);
         (BudgetAmount { nanos: cost.unwrap_or(0), tokens: usage.total(), calls: 1 }, facts)
     }
@@ -135,7 +144,7 @@ impl Turn {
         self.runner.prices.compute_cost(&view.model, usage).map(crate::model::Usd::as_nanos)
     }
 
-    /// A script, or a model on this machine.
+    /// Whether a model costs nothing: a script, or one on this machine.
     fn is_free(&self, model: &str) -> bool {
         let provider = model.split('/').next().unwrap_or_default();
         let found = self.runner.models.registry().provider(provider);

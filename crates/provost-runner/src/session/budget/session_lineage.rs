@@ -1,5 +1,5 @@
-//! Who pays for an answer: the session, those that handed its task over, the project
-//! and the day.
+//! Which accounts a completion is charged to: its session, the sessions that handed the task
+//! down to it, the project and the day.
 
 use provost_core::session::budget::BudgetScope;
 use provost_core::session::reservation_ledger::{
@@ -11,7 +11,7 @@ use provost_proto::{Fact, ProjectId, SessionId, TurnId, UnixMicros, limits};
 
 use crate::session::{Runner, RunnerError, SessionSettings};
 
-/// A session above another, and the turn that waits for that one.
+/// A session that handed its task down, and its turn that waits for the result.
 #[derive(Debug, Clone)]
 pub(crate) struct AncestorSession {
     session: SessionId,
@@ -19,28 +19,27 @@ pub(crate) struct AncestorSession {
     turn: Option<(TurnId, UnixMicros)>,
 }
 
-/// A session with all those above it, the nearest first, and its turn.
+/// A session with its turn, and its ancestors, the nearest first.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionLineage {
     session: SessionId,
     turn: TurnId,
     project: ProjectId,
     budget: SessionBudget,
-    above: Vec<AncestorSession>,
+    ancestors: Vec<AncestorSession>,
 }
 
 impl Runner {
-    /// Reads who is above a session, and sees to it that the turns that go on have
-    /// their accounts.
+    /// Loads the ancestors of a session, and opens the accounts of their running turns.
     pub(crate) async fn load_lineage(
         &self,
         view: &SessionView,
         turn: TurnId,
     ) -> Result<SessionLineage, RunnerError> {
-        let mut above = Vec::new();
+        let mut ancestors = Vec::new();
         let mut parent = view.parent;
         while let Some(id) =
-            parent.filter(|_| above.len() <= usize::from(limits::MAX_HANDOFF_DEPTH))
+            parent.filter(|_| ancestors.len() <= usize::from(limits::MAX_HANDOFF_DEPTH))
         {
             let found = self.load_session(id).await?;
             let running = found.turn.filter(|_| found.status == SessionStatus::Running);
@@ -48,14 +47,14 @@ impl Runner {
                 self.register_turn_account(&turn);
                 (turn.id, turn.started_at)
             });
-            above.push(AncestorSession { session: id, budget: found.budget, turn });
+            ancestors.push(AncestorSession { session: id, budget: found.budget, turn });
             parent = found.parent;
         }
         if let Some(own) = view.turn.as_ref().filter(|own| own.id == turn) {
             self.register_turn_account(own);
         }
         let (project, budget) = (view.project, view.budget);
-        Ok(SessionLineage { session: view.id, turn, project, budget, above })
+        Ok(SessionLineage { session: view.id, turn, project, budget, ancestors })
     }
 
     fn register_turn_account(&self, turn: &TurnView) {
@@ -66,7 +65,7 @@ impl Runner {
 }
 
 impl SessionLineage {
-    /// All that pay, on this day.
+    /// All payers on this day, with their limits.
     pub(crate) fn payers(
         &self,
         settings: &SessionSettings,
@@ -85,10 +84,10 @@ impl SessionLineage {
             ),
             payer(AccountKey::Turn(self.turn), BudgetScope::Turn, turns, false),
         ];
-        for above in &self.above {
-            let key = AccountKey::Session(above.session);
-            payers.push(payer(key, BudgetScope::ParentSession, above.budget.into(), true));
-            let turn = above
+        for ancestor in &self.ancestors {
+            let key = AccountKey::Session(ancestor.session);
+            payers.push(payer(key, BudgetScope::ParentSession, ancestor.budget.into(), true));
+            let turn = ancestor
                 .turn
                 .map(|(turn, _)| payer(AccountKey::Turn(turn), BudgetScope::Turn, turns, true));
             payers.extend(turn);
@@ -103,37 +102,39 @@ impl SessionLineage {
         payers
     }
 
-    /// The accounts of all that pay, on this day.
+    /// The accounts of all payers on this day.
     pub(crate) fn account_keys(&self, day: u32) -> impl Iterator<Item = AccountKey> {
-        let above = self.above.iter().flat_map(|above| {
-            let turn = above.turn.map(|(turn, _)| AccountKey::Turn(turn));
-            [Some(AccountKey::Session(above.session)), turn].into_iter().flatten()
+        let ancestors = self.ancestors.iter().flat_map(|ancestor| {
+            let turn = ancestor.turn.map(|(turn, _)| AccountKey::Turn(turn));
+            [Some(AccountKey::Session(ancestor.session)), turn].into_iter().flatten()
         });
         let own = [AccountKey::Session(self.session), AccountKey::Turn(self.turn)];
         own.into_iter()
-            .chain(above)
+            .chain(ancestors)
             .chain([AccountKey::Project(self.project), AccountKey::Day(day)])
     }
 
-    /// The turn that all others here are a part of.
+    /// The running turn of the topmost ancestor, or this turn: limits of a turn count for all
+    /// turns below it.
     pub(crate) fn root_turn(&self) -> TurnId {
-        let above = self.above.iter().rev().find_map(|above| above.turn);
-        above.map_or(self.turn, |(turn, _)| turn)
+        let root = self.ancestors.iter().rev().find_map(|ancestor| ancestor.turn);
+        root.map_or(self.turn, |(turn, _)| turn)
     }
 
-    /// When that one began, if it is not our own.
+    /// When the root turn started, if it is not this turn.
     pub(crate) fn root_turn_started_at(&self) -> Option<UnixMicros> {
-        self.above.iter().rev().find_map(|above| above.turn).map(|(_, began)| began)
+        let root = self.ancestors.iter().rev().find_map(|ancestor| ancestor.turn);
+        root.map(|(_, started_at)| started_at)
     }
 
-    /// Tells those above what was used.
+    /// The facts that charge a usage to the ancestors.
     pub(crate) fn ancestor_usage_facts(&self, fact: &Fact) -> Vec<Fact> {
         let Fact::UsageRecorded(used) = fact else { return Vec::new() };
         let (by, usage, cost) = (used.session, used.usage, used.cost);
-        let above = self.above.iter().map(|above| {
-            let turn = above.turn.map(|(turn, _)| turn);
-            Fact::TaskUsed(TaskUsed { session: above.session, turn, by, usage, cost })
+        let facts = self.ancestors.iter().map(|ancestor| {
+            let turn = ancestor.turn.map(|(turn, _)| turn);
+            Fact::TaskUsed(TaskUsed { session: ancestor.session, turn, by, usage, cost })
         });
-        above.collect()
+        facts.collect()
     }
 }

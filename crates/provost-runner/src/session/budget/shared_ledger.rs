@@ -1,4 +1,4 @@
-//! What was spent, what is reserved, and whether there is enough.
+//! The accounts of all sessions: what is spent and what is reserved.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use provost_core::fold::{ViewDocument, ViewKind};
 use provost_core::session::budget::BudgetShortfall;
 use provost_core::session::reservation_ledger::{
-    AccountKey, BudgetAmount, ReservationError, ReservationLedger as Books, ReservationRequest,
+    AccountKey, BudgetAmount, ReservationError, ReservationLedger, ReservationRequest,
 };
 use provost_proto::UnixMicros;
 use provost_proto::session::{DailyUsage, SessionView, TokenUsage, UsageReport};
@@ -17,15 +17,15 @@ use tokio::time::{Instant, timeout_at};
 use crate::model::CompletionUsage;
 use crate::session::{Runner, RunnerError};
 
-/// The most tokens that are believed: JSON holds no larger numbers exactly.
+/// Token counts above this are capped: JSON numbers are exact only up to 2^53.
 const MAX_TOKEN_COUNT: u64 = 1 << 50;
 
-/// The day of a time, counted from 1970 in UTC.
+/// Days since 1970-01-01 (UTC).
 pub(crate) fn day_number(at: UnixMicros) -> u32 {
     u32::try_from(at / 86_400_000_000).unwrap_or(u32::MAX)
 }
 
-/// Tokens as the log keeps them.
+/// Token counts as the log records them.
 pub(crate) fn to_token_usage(usage: &CompletionUsage) -> TokenUsage {
     TokenUsage {
         input: usage.input.min(MAX_TOKEN_COUNT),
@@ -37,7 +37,7 @@ pub(crate) fn to_token_usage(usage: &CompletionUsage) -> TokenUsage {
 }
 
 impl Runner {
-    /// What models used and cost.
+    /// Tokens and cost by day and model.
     pub async fn build_usage_report(&self) -> Result<UsageReport, RunnerError> {
         let docs = self.gateway.store().list_documents(ViewKind::Usage).await?;
         let mut rows: Vec<DailyUsage> =
@@ -56,84 +56,84 @@ impl Runner {
     }
 }
 
-/// The accounts of all sessions, as the log has them.
+/// The accounts of all sessions, seeded from the log.
 #[derive(Debug, Default)]
 pub(crate) struct SharedLedger {
-    books: Mutex<Books>,
-    /// Something that was reserved is settled.
+    accounts: Mutex<ReservationLedger>,
+    /// Notified when a reservation is settled or released.
     freed: Notify,
 }
 
-/// What is kept for one answer; what is not spent is free again.
+/// The reservation of one completion; released when dropped.
 #[derive(Debug)]
 pub(crate) struct ReservationGuard {
-    /// The most tokens that the answer may have.
+    /// Most output tokens that the reservation covers.
     pub(crate) output: u32,
     ledger: Arc<SharedLedger>,
     number: u64,
 }
 
 impl SharedLedger {
-    /// What was spent before this daemon began.
+    /// The accounts with what earlier daemons spent.
     pub(crate) fn new(
         rows: impl Iterator<Item = DailyUsage>,
         sessions: impl Iterator<Item = SessionView>,
     ) -> Self {
-        let mut books = Books::default();
+        let mut accounts = ReservationLedger::default();
         for row in rows {
             let spent =
                 BudgetAmount { nanos: row.cost, tokens: row.usage.total(), calls: row.calls };
-            books.add_spent(AccountKey::Day(row.day), spent);
-            books.add_spent(AccountKey::Project(row.project), spent);
+            accounts.add_spent(AccountKey::Day(row.day), spent);
+            accounts.add_spent(AccountKey::Project(row.project), spent);
         }
         for session in sessions {
             let (nanos, tokens) = (session.cost, session.usage.total());
-            books.seed_spent(
+            accounts.seed_spent(
                 AccountKey::Session(session.id),
                 BudgetAmount { nanos, tokens, calls: 0 },
             );
         }
-        Self { books: Mutex::new(books), freed: Notify::new() }
+        Self { accounts: Mutex::new(accounts), freed: Notify::new() }
     }
 
-    pub(crate) fn lock_accounts(&self) -> MutexGuard<'_, Books> {
-        self.books.lock()
+    pub(crate) fn lock_accounts(&self) -> MutexGuard<'_, ReservationLedger> {
+        self.accounts.lock()
     }
 
-    /// Keeps what an answer may cost. Where others have what is missing, it waits for
-    /// theirs to come, as long as it may.
+    /// Reserves what a completion may cost. If reservations of others are in the way, waits up
+    /// to `patience` until they are settled.
     pub(crate) async fn reserve(
         self: &Arc<Self>,
-        wish: &ReservationRequest<'_>,
+        request: &ReservationRequest<'_>,
         patience: Duration,
     ) -> Result<ReservationGuard, BudgetShortfall> {
-        let ends = Instant::now() + patience;
+        let deadline = Instant::now() + patience;
         loop {
             let freed = self.freed.notified();
             tokio::pin!(freed);
-            // From here on no settlement is missed.
+            // Registered before the attempt, so that no settlement is missed.
             freed.as_mut().enable();
-            let refused = self.lock_accounts().reserve(wish);
-            match refused {
+            let reserved = self.lock_accounts().reserve(request);
+            match reserved {
                 Ok((number, output)) => {
                     return Ok(ReservationGuard { output, ledger: Arc::clone(self), number });
                 }
-                Err(ReservationError::Insufficient(little)) => return Err(little),
-                Err(ReservationError::InsufficientForNow(little)) => {
-                    timeout_at(ends, freed).await.map_err(|_| little)?;
+                Err(ReservationError::Insufficient(shortfall)) => return Err(shortfall),
+                Err(ReservationError::InsufficientForNow(shortfall)) => {
+                    timeout_at(deadline, freed).await.map_err(|_| shortfall)?;
                 }
             }
         }
     }
 
-    /// This was spent by all of these, without having been reserved.
+    /// Charges all of these accounts without a reservation.
     pub(crate) fn record_spending(
         &self,
         keys: impl Iterator<Item = AccountKey>,
         spent: BudgetAmount,
     ) {
-        let mut books = self.lock_accounts();
-        keys.for_each(|key| books.add_spent(key, spent));
+        let mut accounts = self.lock_accounts();
+        keys.for_each(|key| accounts.add_spent(key, spent));
     }
 
     fn settle_reservation(&self, number: u64, spent: Option<BudgetAmount>) {
@@ -143,7 +143,7 @@ impl SharedLedger {
 }
 
 impl ReservationGuard {
-    /// What the answer did cost takes the place of what was kept for it.
+    /// Replaces the reservation by the actual cost.
     pub(crate) fn settle_actual_cost(self, spent: BudgetAmount) {
         self.ledger.settle_reservation(self.number, Some(spent));
     }
@@ -151,7 +151,7 @@ impl ReservationGuard {
 
 impl Drop for ReservationGuard {
     fn drop(&mut self) {
-        // After a settlement nothing is kept under this number any more.
+        // No-op after a settlement: the number is not in the ledger any more.
         self.ledger.settle_reservation(self.number, None);
     }
 }
@@ -169,8 +169,8 @@ mod tests {
         [BudgetPayer { key: AccountKey::Day(1), pot: BudgetScope::Day, most, is_shared: true }]
     }
 
-    /// An answer that costs 60, neither more nor less.
-    fn wish(payers: &[BudgetPayer]) -> ReservationRequest<'_> {
+    /// A completion that costs exactly 60.
+    fn request(payers: &[BudgetPayer]) -> ReservationRequest<'_> {
         ReservationRequest {
             payers,
             input: 0,
@@ -181,24 +181,24 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_comes_second_waits_for_what_the_first_leaves() {
+    async fn the_second_reservation_waits_until_the_first_is_settled() {
         let (ledger, payers) = (Arc::new(SharedLedger::default()), day());
-        let first = ledger.reserve(&wish(&payers), LONG).await.unwrap();
-        let refused = ledger.reserve(&wish(&payers), Duration::ZERO).await.unwrap_err();
+        let first = ledger.reserve(&request(&payers), LONG).await.unwrap();
+        let refused = ledger.reserve(&request(&payers), Duration::ZERO).await.unwrap_err();
         assert_eq!((refused.pot, refused.taken), (BudgetScope::Day, 60));
         let second = tokio::spawn({
             let ledger = Arc::clone(&ledger);
             async move {
                 ledger
-                    .reserve(&wish(&day()), LONG)
+                    .reserve(&request(&day()), LONG)
                     .await
-                    .map(|kept| kept.settle_actual_cost(spent(60)))
+                    .map(|reserved| reserved.settle_actual_cost(spent(60)))
             }
         });
         first.settle_actual_cost(spent(40));
         second.await.unwrap().unwrap();
-        // Nothing that is under way could change that.
-        let refused = ledger.reserve(&wish(&payers), LONG).await.unwrap_err();
+        // No open reservation could free enough.
+        let refused = ledger.reserve(&request(&payers), LONG).await.unwrap_err();
         assert_eq!(refused.taken, 100);
     }
 

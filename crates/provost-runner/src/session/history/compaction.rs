@@ -1,4 +1,4 @@
-//! Summarizing a conversation that no longer fits the model.
+//! Compaction: replacing a conversation that does not fit the model's context by a summary.
 
 use futures::StreamExt as _;
 use provost_proto::Fact;
@@ -18,20 +18,20 @@ const SUMMARY_PROMPT: &str = "The conversation is about to be cut. Write a summa
     and why; what was done, with the names of files and commands; what is open, and what comes \
     next. Call no tool. Write nothing but the summary.";
 
-/// How much of what a tool returned is told when a summary must fit.
+/// Bytes of each tool result that are kept when the request for a summary must shrink.
 const MAX_EXCERPT_BYTES: usize = 2 * 1024;
 
-/// How often a summary is tried with less and less.
+/// How often a summary is requested, each time with a shorter conversation.
 const MAX_SUMMARY_ATTEMPTS: usize = 3;
 
 impl Turn {
-    /// Has the model summarize what came before, and goes on from there.
+    /// Has the model summarize the conversation, and replaces it by the summary.
     pub(crate) async fn compact_conversation(
         &self,
         state: &mut TurnState,
     ) -> Result<(), TurnError> {
         let mut messages = state.history.messages.clone();
-        let asked = last_user_message(&messages);
+        let last_message = last_user_message(&messages);
         for _ in 0..MAX_SUMMARY_ATTEMPTS {
             let mut request =
                 self.build_request(&state.view, messages.clone(), &state.history.touched).await?;
@@ -39,31 +39,31 @@ impl Turn {
             request.messages.push(ModelMessage::user(SUMMARY_PROMPT));
             match self.request_completion(state, &mut request, CompletionPurpose::Summary).await {
                 Err(TurnError::Model(ModelError::ContextLength(_))) => {
-                    messages = shrink_messages(messages)
+                    messages = shrink_messages(messages);
                 }
-                Err(broken) => return Err(broken),
+                Err(error) => return Err(error),
                 Ok(answer) => {
-                    let said = answer.text();
-                    let mut text = format!("What came before, summarized:\n\n{}", said.trim());
-                    if let Some(asked) = &asked {
-                        text.extend(["\n\nThe last thing that was said to you:\n\n", asked]);
+                    let summary = answer.text();
+                    let mut text = format!("What came before, summarized:\n\n{}", summary.trim());
+                    if let Some(last_message) = &last_message {
+                        text.extend(["\n\nThe last thing that was said to you:\n\n", last_message]);
                     }
                     text.push_str("\n\nGo on.");
                     return self.apply_summary(state, text).await;
                 }
             }
         }
-        let why = "not even a summary of it fits".to_owned();
+        let why = "the conversation does not fit even in part for a summary".to_owned();
         Err(TurnError::Model(ModelError::ContextLength(why)))
     }
 
     async fn apply_summary(&self, state: &mut TurnState, summary: String) -> Result<(), TurnError> {
         let mut facts = std::mem::take(&mut state.pending_usage);
-        let item = self.journal.next_item_number();
-        let (session, turn) = (self.journal.session, self.id);
+        let item = self.log.next_item_number();
+        let (session, turn) = (self.log.session, self.id);
         let compacted = SessionCompacted { session, turn, item, summary: summary.clone() };
         facts.push(Fact::SessionCompacted(compacted));
-        self.journal.append_as_agent(&self.by, facts).await?;
+        self.log.append_as_agent(&self.by, facts).await?;
         state.history.messages = vec![ModelMessage::user(summary)];
         state.history.touched = TouchedPaths::default();
         state.progress.context = 0;
@@ -78,11 +78,11 @@ fn last_user_message(messages: &[ModelMessage]) -> Option<String> {
     })
 }
 
-/// The newer half, beginning with what a person said, and less of what tools returned.
+/// The newer half from its first user message on, with shortened tool results.
 fn shrink_messages(mut messages: Vec<ModelMessage>) -> Vec<ModelMessage> {
     let half = messages.len() / 2;
-    let is_said = |message: &ModelMessage| matches!(message, ModelMessage::User { .. });
-    let first = messages.iter().skip(half).position(is_said).map(|at| at + half);
+    let is_user = |message: &ModelMessage| matches!(message, ModelMessage::User { .. });
+    let first = messages.iter().skip(half).position(is_user).map(|at| at + half);
     let mut kept = first.map_or_else(Vec::new, |first| messages.split_off(first));
     for message in &mut kept {
         if let ModelMessage::Results { results } = message {
@@ -97,7 +97,7 @@ fn shrink_messages(mut messages: Vec<ModelMessage>) -> Vec<ModelMessage> {
     kept
 }
 
-/// Reads a stream that nobody sees.
+/// Reads a stream to its end without writing deltas to the log.
 pub(crate) async fn read_stream_silently(
     mut stream: ModelStream,
     cancel: &CancellationToken,
@@ -118,6 +118,6 @@ pub(crate) async fn read_stream_silently(
             },
         }
     };
-    // Who saw nothing of it counts nothing of what was cut off.
+    // Nothing was written to the log, so an interrupted summary is not charged by estimate.
     CompletionOutcome { end, parts, written: 0, usage }
 }

@@ -1,8 +1,8 @@
-//! What was said in a session, from its documents, as a model is told it.
+//! The conversation of a session, read from its documents and in the form that models get.
 
 use provost_core::fold::{ViewDocument, ViewKind, session::page_key};
 use provost_proto::session::{
-    ITEMS_PER_PAGE, ItemContent, MessageAuthor, MessagePart, SessionItem as Said, SessionView,
+    ITEMS_PER_PAGE, ItemContent, MessageAuthor, MessagePart, SessionItem, SessionView,
     ToolCallStatus,
 };
 use provost_proto::{MessageId, TurnId};
@@ -11,34 +11,34 @@ use provost_store::{EventStore, StoreError};
 use super::touched_paths::TouchedPaths;
 use crate::model::{
     CallId, Completion, CompletionContent, CompletionItem, CompletionUsage, ModelMessage,
-    ModelOrigin, StopReason, ToolResult, ToolResultStatus,
+    ModelOrigin, ModelToolResult, ModelToolResultStatus, StopReason,
 };
 use crate::session::turn::tool_execution::ToolInvocation;
 
-/// What a model is told when it goes on after it was cut off.
+/// The message with which a model continues after an interruption.
 pub(crate) const CONTINUE_PROMPT: &str =
     "You were interrupted. Go on from where you stopped, without repeating what you said.";
 
-/// All items of a session in the order of the conversation. What was said while a turn
-/// went on has a place among what that turn said, but was heard after it.
+/// All items of a session in the order of the conversation. A message that was queued during
+/// a turn is numbered among that turn's items, but belongs after it.
 pub(crate) async fn load_items(
     store: &dyn EventStore,
     view: &SessionView,
-) -> Result<Vec<Said>, StoreError> {
+) -> Result<Vec<SessionItem>, StoreError> {
     let mut items = load_items_from(store, view, 0).await?;
     items.sort_by_key(|item| (item.turn.is_none(), item.turn, item.item));
     Ok(items)
 }
 
-/// The message that began a turn; one that goes on with another has none.
+/// The message that started a turn; a turn that continues another has none.
 pub(crate) async fn find_turn_message(
     store: &dyn EventStore,
     view: &SessionView,
     turn: TurnId,
 ) -> Result<Option<MessageId>, StoreError> {
     let items = load_items_from(store, view, 0).await?;
-    let asked = items.into_iter().filter(|item| item.turn == Some(turn));
-    Ok(asked.map(|item| item.content).find_map(|content| match content {
+    let of_turn = items.into_iter().filter(|item| item.turn == Some(turn));
+    Ok(of_turn.map(|item| item.content).find_map(|content| match content {
         ItemContent::Message { from: MessageAuthor::User, message, .. } => Some(message),
         ItemContent::Message { from: MessageAuthor::Assistant, .. }
         | ItemContent::Tool { .. }
@@ -46,12 +46,12 @@ pub(crate) async fn find_turn_message(
     }))
 }
 
-/// The items from a place on.
+/// The items from the page of `first` on.
 async fn load_items_from(
     store: &dyn EventStore,
     view: &SessionView,
     first: u32,
-) -> Result<Vec<Said>, StoreError> {
+) -> Result<Vec<SessionItem>, StoreError> {
     let mut items = Vec::new();
     let pages = view.items.div_ceil(ITEMS_PER_PAGE);
     for page in first / ITEMS_PER_PAGE..pages {
@@ -62,31 +62,31 @@ async fn load_items_from(
     Ok(items)
 }
 
-/// What only the model needs to see again.
-pub(crate) fn strip_native_answer(item: &mut Said) {
+/// Removes the provider's native form of a completion, which only the model needs.
+pub(crate) fn strip_native_answer(item: &mut SessionItem) {
     if let ItemContent::Message { answer, .. } = &mut item.content {
         *answer = None;
     }
 }
 
-/// A conversation as a model is told it.
+/// A conversation in the form that models get.
 #[derive(Debug, Default)]
 pub(crate) struct ConversationHistory {
     pub(crate) messages: Vec<ModelMessage>,
-    /// The calls of the last answer that have no result yet.
+    /// The calls of the last completion that have no result yet.
     pub(crate) open: Vec<ToolInvocation>,
-    /// All calls of the turn that have a result: tool, arguments, output.
+    /// The calls of the current turn that have a result: tool, arguments, output.
     pub(crate) done: Vec<(String, String, String)>,
-    /// What its calls named.
+    /// The paths that its calls named.
     pub(crate) touched: TouchedPaths,
 }
 
-/// Reads the conversation up to and with a turn, from its last summary on.
+/// Reads the conversation from its last compaction to the current turn.
 pub(crate) async fn load_history(
     store: &dyn EventStore,
     view: &SessionView,
 ) -> Result<ConversationHistory, StoreError> {
-    // Messages that waited have places before those of the turn they waited for.
+    // A queued message is numbered before items of the turn that it waited for.
     let first = view.compacted.unwrap_or(0).saturating_sub(ITEMS_PER_PAGE);
     let mut items = load_items_from(store, view, first).await?;
     items.retain(|item| item.turn.is_some());
@@ -105,7 +105,7 @@ pub(crate) async fn load_history(
 }
 
 impl ConversationHistory {
-    fn add_item(&mut self, item: Said, model: &str) {
+    fn add_item(&mut self, item: SessionItem, model: &str) {
         match item.content {
             ItemContent::Message { from: MessageAuthor::User, parts, .. } => {
                 self.open.clear();
@@ -135,21 +135,21 @@ impl ConversationHistory {
         }
     }
 
-    /// Adds an answer.
+    /// Adds a completion.
     pub(crate) fn push_completion(&mut self, turn: Box<Completion>) {
         self.touched.record_calls(&turn);
         self.messages.push(ModelMessage::Assistant { turn });
     }
 
-    /// Adds what came of a call to the results of its answer.
-    pub(crate) fn push_result(&mut self, result: ToolResult) {
+    /// Adds a tool result to those of the last completion.
+    pub(crate) fn push_result(&mut self, result: ModelToolResult) {
         if let Some(ModelMessage::Results { results }) = self.messages.last_mut() {
             return results.push(result);
         }
         self.messages.push(ModelMessage::Results { results: vec![result] });
     }
 
-    /// Makes sure that it is the model's turn to speak.
+    /// Ensures that the last message is not the model's, as providers require.
     pub(crate) fn ensure_awaiting_model(&mut self) {
         if matches!(self.messages.last(), None | Some(ModelMessage::Assistant { .. })) {
             self.messages.push(ModelMessage::user(CONTINUE_PROMPT));
@@ -161,13 +161,13 @@ pub(crate) fn build_tool_result(
     call: String,
     status: ToolCallStatus,
     output: String,
-) -> ToolResult {
+) -> ModelToolResult {
     let status = match status {
-        ToolCallStatus::Ok => ToolResultStatus::Ok,
-        ToolCallStatus::Error | ToolCallStatus::Cancelled => ToolResultStatus::Error,
-        ToolCallStatus::Denied => ToolResultStatus::Denied,
+        ToolCallStatus::Ok => ModelToolResultStatus::Ok,
+        ToolCallStatus::Error | ToolCallStatus::Cancelled => ModelToolResultStatus::Error,
+        ToolCallStatus::Denied => ModelToolResultStatus::Denied,
     };
-    ToolResult { call: CallId::new(call), status, output }
+    ModelToolResult { call: CallId::new(call), status, output }
 }
 
 fn join_text_parts(parts: &[MessagePart]) -> String {
@@ -178,7 +178,7 @@ fn join_text_parts(parts: &[MessagePart]) -> String {
     texts.collect()
 }
 
-/// An answer of which only the text is known: it was cut off.
+/// A completion of which only the text is known because it was interrupted.
 fn completion_from_parts(parts: &[MessagePart], model: &str) -> Option<Completion> {
     let text = join_text_parts(parts);
     if text.is_empty() {

@@ -1,4 +1,4 @@
-//! What is written of one session.
+//! Appends of one session to the log.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,7 +10,7 @@ use provost_store::{AppendOutcome, Durability, Idempotency};
 
 use crate::session::CallerIdentity;
 
-/// The one that writes the facts of a session, and numbers its items.
+/// The single writer of a session's facts; numbers its items.
 #[derive(Debug)]
 pub(crate) struct SessionLog {
     pub(crate) gateway: Arc<Gateway>,
@@ -31,12 +31,12 @@ impl SessionLog {
         }
     }
 
-    /// A place for a new item.
+    /// The number of a new item.
     pub(crate) fn next_item_number(&self) -> ItemNumber {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Writes what a person did.
+    /// Appends facts with the caller as their actor, synced to disk.
     pub(crate) async fn append_as_person(
         &self,
         by: &CallerIdentity,
@@ -49,7 +49,7 @@ impl SessionLog {
         self.gateway.append_session_events(self.session, saying).await
     }
 
-    /// Writes what the model did, on behalf of a person.
+    /// Appends facts with the session's role as their actor, on the caller's authority.
     pub(crate) async fn append_as_agent(
         &self,
         by: &CallerIdentity,

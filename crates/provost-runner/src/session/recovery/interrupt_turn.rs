@@ -1,5 +1,4 @@
-//! A turn that ended with its daemon while the model spoke: what had been said stays,
-//! and is paid for.
+//! A turn whose daemon stopped during a completion: the text so far is kept and charged.
 
 use std::sync::Arc;
 
@@ -23,7 +22,7 @@ use crate::session::turn::request_completion::estimate_usage;
 use crate::session::{CallerIdentity, Runner, RunnerError};
 
 impl Runner {
-    /// What the model had said stays, as an item, and is paid for; the turn is over.
+    /// Keeps the text so far as an item, charges it, and ends the turn as interrupted.
     pub(crate) async fn interrupt_turn(
         self: &Arc<Self>,
         session: &SessionView,
@@ -49,7 +48,7 @@ impl Runner {
             }
             facts.extend(self.charge_interrupted_completion(session, turn, read, written).await?);
         }
-        let why = "the daemon ended while the model spoke".to_owned();
+        let why = "the daemon stopped during a completion".to_owned();
         facts.push(Fact::TurnInterrupted(TurnInterrupted {
             session: session.id,
             turn: turn.id,
@@ -67,8 +66,8 @@ impl Runner {
         Ok(())
     }
 
-    /// What was used by an answer that was cut off with so many bytes written, by an
-    /// estimate: whoever could have told is gone.
+    /// Charges a completion that was cut off after `written` bytes, by an estimate: the provider's
+    /// usage report is lost.
     async fn charge_interrupted_completion(
         self: &Arc<Self>,
         session: &SessionView,
@@ -76,38 +75,40 @@ impl Runner {
         ConversationHistory { messages, touched, .. }: ConversationHistory,
         written: usize,
     ) -> Result<Vec<Fact>, RunnerError> {
-        let work = Turn {
+        let interrupted = Turn {
             runner: Arc::clone(self),
-            journal: Arc::new(SessionLog::new(Arc::clone(&self.gateway), session)),
+            log: Arc::new(SessionLog::new(Arc::clone(&self.gateway), session)),
             id: turn.id,
             by: CallerIdentity { principal: turn.principal.clone(), actor: Actor::Daemon },
-            most: None,
+            max_output_tokens: None,
             cancel: CancellationToken::new(),
             stopped: CancellationToken::new(),
         };
-        let bare = ModelRequest::new(session.model.clone(), messages);
-        let request = match work.build_request(session, bare.messages.clone(), &touched).await {
+        let minimal = ModelRequest::new(session.model.clone(), messages);
+        let built = interrupted.build_request(session, minimal.messages.clone(), &touched).await;
+        let request = match built {
             Ok(request) => request,
             Err(error) => {
-                // Its role may be gone by now; what was said to it is known all the same.
-                tracing::warn!(?error, "what a cut off answer used is counted without its role");
-                bare
+                // The role may not exist any more; the conversation is known all the same.
+                tracing::warn!(?error, "estimating an interrupted completion without its role");
+                minimal
             }
         };
         let usage = estimate_usage(&request, written);
         if usage == CompletionUsage::default() {
             return Ok(Vec::new());
         }
-        let line = self.load_lineage(session, turn.id).await?;
+        let lineage = self.load_lineage(session, turn.id).await?;
         let today = day_number(self.gateway.clock().now());
-        let how = (CompletionPurpose::Answer, true);
-        let (spent, facts) = work.build_usage_facts((session, &line), today, &usage, how);
-        self.ledger.record_spending(line.account_keys(today), spent);
+        let purpose = CompletionPurpose::Answer;
+        let (spent, facts) =
+            interrupted.build_usage_facts(session, &lineage, today, &usage, purpose, true);
+        self.ledger.record_spending(lineage.account_keys(today), spent);
         Ok(facts)
     }
 }
 
-/// How many bytes the model wrote.
+/// Bytes that the model wrote.
 fn draft_bytes(draft: &CompletionDraft) -> usize {
     let calls = draft.calls.iter().map(|call| call.tool.len() + call.arguments.len());
     draft.text.len() + draft.reasoning.len() + calls.sum::<usize>()
@@ -116,10 +117,10 @@ fn draft_bytes(draft: &CompletionDraft) -> usize {
 fn draft_parts(draft: CompletionDraft) -> Vec<MessagePart> {
     let reasoning = MessagePart::Reasoning { text: draft.reasoning };
     let text = MessagePart::Text { text: draft.text };
-    let says = |part: &MessagePart| match part {
+    let is_not_empty = |part: &MessagePart| match part {
         MessagePart::Text { text }
         | MessagePart::Reasoning { text }
         | MessagePart::Refusal { text } => !text.is_empty(),
     };
-    [reasoning, text].into_iter().filter(says).collect()
+    [reasoning, text].into_iter().filter(is_not_empty).collect()
 }

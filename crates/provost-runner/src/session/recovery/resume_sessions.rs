@@ -1,4 +1,4 @@
-//! After the daemon was away: what was under way is found in the log.
+//! Resuming sessions after a restart, and outcomes of actions that another daemon started.
 
 use std::sync::Arc;
 
@@ -16,25 +16,25 @@ use crate::session::turn::tool_execution::ToolOutcome;
 use crate::session::turn::tool_output;
 use crate::session::{Runner, RunnerError, history};
 
-/// What is known of an action that somebody else began.
+/// What the log tells about an action that another daemon or request started.
 #[derive(Debug)]
 pub(crate) enum RecoveredOutcome {
-    /// What came of it.
+    /// The result is known.
     Complete(ToolOutcome),
-    /// It is over, and what it answered went to a daemon that is gone; this is all
-    /// that can be said.
+    /// The action ended, but its result went to a daemon that is gone; this describes that.
     ResultLost(ToolOutcome),
 }
 
-/// How many events of an action are read at once.
+/// Events of an action that are read at once.
 const AUDIT_PAGE_SIZE: usize = 500;
 
 impl Runner {
-    /// Goes on with what a daemon before had under way, or says that it was cut off.
-    /// Nobody goes on, and reserves anything, before all that was cut off is paid for.
+    /// Resumes turns with open tool calls and sessions with queued messages, and marks turns
+    /// that were cut off in a completion as interrupted. Nothing resumes, and so reserves
+    /// budget, before all interrupted completions are charged.
     pub(crate) async fn resume_sessions(self: &Arc<Self>) -> Result<(), RunnerError> {
         let docs = self.gateway.store().list_documents(ViewKind::Sessions).await?;
-        let mut going_on = Vec::new();
+        let mut resumable = Vec::new();
         for session in docs.into_iter().filter_map(ViewDocument::into_session) {
             match session.status {
                 SessionStatus::Running => {
@@ -42,31 +42,31 @@ impl Runner {
                     if read.open.is_empty() {
                         self.interrupt_turn(&session, read).await?;
                     } else {
-                        going_on.push(session);
+                        resumable.push(session);
                     }
                 }
                 SessionStatus::Idle
                     if !session.queued.is_empty() && !is_stopped_by_person(&session) =>
                 {
-                    going_on.push(session);
+                    resumable.push(session);
                 }
                 SessionStatus::Idle | SessionStatus::Interrupted | SessionStatus::Closed => {}
             }
         }
-        for session in &going_on {
+        for session in &resumable {
             self.resume_session(session);
         }
         Ok(())
     }
 
     fn resume_session(self: &Arc<Self>, session: &SessionView) {
-        // It has just begun, so that its inbox has room.
+        // The actor has just started, so its inbox has room.
         if let Err(error) = self.get_or_spawn_actor(session).try_send(SessionRequest::Resume) {
-            tracing::error!(%error, "a session could not be taken up");
+            tracing::error!(%error, "cannot resume a session");
         }
     }
 
-    /// An action, if it ever arrived.
+    /// An action, if its request reached the log.
     pub(crate) async fn find_action(
         &self,
         id: ActionId,
@@ -74,8 +74,8 @@ impl Runner {
         Ok(self.gateway.find_action(id).await?)
     }
 
-    /// Waits for the end of an action that somebody else began, and tells it from
-    /// the log.
+    /// Waits for the end of an action that another daemon or request started, and reads its
+    /// outcome from the log.
     pub(crate) async fn await_action_outcome(
         &self,
         project: ProjectId,
@@ -99,7 +99,7 @@ impl Runner {
         }
     }
 
-    /// What the log tells of an action that has ended.
+    /// Reads the outcome of an ended action from the log.
     async fn load_action_outcome(
         &self,
         project: ProjectId,
@@ -122,7 +122,7 @@ impl Runner {
                 match event.fact() {
                     Some(Fact::ActionOutput { output, .. }) => printed.push(output),
                     Some(Fact::ActionDenied { fault, .. }) => denied = Some(fault),
-                    // The first of them, so that nothing lies before it.
+                    // The request is the action's first event: nothing precedes it.
                     Some(_) => break 'pages,
                     None => {}
                 }
@@ -151,7 +151,7 @@ impl Runner {
         Ok(classify_ended_action(action, &stdout, &stderr))
     }
 
-    /// What a session said last, for the one that handed it a task.
+    /// The last message of a session, as the result of the handoff to it.
     pub(crate) async fn load_handoff_outcome(
         &self,
         view: &SessionView,
@@ -193,7 +193,8 @@ impl Runner {
     }
 }
 
-/// Whether a person stopped the last turn: what waits does so until they want it.
+/// Whether the last turn was cancelled or interrupted, so that queued messages wait until the
+/// session is continued.
 pub(crate) fn is_stopped_by_person(session: &SessionView) -> bool {
     let is_running = session.status == SessionStatus::Running;
     !is_running
@@ -210,7 +211,7 @@ fn visible_text(parts: &[MessagePart]) -> String {
     texts.collect()
 }
 
-/// What is known of an action whose answer went to a daemon that is gone.
+/// The outcome of an ended action as far as the log tells it.
 fn classify_ended_action(action: &ActionView, stdout: &[u8], stderr: &[u8]) -> RecoveredOutcome {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match &action.outcome {
@@ -218,7 +219,7 @@ fn classify_ended_action(action: &ActionView, stdout: &[u8], stderr: &[u8]) -> R
             let details = serde_json::json!({ "stdout": text(stdout), "stderr": text(stderr) });
             let returned =
                 tool_output::render_failure(&ErrorInfo { details: Some(details), ..fault.clone() });
-            // Nobody knows whether it was done.
+            // It is unknown whether the action took effect.
             if fault.code == Code::KernelLost {
                 return RecoveredOutcome::ResultLost(returned);
             }

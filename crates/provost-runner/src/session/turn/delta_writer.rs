@@ -1,9 +1,8 @@
-//! From the model's stream into the log: every piece of text is there before
-//! anybody sees it.
+//! Writes a model's stream to the log: every delta is there before a client sees it.
 //!
-//! A piece waits for others while the log is busy with those before it, and for a
-//! moment where many answers are written at once (see [`super::pace`]): so that a
-//! lone one is not delayed, and many at once are few events.
+//! Deltas are batched while the previous append is in progress, and for a short interval when
+//! many completions stream at once (see [`super::write_throttle`]). A single stream is not
+//! delayed, and many streams cause few events.
 
 use std::sync::Arc;
 
@@ -23,36 +22,36 @@ use crate::session::CallerIdentity;
 use crate::session::error::TurnError;
 use crate::session::history::session_log::SessionLog;
 
-/// What came of asking a model.
+/// The result of streaming one completion.
 pub(crate) struct CompletionOutcome {
-    /// All it said, or why it did not.
+    /// The completion, or why it failed.
     pub(crate) end: Result<Box<Completion>, TurnError>,
-    /// What it had said, if it did not finish.
+    /// The text and reasoning so far.
     pub(crate) parts: Vec<MessagePart>,
-    /// How many bytes it wrote: text, reasoning and calls, of all attempts.
+    /// Bytes of text, reasoning and calls, of all attempts.
     pub(crate) written: usize,
-    /// What all attempts used.
+    /// Reported usage of all attempts.
     pub(crate) usage: CompletionUsage,
 }
 
-/// The way from one stream into the log.
+/// Appends the deltas of one stream.
 pub(crate) struct DeltaWriter<'a> {
-    pub(crate) journal: &'a Arc<SessionLog>,
+    pub(crate) log: &'a Arc<SessionLog>,
     pub(crate) turn: TurnId,
     pub(crate) by: &'a CallerIdentity,
     pub(crate) cancel: &'a CancellationToken,
-    pub(crate) pace: &'a WriteThrottle,
+    pub(crate) throttle: &'a WriteThrottle,
 }
 
 type PendingWrite = BoxFuture<'static, Result<(), GatewayError>>;
 
-/// What is on its way, and what was seen.
+/// Deltas that are not appended yet, and totals of the stream.
 struct DeltaBuffer {
     session: SessionId,
     turn: TurnId,
     pending: Vec<Fact>,
     bytes: usize,
-    /// Of all attempts, also of those that are void.
+    /// Bytes of all attempts, including failed ones.
     written: usize,
     text: String,
     reasoning: String,
@@ -63,19 +62,20 @@ struct DeltaBuffer {
 impl DeltaWriter<'_> {
     /// Reads the stream to its end. Dropping the stream closes the connection.
     pub(crate) async fn write_stream(&self, mut stream: ModelStream) -> CompletionOutcome {
-        let mut flow = DeltaBuffer::new(self.journal.session, self.turn);
+        let mut buffer = DeltaBuffer::new(self.log.session, self.turn);
         let mut writing: Option<PendingWrite> = None;
-        let paced = self.pace.register_writer();
+        let throttle = self.throttle.register_writer();
         let mut due = Instant::now();
         let end = loop {
-            let waits = writing.is_none() && !flow.pending.is_empty();
-            let waits = if waits && (flow.bytes >= limits::MAX_DELTA_BYTES || due <= Instant::now())
+            let has_unwritten = writing.is_none() && !buffer.pending.is_empty();
+            let waits_until_due = if has_unwritten
+                && (buffer.bytes >= limits::MAX_DELTA_BYTES || due <= Instant::now())
             {
-                writing = Some(self.append_facts(flow.take_pending()));
-                due = Instant::now() + paced.write_interval();
+                writing = Some(self.append_facts(buffer.take_pending()));
+                due = Instant::now() + throttle.write_interval();
                 false
             } else {
-                waits
+                has_unwritten
             };
             tokio::select! {
                 biased;
@@ -86,53 +86,53 @@ impl DeltaWriter<'_> {
                         break Err(error.into());
                     }
                 }
-                () = sleep_until(due), if waits => {}
-                event = stream.next(), if flow.bytes < limits::MAX_DELTA_BYTES => match event {
+                () = sleep_until(due), if waits_until_due => {}
+                event = stream.next(), if buffer.bytes < limits::MAX_DELTA_BYTES => match event {
                     Some(Ok(ModelEvent::End { turn })) => {
-                        flow.attempt = turn.usage;
+                        buffer.attempt = turn.usage;
                         break Ok(turn);
                     }
                     Some(Ok(event)) => {
-                        flow.record_event(event);
-                        if flow.text.len() + flow.reasoning.len() > limits::MAX_COMPLETION_BYTES {
-                            let why = format!("the answer is longer than {} bytes", limits::MAX_COMPLETION_BYTES);
+                        buffer.record_event(event);
+                        if buffer.text.len() + buffer.reasoning.len() > limits::MAX_COMPLETION_BYTES {
+                            let why = format!("the completion is longer than {} bytes", limits::MAX_COMPLETION_BYTES);
                             break Err(TurnError::Model(crate::model::ModelError::Protocol(why)));
                         }
                     }
                     Some(Err(error)) => break Err(TurnError::Model(error)),
                     None => {
-                        let why = "the stream ended without an end".to_owned();
+                        let why = "the stream ended without its final event".to_owned();
                         break Err(TurnError::Model(crate::model::ModelError::Truncated(why)));
                     }
                 },
             }
         };
         drop(stream);
-        let end = self.flush_pending(end, writing, &mut flow).await;
-        let usage = add_usage(flow.spent, flow.attempt);
-        let written = flow.written;
-        CompletionOutcome { end, parts: flow.into_parts(), written, usage }
+        let end = self.flush_pending(end, writing, &mut buffer).await;
+        let usage = add_usage(buffer.spent, buffer.attempt);
+        let written = buffer.written;
+        CompletionOutcome { end, parts: buffer.into_parts(), written, usage }
     }
 
-    /// What was under way is written too.
+    /// Waits for the append in progress and writes the remaining deltas.
     async fn flush_pending(
         &self,
         end: Result<Box<Completion>, TurnError>,
         writing: Option<PendingWrite>,
-        flow: &mut DeltaBuffer,
+        buffer: &mut DeltaBuffer,
     ) -> Result<Box<Completion>, TurnError> {
         if let Some(writing) = writing {
             writing.await?;
         }
-        if !flow.pending.is_empty() {
-            self.append_facts(flow.take_pending()).await?;
+        if !buffer.pending.is_empty() {
+            self.append_facts(buffer.take_pending()).await?;
         }
         end
     }
 
     fn append_facts(&self, facts: Vec<Fact>) -> PendingWrite {
-        let (journal, by) = (Arc::clone(self.journal), self.by.clone());
-        Box::pin(async move { journal.append_as_agent(&by, facts).await })
+        let (log, by) = (Arc::clone(self.log), self.by.clone());
+        Box::pin(async move { log.append_as_agent(&by, facts).await })
     }
 }
 
@@ -224,7 +224,7 @@ impl DeltaBuffer {
         self.pending.push(Fact::ToolDelta(ToolDelta { session, turn, index, tool: None, text }));
     }
 
-    /// What was said so far.
+    /// Text and reasoning so far.
     fn into_parts(self) -> Vec<MessagePart> {
         let mut parts = Vec::new();
         if !self.reasoning.is_empty() {

@@ -1,8 +1,7 @@
-//! Handing a task to another role.
+//! Handoff: a task given to another role in a session of its own.
 //!
-//! That the other session is there and that it was told its task are written one after
-//! the other. A daemon that ended in between is followed by one that tells it: under a
-//! key, so that it is told once.
+//! Opening the session and sending its task are two appends. If the daemon stops in between,
+//! the next one sends the task, under an idempotency key so that it is sent once.
 
 use provost_core::hash_chain;
 use provost_core::session::handoff::check_handoff;
@@ -17,7 +16,7 @@ use super::{request_completion, tool_output};
 use crate::session::RunnerError;
 use crate::session::actor::TurnPrompt;
 
-/// What a call asks for.
+/// The arguments of a handoff call.
 struct HandoffArguments {
     role: String,
     task: String,
@@ -32,14 +31,14 @@ impl HandoffArguments {
 }
 
 impl Turn {
-    /// Gives a task to another role, in a session of its own, and waits for it.
+    /// Opens a session for another role, sends it the task and waits for its turn to end.
     pub(crate) async fn hand_off(
         &self,
         view: &SessionView,
         call: &ToolInvocation,
     ) -> Result<ToolOutcome, RunnerError> {
         let Some(wanted) = HandoffArguments::from_call(call) else {
-            let why = "say to which `role` and what the `task` is";
+            let why = "a handoff needs the arguments `role` and `task`";
             return Ok(tool_output::render_failure(&new_fault(Code::SkillDenied, why)));
         };
         let child = match call.child {
@@ -78,7 +77,7 @@ impl Turn {
         }
     }
 
-    /// Opens the other session, or says why not.
+    /// Opens the child session; the inner error is for the model.
     async fn open_handoff_session(
         &self,
         view: &SessionView,
@@ -96,19 +95,19 @@ impl Turn {
             Err(error) => return Ok(Err(error.to_string())),
         };
         let by = self.by.clone();
-        let opened = self.runner.open_child_session(by, view, (&project, name), only).await?;
+        let opened = self.runner.open_child_session(by, view, &project, name, only).await?;
         let fact = Fact::HandedOff(HandedOff {
-            session: self.journal.session,
+            session: self.log.session,
             turn: self.id,
             item: call.item,
             to: opened.id,
             role: name.to_owned(),
         });
-        self.journal.append_as_agent(&self.by, vec![fact]).await?;
+        self.log.append_as_agent(&self.by, vec![fact]).await?;
         Ok(Ok(opened.id))
     }
 
-    /// Tells the other session its task, unless it has heard it; or why it cannot hear.
+    /// Sends the task to the child session unless it has it already.
     async fn send_task(&self, child: SessionId, task: String) -> Result<(), RunnerError> {
         let now = self.runner.load_session(child).await?;
         if now.turn.is_some() || now.status == SessionStatus::Closed {
@@ -116,7 +115,7 @@ impl Turn {
         }
         let request = hash_chain::digest(task.as_bytes());
         let command = Some(Idempotency { key: format!("task/{}", child.uuid()), request });
-        let prompt = TurnPrompt { text: task, command, most: None };
+        let prompt = TurnPrompt { text: task, command, max_output_tokens: None };
         Box::pin(self.runner.send_message_as(self.by.clone(), child, prompt)).await.map(drop)
     }
 }

@@ -1,4 +1,4 @@
-//! One turn: from what a person said until the model stops.
+//! One turn: from a message until the model stops.
 
 pub(crate) mod delta_writer;
 mod handoff;
@@ -28,35 +28,35 @@ use crate::session::history::{self, ConversationHistory};
 use crate::session::{CallerIdentity, Runner};
 use tool_execution::{ToolInvocation, ToolOutcome, strip_repeat_notice};
 
-/// A turn, and on whose behalf it is.
+/// A running turn, and the caller on whose authority it acts.
 pub(crate) struct Turn {
     pub(crate) runner: Arc<Runner>,
-    pub(crate) journal: Arc<SessionLog>,
+    pub(crate) log: Arc<SessionLog>,
     pub(crate) id: TurnId,
     pub(crate) by: CallerIdentity,
-    /// The most tokens that its answers may have together.
-    pub(crate) most: Option<u32>,
+    /// Most output tokens of its completions together.
+    pub(crate) max_output_tokens: Option<u32>,
     pub(crate) cancel: CancellationToken,
-    /// Whether a person stopped it, and not only the client that it was for.
+    /// Cancelled if a person stopped the turn, rather than its client disconnecting.
     pub(crate) stopped: CancellationToken,
 }
 
-/// How far the turn has come, in memory.
+/// The state of a turn in memory.
 pub(crate) struct TurnState {
     pub(crate) view: SessionView,
     pub(crate) history: ConversationHistory,
     pub(crate) progress: TurnProgress,
-    /// What the last answer used, to be written with it.
+    /// The usage of the last completion, to be appended with it.
     pub(crate) pending_usage: Vec<Fact>,
-    /// Who pays.
-    pub(crate) line: SessionLineage,
-    /// How many tokens its answers had, as far as this daemon heard them.
-    pub(crate) answered: u64,
-    guard: LoopDetector,
+    /// The sessions that its completions are charged to.
+    pub(crate) lineage: SessionLineage,
+    /// Output tokens of its completions under this daemon.
+    pub(crate) output_tokens: u64,
+    loop_detector: LoopDetector,
     compacted: bool,
-    began: Instant,
-    /// What it lasted before this daemon took it up, or the one that it is a part of.
-    before: u64,
+    started: Instant,
+    /// Milliseconds that the root turn had run when this state was loaded.
+    earlier_millis: u64,
 }
 
 /// How a turn ended.
@@ -67,15 +67,15 @@ enum TurnOutcome {
 }
 
 impl Turn {
-    /// Runs to the end, which is in the log when this is done.
+    /// Runs the turn and appends its end to the log.
     pub(crate) async fn run(self) {
         let end = match self.run_steps().await {
             Ok(end) => end,
-            Err(broken) => {
-                fault_from_turn_error(&broken).map_or(TurnOutcome::Cancelled, TurnOutcome::Failed)
+            Err(error) => {
+                fault_from_turn_error(&error).map_or(TurnOutcome::Cancelled, TurnOutcome::Failed)
             }
         };
-        let (session, turn) = (self.journal.session, self.id);
+        let (session, turn) = (self.log.session, self.id);
         let fact = match end {
             TurnOutcome::Finished(reason) => {
                 Fact::TurnFinished(TurnFinished { session, turn, reason })
@@ -86,34 +86,34 @@ impl Turn {
                 Fact::TurnCancelled(TurnCancelled { session, turn, withdrawn })
             }
         };
-        if let Err(error) = self.journal.append_as_agent(&self.by, vec![fact]).await {
-            tracing::error!(%error, "the end of a turn could not be written");
+        if let Err(error) = self.log.append_as_agent(&self.by, vec![fact]).await {
+            tracing::error!(%error, "cannot append the end of a turn");
         }
         self.runner.ledger.lock_accounts().remove_account(AccountKey::Turn(self.id));
     }
 
     async fn run_steps(&self) -> Result<TurnOutcome, TurnError> {
         let mut state = self.load_state().await?;
-        let mut heard =
+        let mut input =
             if state.history.open.is_empty() { TurnInput::Ready } else { TurnInput::ToolCalls };
         let (settings, prices) = (&self.runner.settings, &self.runner.prices);
         let compact_at =
             compaction_threshold(settings.compact_at, prices.context_window(&state.view.model));
         let limits = TurnLimits { compact_at, ..settings.limits };
         loop {
-            if self.cancel.is_cancelled() && heard != TurnInput::ToolCalls {
+            if self.cancel.is_cancelled() && input != TurnInput::ToolCalls {
                 return Ok(TurnOutcome::Cancelled);
             }
             self.refresh_progress(&mut state);
-            heard = match next_turn_step(heard, state.progress, &limits, state.compacted) {
+            input = match next_turn_step(input, state.progress, &limits, state.compacted) {
                 TurnStep::CallModel => match self.run_completion_step(&mut state).await {
                     Err(TurnError::Model(ModelError::ContextLength(_))) => {
                         TurnInput::ContextTooLong
                     }
-                    asked => {
-                        let asked = asked?;
+                    result => {
+                        let next_input = result?;
                         state.compacted = false;
-                        asked
+                        next_input
                     }
                 },
                 TurnStep::RunTools => {
@@ -137,62 +137,63 @@ impl Turn {
     }
 
     async fn load_state(&self) -> Result<TurnState, TurnError> {
-        let view = self.runner.load_session(self.journal.session).await?;
+        let view = self.runner.load_session(self.log.session).await?;
         let mut history = history::load_history(&**self.runner.gateway.store(), &view).await?;
         if history.open.is_empty() {
             history.ensure_awaiting_model();
         }
-        let mut guard = LoopDetector::default();
+        let mut loop_detector = LoopDetector::default();
         for (tool, arguments, output) in history.done.drain(..) {
-            guard.record_call(&tool, &arguments, strip_repeat_notice(&output));
+            loop_detector.record_call(&tool, &arguments, strip_repeat_notice(&output));
         }
-        let line = self.runner.load_lineage(&view, self.id).await?;
+        let lineage = self.runner.load_lineage(&view, self.id).await?;
         let turn = view.turn.as_ref().filter(|turn| turn.id == self.id);
         let now = self.runner.gateway.clock().now();
         let progress = TurnProgress { context: view.context, ..TurnProgress::default() };
-        let first = line.root_turn_started_at().or(turn.map(|turn| turn.started_at));
-        let before = first.map_or(0, |first| now.saturating_sub(first) / 1000);
-        let began = Instant::now();
-        let (pending_usage, answered, compacted) = (Vec::new(), 0, false);
+        let root_started_at = lineage.root_turn_started_at().or(turn.map(|turn| turn.started_at));
+        let earlier_millis = root_started_at.map_or(0, |at| now.saturating_sub(at) / 1000);
         Ok(TurnState {
             view,
             history,
             progress,
-            pending_usage,
-            line,
-            answered,
-            guard,
-            compacted,
-            began,
-            before,
+            pending_usage: Vec::new(),
+            lineage,
+            output_tokens: 0,
+            loop_detector,
+            compacted: false,
+            started: Instant::now(),
+            earlier_millis,
         })
     }
 
-    /// Looks how far the turn has come that this one is a part of, or is itself.
+    /// Updates the progress that limits are checked against: that of the root turn.
     fn refresh_progress(&self, state: &mut TurnState) {
         let spent =
-            self.runner.ledger.lock_accounts().spent(AccountKey::Turn(state.line.root_turn()));
-        let here = u64::try_from(state.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            self.runner.ledger.lock_accounts().spent(AccountKey::Turn(state.lineage.root_turn()));
+        let elapsed = u64::try_from(state.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         state.progress = TurnProgress {
             calls: u32::try_from(spent.calls).unwrap_or(u32::MAX),
             tokens: spent.tokens,
             cost: spent.nanos,
-            millis: state.before.saturating_add(here),
+            millis: state.earlier_millis.saturating_add(elapsed),
             context: state.progress.context,
         };
     }
 
-    /// Carries the open calls out; why the turn cannot go on, if it cannot.
+    /// Executes the open calls; returns an error if the model repeats itself and the turn ends.
     async fn execute_open_calls(
         &self,
         state: &mut TurnState,
     ) -> Result<Option<ErrorInfo>, TurnError> {
         let calls: Vec<ToolInvocation> = std::mem::take(&mut state.history.open);
-        let returned = self.execute_calls(&state.view, &state.guard, &calls).await?;
+        let returned = self.execute_calls(&state.view, &state.loop_detector, &calls).await?;
         let mut looping = None;
         for (call, ToolOutcome { output, .. }) in calls.iter().zip(&returned) {
-            if state.guard.record_call(&call.tool, &call.arguments, strip_repeat_notice(output))
-                == CallRepetition::Loop
+            if state.loop_detector.record_call(
+                &call.tool,
+                &call.arguments,
+                strip_repeat_notice(output),
+            ) == CallRepetition::Loop
             {
                 looping = Some(call.tool.clone());
             }
@@ -206,8 +207,8 @@ impl Turn {
         Ok(looping.map(|tool| ErrorInfo {
             code: Code::LoopDetected,
             message: format!(
-                "the model goes round in circles: it called `{tool}` again and again in the same \
-                 way with the same result; say what it should do instead"
+                "the model is in a loop: it repeated the same call of `{tool}` with the same \
+                result; send a message that tells it what to do instead"
             ),
             details: None,
         }))

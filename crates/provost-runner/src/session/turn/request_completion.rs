@@ -1,30 +1,31 @@
-//! Asking the model, and writing down what it answers.
+//! One completion: building the request, streaming it, and appending it with its calls.
 
 use provost_core::fold::{ViewDocument, ViewKind};
 use provost_core::session::budget::estimate_tokens;
-use provost_core::session::instructions::{ProjectPromptContext as Place, build_instructions};
+use provost_core::session::instructions::{ProjectPromptContext, build_instructions};
 use provost_core::session::tools::{self, HANDOFF};
 use provost_core::session::turn_step::TurnInput;
-use provost_gateway::SessionRole as Role;
+use provost_gateway::SessionRole;
+use provost_proto::runtime::RuntimeView;
 use provost_proto::session::{
     CompletionPurpose, FinishReason, MessageAdded, MessageAuthor, MessagePart, SessionView,
     ToolCalled,
 };
-use provost_proto::{Fact, Project, limits};
+use provost_proto::{Fact, limits};
 
 use super::delta_writer::{CompletionOutcome, DeltaWriter};
 use super::tool_execution::ToolInvocation;
 use super::{Turn, TurnState};
 use crate::model::{
-    Completion as Answered, CompletionUsage, ModelMessage, ModelRequest, StopReason, ToolChoice,
-    ToolDefinition,
+    Completion, CompletionUsage, ModelMessage, ModelRequest, StopReason, ToolChoice, ToolDefinition,
 };
 use crate::session::budget::completion_allowance::CompletionAllowance;
 use crate::session::error::TurnError;
-use crate::session::history::touched_paths::{self, TouchedPaths};
+use crate::session::history::completion_parts;
+use crate::session::history::touched_paths::TouchedPaths;
 
 impl Turn {
-    /// Asks the model once, and writes down what it says and calls.
+    /// Requests one completion and appends it with its tool calls.
     pub(crate) async fn run_completion_step(
         &self,
         state: &mut TurnState,
@@ -32,72 +33,69 @@ impl Turn {
         if self.is_output_limit_reached(state) {
             return Ok(TurnInput::ModelStopped(FinishReason::MaxTokens));
         }
-        // The conversation is lent to the request, and not copied for it.
+        // The conversation is moved into the request and back, not copied.
         let messages = std::mem::take(&mut state.history.messages);
         let mut request = self.build_request(&state.view, messages, &state.history.touched).await?;
-        let answered =
+        let completed =
             self.request_completion(state, &mut request, CompletionPurpose::Answer).await;
         state.history.messages = request.messages;
-        let answer = answered?;
-        let heard = classify_completion(&answer);
+        let answer = completed?;
+        let input = classify_completion(&answer);
         let calls = self.persist_completion(state, &answer).await?;
         state.history.push_completion(answer);
         state.history.open = calls;
-        Ok(if state.history.open.is_empty() { heard } else { TurnInput::ToolCalls })
+        Ok(if state.history.open.is_empty() { input } else { TurnInput::ToolCalls })
     }
 
-    /// Asks, and pays. What broke off is written down before the error is told.
+    /// Requests a completion and charges it. The part of a completion that broke off is
+    /// appended before the error is returned.
     pub(crate) async fn request_completion(
         &self,
         state: &mut TurnState,
         request: &mut ModelRequest,
         purpose: CompletionPurpose,
-    ) -> Result<Box<Answered>, TurnError> {
-        let CompletionAllowance { most, reserved, day } =
+    ) -> Result<Box<Completion>, TurnError> {
+        let CompletionAllowance { max_output_tokens, reserved, day } =
             self.reserve_budget(state, request, purpose).await?;
-        request.max_output_tokens = most;
+        request.max_output_tokens = max_output_tokens;
         let stream =
             self.runner.models.stream_completion(request).map_err(TurnError::UnknownModel)?;
-        let pump = DeltaWriter {
-            journal: &self.journal,
+        let delta_writer = DeltaWriter {
+            log: &self.log,
             turn: self.id,
             by: &self.by,
             cancel: &self.cancel,
-            pace: &self.runner.pace,
+            throttle: &self.runner.write_throttle,
         };
         let CompletionOutcome { end, parts, written, usage } = match purpose {
-            CompletionPurpose::Answer => pump.write_stream(stream).await,
+            CompletionPurpose::Answer => delta_writer.write_stream(stream).await,
             CompletionPurpose::Summary => {
                 crate::session::history::compaction::read_stream_silently(stream, &self.cancel)
                     .await
             }
         };
-        let is_told = usage != CompletionUsage::default();
-        let said = end
+        let is_reported = usage != CompletionUsage::default();
+        let output_bytes = end
             .as_deref()
-            .map_or(written, |answer| written.max(touched_paths::completion_bytes(answer)));
-        let usage = if is_told { usage } else { estimate_usage(request, said) };
-        let estimated = !is_told && usage != CompletionUsage::default();
+            .map_or(written, |answer| written.max(completion_parts::written_bytes(answer)));
+        let usage = if is_reported { usage } else { estimate_usage(request, output_bytes) };
+        let estimated = !is_reported && usage != CompletionUsage::default();
         match end {
             Ok(answer) => {
-                let used = self.record_usage(state, (reserved, day), &usage, (purpose, estimated));
-                state.pending_usage = used;
+                let facts = self.record_usage(state, reserved, day, &usage, purpose, estimated);
+                state.pending_usage = facts;
                 Ok(answer)
             }
-            Err(broken) => {
+            Err(error) => {
                 let mut facts = self.partial_message_facts(parts, purpose);
                 if usage != CompletionUsage::default() {
-                    facts.extend(self.record_usage(
-                        state,
-                        (reserved, day),
-                        &usage,
-                        (purpose, estimated),
-                    ));
+                    let used = self.record_usage(state, reserved, day, &usage, purpose, estimated);
+                    facts.extend(used);
                 }
                 if !facts.is_empty() {
-                    self.journal.append_as_agent(&self.by, facts).await?;
+                    self.log.append_as_agent(&self.by, facts).await?;
                 }
-                Err(broken)
+                Err(error)
             }
         }
     }
@@ -119,8 +117,8 @@ impl Turn {
         answer: Option<serde_json::Value>,
     ) -> Fact {
         Fact::MessageAdded(MessageAdded {
-            session: self.journal.session,
-            item: self.journal.next_item_number(),
+            session: self.log.session,
+            item: self.log.next_item_number(),
             message: self.runner.gateway.clock().new_id(),
             turn: Some(self.id),
             from: MessageAuthor::Assistant,
@@ -129,16 +127,16 @@ impl Turn {
         })
     }
 
-    /// Writes an answer with its calls and what it used, all or nothing: so that
-    /// after a crash either it was never given, or all that it called is known.
+    /// Appends a completion with its calls and usage in one transaction: after a crash either
+    /// nothing of it is in the log, or all its calls are.
     async fn persist_completion(
         &self,
         state: &mut TurnState,
-        answer: &Answered,
+        answer: &Completion,
     ) -> Result<Vec<ToolInvocation>, TurnError> {
-        let kept = serde_json::to_value(answer).ok();
+        let native = serde_json::to_value(answer).ok();
         let mut facts =
-            vec![self.assistant_message_fact(touched_paths::completion_parts(answer), kept)];
+            vec![self.assistant_message_fact(completion_parts::visible_parts(answer), native)];
         facts.append(&mut state.pending_usage);
         let mut calls = Vec::new();
         if answer.stop != StopReason::MaxTokens {
@@ -146,7 +144,7 @@ impl Turn {
                 let known = tools::action_for_tool(&called.name);
                 let tool = known.map_or_else(|| called.name.clone(), str::to_owned);
                 let call = ToolInvocation {
-                    item: self.journal.next_item_number(),
+                    item: self.log.next_item_number(),
                     id: called.id.as_str().to_owned(),
                     action: known.map(|_| self.runner.gateway.clock().new_id()),
                     tool,
@@ -154,7 +152,7 @@ impl Turn {
                     child: None,
                 };
                 facts.push(Fact::ToolCalled(ToolCalled {
-                    session: self.journal.session,
+                    session: self.log.session,
                     turn: self.id,
                     item: call.item,
                     call: call.id.clone(),
@@ -165,11 +163,11 @@ impl Turn {
                 calls.push(call);
             }
         }
-        self.journal.append_as_agent(&self.by, facts).await?;
+        self.log.append_as_agent(&self.by, facts).await?;
         Ok(calls)
     }
 
-    /// The neutral request: role, project, tools, conversation.
+    /// Builds the provider-neutral request: instructions, tools and conversation.
     pub(crate) async fn build_request(
         &self,
         view: &SessionView,
@@ -181,28 +179,28 @@ impl Turn {
         let roles = gateway.list_session_roles(&project).await?;
         let role = match roles.iter().find(|role| role.name == view.role) {
             Some(role) => role,
-            // It tells why there is none.
+            // Returns the error that says why there is no such role.
             None => &gateway.find_session_role(&project, &view.role).await?,
         };
         let doc = gateway.store().get_document(ViewKind::Runtimes, project.id.uuid()).await?;
-        let runs =
-            touched_paths::describe_runtime(doc.and_then(ViewDocument::into_runtime).as_ref());
+        let runs = describe_runtime(doc.and_then(ViewDocument::into_runtime).as_ref());
         let now = i64::try_from(gateway.clock().now()).unwrap_or(i64::MAX);
         let date = jiff::Timestamp::from_microsecond(now).unwrap_or_default();
         let date = date.strftime("%Y-%m-%d").to_string();
         let mode = gateway.current_mode(project.id);
-        let place = Place { name: &project.name, mode, runs: &runs, date: &date };
+        let prompt_context =
+            ProjectPromptContext { name: &project.name, mode, runs: &runs, date: &date };
         let touched = touched.paths();
         let guides = gateway.load_guides(&project, touched).await?;
         Ok(ModelRequest {
             model: view.model.clone(),
             instructions: build_instructions(
                 (&role.name, &role.instructions),
-                &place,
+                &prompt_context,
                 &guides,
                 touched,
             ),
-            tools: build_tool_definitions(view, role, &roles, &project)?,
+            tools: build_tool_definitions(view, role, &roles)?,
             tool_choice: ToolChoice::Auto,
             messages,
             max_output_tokens: None,
@@ -212,8 +210,19 @@ impl Turn {
     }
 }
 
-/// How long something is in writing. Nothing is written.
-pub(crate) fn serialized_size(what: &impl serde::Serialize) -> usize {
+/// The state of the project's dev server, for the instructions.
+fn describe_runtime(runtime: Option<&RuntimeView>) -> String {
+    let Some(runtime) = runtime else { return "its dev server does not run".to_owned() };
+    let status = serde_json::to_value(runtime.status).unwrap_or_default();
+    let status = status.as_str().unwrap_or("stopped").to_owned();
+    match runtime.preview.port {
+        Some(port) => format!("its dev server is {status}, seen on port {port}"),
+        None => format!("its dev server is {status}"),
+    }
+}
+
+/// The size of a value as JSON, in bytes, without building the text.
+pub(crate) fn serialized_size(value: &impl serde::Serialize) -> usize {
     struct Count(usize);
     impl std::io::Write for Count {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -225,24 +234,24 @@ pub(crate) fn serialized_size(what: &impl serde::Serialize) -> usize {
         }
     }
     let mut count = Count(0);
-    serde_json::to_writer(&mut count, what).map_or(0, |()| count.0)
+    serde_json::to_writer(&mut count, value).map_or(0, |()| count.0)
 }
 
-/// About what an answer of so many bytes used whose provider told nothing: one that was
-/// stopped or cut off, or of a server that never does. It is paid for all the same.
-pub(crate) fn estimate_usage(request: &ModelRequest, said: usize) -> CompletionUsage {
-    if said == 0 || request.model.starts_with("script/") {
+/// Estimates the usage of a completion whose provider reported none: one that was cancelled
+/// or cut off, or of a server that never reports. It is charged all the same.
+pub(crate) fn estimate_usage(request: &ModelRequest, output_bytes: usize) -> CompletionUsage {
+    if output_bytes == 0 || request.model.starts_with("script/") {
         return CompletionUsage::default();
     }
     CompletionUsage {
         input: estimate_tokens(serialized_size(request)),
-        output: estimate_tokens(said),
+        output: estimate_tokens(output_bytes),
         ..CompletionUsage::default()
     }
 }
 
-/// The skills that a session may use: its role's, and no more than it was given.
-pub(crate) fn session_skills(view: &SessionView, role: &Role) -> Vec<String> {
+/// The skills that a session may use: those of its role, limited to those of its handoff.
+pub(crate) fn session_skills(view: &SessionView, role: &SessionRole) -> Vec<String> {
     let own = role.skills.iter().map(str::to_owned);
     match &view.only {
         None => own.collect(),
@@ -252,9 +261,8 @@ pub(crate) fn session_skills(view: &SessionView, role: &Role) -> Vec<String> {
 
 fn build_tool_definitions(
     view: &SessionView,
-    role: &Role,
-    roles: &[Role],
-    _project: &Project,
+    role: &SessionRole,
+    roles: &[SessionRole],
 ) -> Result<Vec<ToolDefinition>, TurnError> {
     let own = session_skills(view, role);
     let mut all = tools::tools_for_skills(own.iter().map(String::as_str));
@@ -274,8 +282,8 @@ fn build_tool_definitions(
     tools.collect::<Result<_, _>>().map_err(TurnError::Model)
 }
 
-/// What an answer means for the turn.
-fn classify_completion(answer: &Answered) -> TurnInput {
+/// The input that a completion is for the turn's state machine.
+fn classify_completion(answer: &Completion) -> TurnInput {
     match &answer.stop {
         StopReason::EndTurn
         | StopReason::ToolUse

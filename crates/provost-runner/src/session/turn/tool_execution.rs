@@ -1,4 +1,4 @@
-//! Carrying out what a model calls: down the road of all actions, all at once.
+//! Executes tool calls concurrently, each through the gateway like any other action.
 
 use std::time::Duration;
 
@@ -21,37 +21,36 @@ use crate::session::RunnerError;
 use crate::session::error::TurnError;
 use crate::session::recovery::resume_sessions::RecoveredOutcome;
 
-/// How long a call is waited for without looking into the log: it ends by its own
-/// limits, or by those of the question it waits for.
+/// How long a call is waited for: it ends by its own timeout, or by that of its approval.
 const MAX_ACTION_WAIT: Duration = Duration::from_hours(24);
 
-/// A call of the model.
+/// A tool call of the model.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolInvocation {
     pub(crate) item: ItemNumber,
-    /// The model's name for it.
+    /// The call id that the model chose.
     pub(crate) id: String,
-    /// The action, or `handoff`, or what the model made up.
+    /// The action's name, or `handoff`, or an unknown name.
     pub(crate) tool: String,
     pub(crate) arguments: String,
-    /// The name that the action has or will have.
+    /// The id that the action has or will have; none if the tool is unknown.
     pub(crate) action: Option<ActionId>,
     pub(crate) child: Option<SessionId>,
 }
 
-/// What came of a call.
+/// The result of a tool call, as the model gets it.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolOutcome {
     pub(crate) status: ToolCallStatus,
     pub(crate) output: String,
 }
 
-/// What a tool returned, without what was said about it.
+/// A tool's output without the appended warning about repetition.
 pub(crate) fn strip_repeat_notice(output: &str) -> &str {
     output.strip_suffix(LOOP_WARNING).map_or(output, |output| output.trim_end_matches("\n\n"))
 }
 
-/// Whether a tool looks at files and does nothing else.
+/// Whether a tool only reads.
 fn is_read_only(tool: &str) -> bool {
     Action::KINDS.contains(&(tool, ActionKind::Read))
 }
@@ -61,25 +60,26 @@ pub(crate) fn new_fault(code: Code, message: impl Into<String>) -> ErrorInfo {
 }
 
 impl Turn {
-    /// Carries calls out at once, and writes down what comes of each as it comes.
+    /// Executes calls concurrently and appends each result as it arrives.
     pub(crate) async fn execute_calls(
         &self,
         view: &SessionView,
-        guard: &LoopDetector,
+        loop_detector: &LoopDetector,
         calls: &[ToolInvocation],
     ) -> Result<Vec<ToolOutcome>, TurnError> {
         let agent = self.runner.gateway.create_session_caller(view.id, view.project, &view.role)?;
         let numbered = calls.iter().enumerate();
-        let works =
-            numbered.map(|(ahead, call)| self.execute_call(&agent, view, (guard, ahead), call));
-        join_all(works).await.into_iter().collect()
+        let executions = numbered
+            .map(|(position, call)| self.execute_call(&agent, view, loop_detector, position, call));
+        join_all(executions).await.into_iter().collect()
     }
 
     async fn execute_call(
         &self,
         agent: &Caller,
         view: &SessionView,
-        (guard, ahead): (&LoopDetector, usize),
+        loop_detector: &LoopDetector,
+        position: usize,
         call: &ToolInvocation,
     ) -> Result<ToolOutcome, TurnError> {
         let mut returned = match self.dispatch_call(agent, view, call).await {
@@ -97,19 +97,21 @@ impl Turn {
                 tool_output::render_failure(&new_fault(Code::Internal, error.to_string()))
             }
         };
-        let same = (&*call.tool, &*call.arguments);
-        if guard.predict_call(ahead, same, &returned.output) == CallRepetition::Repeated {
+        let signature = (&*call.tool, &*call.arguments);
+        if loop_detector.predict_call(position, signature, &returned.output)
+            == CallRepetition::Repeated
+        {
             returned.output = format!("{}\n\n{LOOP_WARNING}", returned.output);
         }
         let fact = Fact::ToolReturned(ToolReturned {
-            session: self.journal.session,
+            session: self.log.session,
             turn: self.id,
             item: call.item,
             call: call.id.clone(),
             status: returned.status,
             output: returned.output.clone(),
         });
-        self.journal.append_as_agent(&self.by, vec![fact]).await?;
+        self.log.append_as_agent(&self.by, vec![fact]).await?;
         Ok(returned)
     }
 
@@ -123,14 +125,14 @@ impl Turn {
             return self.hand_off(view, call).await;
         }
         let Some(action) = call.action else {
-            let why = format!("there is no tool `{}`", call.tool);
+            let why = format!("unknown tool `{}`", call.tool);
             return Ok(tool_output::render_failure(&new_fault(Code::SkillDenied, why)));
         };
         if view.only.as_ref().is_some_and(|only| !only.contains(&call.tool)) {
             let why = format!("`{}` is not among the skills this task was given", call.tool);
             return Ok(tool_output::render_failure(&new_fault(Code::SkillDenied, why)));
         }
-        // What is there already is followed, and never asked for a second time.
+        // An action that exists already is awaited and never submitted a second time.
         if self.runner.find_action(action).await?.is_some() {
             let work = self.runner.await_action_outcome(view.project, action);
             match self.run_cancellable(agent, action, work).await? {
@@ -139,7 +141,7 @@ impl Turn {
                     return Ok(returned);
                 }
             }
-            // Looking again changes nothing, and tells how it is now.
+            // Repeating a read is harmless, and returns the current state.
             let again = ToolInvocation { action: None, ..call.clone() };
             return self
                 .start_action(agent, view, &again, self.runner.gateway.clock().new_id())
@@ -189,7 +191,7 @@ impl Turn {
             role: Some(view.role.clone()),
             session_id: Some(view.id),
         };
-        // A second look at what a call read has no name in the log, and is no repetition.
+        // A repeated read gets no idempotency key: it is a new action.
         let command = call.action.map(|_| Idempotency {
             key: format!("{}/{}", self.id.uuid(), call.item),
             request: hash_chain::digest(&request),
@@ -205,7 +207,7 @@ impl Turn {
                 let result = answer.result.map(|raw| raw.to_value()).unwrap_or_default();
                 Ok(tool_output::render_success(&call.tool, &result))
             }
-            // The same is asked already: one answer is one run.
+            // The same action waits for an approval already: one answer permits one run.
             SubmissionOutcome::Running(answer) => {
                 match self.runner.await_action_outcome(view.project, answer.action_id).await? {
                     RecoveredOutcome::Complete(returned)
@@ -215,8 +217,8 @@ impl Turn {
         }
     }
 
-    /// Work that ends when the turn is cancelled: its action is stopped, or the
-    /// question about it withdrawn, and its end is waited for.
+    /// Runs `work`; if the turn is cancelled, cancels the action or withdraws its approval and
+    /// waits for the end.
     async fn run_cancellable<T>(
         &self,
         agent: &Caller,
@@ -232,10 +234,10 @@ impl Turn {
         let mut head = self.runner.gateway.store().watch_head();
         loop {
             head.mark_unchanged();
-            // It may not have got so far that there is something to stop.
+            // The action may not be in the log yet; then this is tried again when the log moves.
             if let Err(error) = self.runner.gateway.cancel_action(agent, &action.to_string()).await
             {
-                tracing::debug!(%error, "nothing to stop yet");
+                tracing::debug!(%error, "no action to cancel yet");
             }
             tokio::select! {
                 done = &mut work => return done,

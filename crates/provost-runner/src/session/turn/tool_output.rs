@@ -1,4 +1,4 @@
-//! What a model is told of what came of its calls.
+//! Results of tool calls as text for the model.
 
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::session::ToolCallStatus;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::tool_execution::ToolOutcome;
 
-/// A result that succeeded.
+/// The text of a successful call.
 pub(crate) fn render_success(action: &str, result: &Value) -> ToolOutcome {
     let text = match action {
         "terminal.runCommand" if result.get("exitCode").is_some() => render_command_result(result),
@@ -37,7 +37,7 @@ fn render_command_result(result: &Value) -> String {
     text
 }
 
-/// A call that was denied, failed or was stopped.
+/// The text of a call that was denied, failed or was cancelled.
 pub(crate) fn render_failure(fault: &ErrorInfo) -> ToolOutcome {
     let status = status_from_code(fault.code);
     let how = match status {
@@ -56,7 +56,7 @@ pub(crate) fn render_failure(fault: &ErrorInfo) -> ToolOutcome {
     ToolOutcome { status, output: truncate_middle(output, limits::MAX_TOOL_OUTPUT_BYTES) }
 }
 
-/// Whether a code means that somebody forbade it.
+/// The status that an error code stands for.
 fn status_from_code(code: Code) -> ToolCallStatus {
     match code.status() {
         403 if code != Code::PermissionDenied && code != Code::SandboxDenied => {
@@ -67,12 +67,12 @@ fn status_from_code(code: Code) -> ToolCallStatus {
     }
 }
 
-/// A text without its middle, if it is too long.
-pub(crate) fn truncate_middle(text: String, most: usize) -> String {
-    if text.len() <= most {
+/// Removes the middle of a text that is longer than `max_bytes`.
+pub(crate) fn truncate_middle(text: String, max_bytes: usize) -> String {
+    if text.len() <= max_bytes {
         return text;
     }
-    let (mut head, mut tail) = (most / 2, text.len() - most / 2);
+    let (mut head, mut tail) = (max_bytes / 2, text.len() - max_bytes / 2);
     while !text.is_char_boundary(head) {
         head -= 1;
     }
