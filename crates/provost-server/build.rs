@@ -1,5 +1,4 @@
-//! Notices when the web UI was built anew, and says so when it was not built at
-//! all. Never calls npm.
+//! Rebuilds when the web UI changes, and warns if it was not built. Never calls npm.
 
 use std::path::Path;
 

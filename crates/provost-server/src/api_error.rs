@@ -1,4 +1,4 @@
-//! Every error leaves as `{error, code, status}`; this is where codes are chosen.
+//! The error response: its JSON body is `{error, code, status}`, and its code is chosen here.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -8,25 +8,25 @@ use provost_proto::{Code, ErrorResponse};
 use provost_runner::session::RunnerError;
 use provost_store::StoreError;
 
-/// An error on its way out.
+/// An error that becomes a response.
 #[derive(Debug)]
 pub(crate) struct ApiError(ErrorResponse);
 
 impl ApiError {
-    /// A failure with a sentence for people.
+    /// An error with a message for people.
     pub(crate) fn new(code: Code, error: impl Into<String>) -> Self {
         Self(ErrorResponse { error: error.into(), code, status: code.status(), details: None })
     }
 }
 
 impl ApiError {
-    /// What it says, for those that answer in another way.
+    /// The body, for responses in another format.
     pub(crate) fn into_error_body(self) -> ErrorResponse {
         self.0
     }
 }
 
-/// What the daemon's own log is to say of a response: it is not the client's fault.
+/// Attached to a 5xx response, so that the daemon logs it: the client is not at fault.
 #[derive(Debug, Clone)]
 pub(crate) struct LoggedServerError {
     pub(crate) code: Code,
@@ -40,8 +40,8 @@ impl IntoResponse for ApiError {
         if !status.is_server_error() {
             return (status, Json(self.0)).into_response();
         }
-        let fault = LoggedServerError { code: self.0.code, error: self.0.error.clone() };
-        (status, Extension(fault), Json(self.0)).into_response()
+        let logged = LoggedServerError { code: self.0.code, error: self.0.error.clone() };
+        (status, Extension(logged), Json(self.0)).into_response()
     }
 }
 
@@ -65,8 +65,8 @@ impl From<GatewayError> for ApiError {
             GatewayError::InvalidField { .. } => Code::InvalidRequest,
             GatewayError::BadAction(_) => Code::InvalidAction,
             GatewayError::Fault(fault) => {
-                let problem = Self::new(fault.code, fault.message.clone());
-                return Self(ErrorResponse { details: fault.details.clone(), ..problem.0 });
+                let body = Self::new(fault.code, fault.message.clone());
+                return Self(ErrorResponse { details: fault.details.clone(), ..body.0 });
             }
             GatewayError::TooManySecrets(_) => Code::Internal,
             GatewayError::NoRandomness(_) | GatewayError::Stopping => Code::Unavailable,

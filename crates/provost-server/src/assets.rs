@@ -1,4 +1,4 @@
-//! The web UI, embedded.
+//! The embedded web UI.
 
 use std::sync::Arc;
 
@@ -22,12 +22,11 @@ use crate::preview::PreviewHosts;
 #[allow_missing = true]
 struct WebAssets;
 
-/// Stands in for a UI that was not built, and says how to build it.
+/// Shown if the UI was not built; says how to build it.
 const PLACEHOLDER_PAGE: &str = include_str!("../placeholder.html");
 
-/// What the pages of the UI may do: talk to their own origin and show previews in
-/// frames, and nothing else. Inline styles are allowed because the terminal and the
-/// editor need them.
+/// The policy of the UI's pages: connect to their own origin and show previews in frames, and
+/// nothing else. The terminal and the editor need inline styles.
 pub(crate) fn content_security_policy(previews: &PreviewHosts) -> String {
     format!(
         "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
@@ -37,7 +36,7 @@ pub(crate) fn content_security_policy(previews: &PreviewHosts) -> String {
     )
 }
 
-/// Serves a file of the UI. Its routes live behind `#`, so there is one page.
+/// Serves a file of the UI. Routes of the UI are in the fragment, so there is one page.
 pub(crate) async fn serve_asset(
     State(door): State<Arc<AppState>>,
     uri: Uri,
@@ -47,7 +46,7 @@ pub(crate) async fn serve_asset(
         "/" => "index.html",
         path => path.trim_start_matches('/'),
     };
-    // The compressed copies are reached by negotiation only.
+    // Compressed copies are served by content negotiation only.
     let plain = std::path::Path::new(path).extension().is_none_or(|extension| extension != "br");
     match WebAssets::get(path).filter(|_| plain) {
         Some(file) => respond_with_file(&door.ui_policy, path, file, &headers),
@@ -55,8 +54,7 @@ pub(crate) async fn serve_asset(
             ([(CONTENT_SECURITY_POLICY, door.ui_policy.as_str())], Html(PLACEHOLDER_PAGE))
                 .into_response()
         }
-        None => ApiError::new(Code::NotFound, format!("there is nothing at {}", uri.path()))
-            .into_response(),
+        None => ApiError::new(Code::NotFound, format!("no page at {}", uri.path())).into_response(),
     }
 }
 
@@ -67,15 +65,15 @@ fn respond_with_file(
     request: &HeaderMap,
 ) -> Response {
     let etag = format!("\"{}\"", Hash::new(file.metadata.sha256_hash()));
-    let lasting = path.starts_with("assets/");
+    let is_immutable = path.starts_with("assets/");
     let mut headers = HeaderMap::new();
     let mut set = |name, value: &str| {
         if let Ok(value) = HeaderValue::from_str(value) {
             headers.insert(name, value);
         }
     };
-    // Files below assets/ have their hash in their name; the page has not.
-    let cache = if lasting { "public, max-age=31536000, immutable" } else { "no-cache" };
+    // Names of files in assets/ contain their hash; the page's does not.
+    let cache = if is_immutable { "public, max-age=31536000, immutable" } else { "no-cache" };
     set(CACHE_CONTROL, cache);
     set(ETAG, &etag);
     set(VARY, "accept-encoding");
@@ -125,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn brotli_is_sent_to_those_who_take_it() {
+    fn brotli_is_sent_to_clients_that_accept_it() {
         for (header, expected) in [
             ("gzip, deflate, br", true),
             ("br;q=0.5", true),

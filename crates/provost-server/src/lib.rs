@@ -1,21 +1,22 @@
-//! The doors of Provost: HTTP, server-sent events, login, the embedded web UI.
+//! The HTTP server of Provost: API, server-sent events, terminal WebSocket, previews, login and
+//! the embedded web UI.
 //!
-//! It translates and never decides: requests become calls to the gateway, and
-//! whatever the gateway answers becomes JSON. It runs no SQL, starts no process
-//! and reads no configuration.
+//! It translates and never decides: requests become calls to the gateway and the runner, and
+//! their results become JSON. It runs no SQL, starts no process and reads no configuration.
+//!
+//! - `middleware`: accept loop, checks of every request, authentication, bodies, metrics
+//! - `routes`: one file per resource
+//! - `stream`: following the log for a client
+//! - `terminal_socket`: the WebSocket of a terminal
+//! - `preview`: the proxy to what projects serve
 
 mod api_error;
 mod assets;
-mod auth;
-mod extractors;
-mod http_server;
+mod middleware;
 mod preview;
-mod request_guard;
 mod routes;
-mod server_metrics;
-mod sse;
-mod terminal_bridge;
-mod turn_cursor;
+mod stream;
+mod terminal_socket;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -25,45 +26,45 @@ use provost_gateway::Gateway;
 use provost_runner::session::Runner;
 use tokio_util::sync::CancellationToken;
 
-pub use http_server::serve;
+pub use middleware::http_server::serve;
+pub use middleware::server_metrics::ServerMetrics;
 pub use routes::openapi;
-pub use server_metrics::ServerMetrics;
 
-/// How the door is set up.
+/// Addresses and names of the server.
 #[derive(Debug, Clone)]
 pub struct ServerSettings {
-    /// Where it listens.
+    /// The address it listens on.
     pub listen: SocketAddr,
-    /// Further names under which it may be called, as in `KernelHost`, without a port.
+    /// Further values of `Host` that are accepted, without a port.
     pub allowed_hosts: Vec<String>,
-    /// From where on each project's preview has a port of its own, for browsers that
-    /// do not know `*.localhost`.
+    /// Gives each project's preview a port of its own, for browsers that do not resolve
+    /// `*.localhost`.
     pub previews: Option<PreviewPortSettings>,
 }
 
-/// The ports of the projects' previews.
+/// Ports of project previews.
 #[derive(Debug, Clone)]
 pub struct PreviewPortSettings {
-    /// The first of them, and where they are listened at.
+    /// The address of the first port; further ones follow it.
     pub first: SocketAddr,
-    /// The file that says which project has which, from one daemon to the next.
+    /// The file that keeps each project's port across restarts of the daemon.
     pub file: PathBuf,
 }
 
-/// What every request can reach.
+/// The state that handlers share.
 #[derive(Debug)]
 pub(crate) struct AppState {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) runner: Arc<Runner>,
     pub(crate) meter: ServerMetrics,
-    pub(crate) hosts: request_guard::AllowedHosts,
+    pub(crate) hosts: middleware::request_guard::AllowedHosts,
     pub(crate) previews: preview::PreviewHosts,
     pub(crate) cookie: String,
-    /// What the pages of the UI may do.
+    /// The `Content-Security-Policy` of the UI's pages.
     pub(crate) ui_policy: String,
     /// Cancelled when the daemon stops; ends every stream.
     pub(crate) closing: CancellationToken,
 }
 
-/// The version of this Provost.
+/// The version of this build.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

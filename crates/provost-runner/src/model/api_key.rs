@@ -1,4 +1,4 @@
-//! A provider's key, which is shown nowhere.
+//! A provider's key, which is never shown.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, de};
 /// their error messages; what begins like one is taken out too.
 const KEY_PREFIXES: [&str; 6] = ["sk-", "sk_", "AIza", "gsk_", "xai-", "pplx-"];
 
-/// What stands in the place of a key.
+/// Replaces a key in texts.
 const REDACTED_KEY: &str = "[key]";
 
 /// A key. It can be put into a header and taken out of texts, and nothing else:

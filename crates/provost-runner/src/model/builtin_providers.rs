@@ -1,9 +1,9 @@
-//! The providers that are known from the start, as a table.
+//! The table of built-in providers.
 
 use super::WireFormat;
 use super::wire::{CallIdFormat, ChatDialect, EffortField};
 
-/// A provider that is known.
+/// A built-in provider.
 pub(super) struct BuiltinProvider {
     pub(super) name: &'static str,
     pub(super) wire: WireFormat,
@@ -103,7 +103,7 @@ pub(super) const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         "mistral",
         "https://api.mistral.ai/v1",
         &["MISTRAL_API_KEY"],
-        // It tells usage unasked and refuses `stream_options`.
+        // Reports usage without being asked and rejects `stream_options`.
         ChatDialect { ids: CallIdFormat::NineAlphanumeric, asks_for_usage: false, ..PLAIN_DIALECT },
     ),
     hosted_provider("xai", "https://api.x.ai/v1", &["XAI_API_KEY"], PLAIN_DIALECT),
@@ -120,20 +120,21 @@ pub(super) const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
 /// where the server listens, which may be everywhere.
 pub(super) fn ollama_base_url(host: &str) -> String {
     let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));
-    let (place, path) = rest.split_once('/').map_or((rest, ""), |(place, path)| (place, path));
-    let everywhere = |place: &str| place.replacen("0.0.0.0", "127.0.0.1", 1);
-    let place = everywhere(place);
-    let has_port = place.rsplit_once(':').is_some_and(|(_, port)| {
+    let (authority, path) =
+        rest.split_once('/').map_or((rest, ""), |(authority, path)| (authority, path));
+    let everywhere = |authority: &str| authority.replacen("0.0.0.0", "127.0.0.1", 1);
+    let authority = everywhere(authority);
+    let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| {
         !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())
     });
-    let place = if place.is_empty() || place.starts_with(':') {
-        format!("127.0.0.1{place}")
+    let authority = if authority.is_empty() || authority.starts_with(':') {
+        format!("127.0.0.1{authority}")
     } else {
-        place
+        authority
     };
     let port = if has_port || scheme == "https" { "" } else { ":11434" };
     let path = if path.is_empty() { "v1" } else { path.trim_end_matches('/') };
-    format!("{scheme}://{place}{port}/{path}")
+    format!("{scheme}://{authority}{port}/{path}")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A finished turn of a model: in a neutral form, and as its provider wrote it.
+//! A finished completion: in a neutral form, and as its provider wrote it.
 
 use std::fmt;
 
@@ -42,21 +42,21 @@ pub struct ModelOrigin {
     /// The wire format; none where nothing went over a wire (a script).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<WireFormat>,
-    /// The model as it was asked for, without the provider.
+    /// The requested model, without the provider.
     pub model: String,
 }
 
-/// All that a model said until it stopped.
+/// One reply of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Completion {
-    /// Who said it.
+    /// The model that wrote it.
     pub origin: ModelOrigin,
-    /// What it said, in order.
+    /// Its parts, in order.
     pub items: Vec<CompletionItem>,
     /// Why it stopped.
     pub stop: StopReason,
-    /// What it used. Zero where the provider did not tell.
+    /// Its usage. Zero if the provider reported none.
     pub usage: CompletionUsage,
     /// The model that answered, by its provider's own account.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,7 +91,7 @@ impl Completion {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompletionItem {
-    /// What everybody understands of it.
+    /// The neutral form.
     pub content: CompletionContent,
     /// What the provider wrote, whole: an output item, a content block, a part, or
     /// (Chat Completions) a fragment of the assistant's message. `None` in a turn
@@ -122,14 +122,14 @@ pub enum CompletionContent {
         /// The text.
         text: String,
     },
-    /// What the model thought, as far as it is told; may be empty.
+    /// Reasoning, as far as the provider sends it; may be empty.
     Reasoning {
         /// The text.
         text: String,
     },
     /// A call of a tool.
     ToolCall(ToolCall),
-    /// What was said in place of an answer.
+    /// A refusal.
     Refusal {
         /// The text.
         text: String,
@@ -145,9 +145,9 @@ pub enum CompletionContent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
-    /// Which call.
+    /// The id of the call.
     pub id: CallId,
-    /// Which tool.
+    /// The name of the tool.
     pub name: String,
     /// The arguments as JSON text, just as they were streamed.
     pub arguments: String,
@@ -185,7 +185,7 @@ impl ToolCall {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum StopReason {
-    /// It had said everything.
+    /// It finished.
     EndTurn,
     /// It waits for the results of its calls.
     ToolUse,
@@ -193,7 +193,7 @@ pub enum StopReason {
     MaxTokens,
     /// The conversation and the answer no longer fit its context.
     ContextWindow,
-    /// It came to a sequence at which it was told to stop.
+    /// It reached a stop sequence.
     StopSequence,
     /// It declined.
     Refusal,
@@ -222,7 +222,7 @@ pub struct CompletionUsage {
     pub cache_write: u64,
     /// Of the output, those spent on reasoning.
     pub reasoning: u64,
-    /// What the provider itself says that it costs (`OpenRouter` does), in dollars.
+    /// Cost in dollars as reported by the provider (`OpenRouter` does).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reported_usd: Option<f64>,
 }

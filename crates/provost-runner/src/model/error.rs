@@ -1,12 +1,12 @@
-//! Why a model did not answer, and what a person can do about it.
+//! Errors of model requests, and advice for people.
 
 use std::time::Duration;
 
-/// Why a model did not answer. The message of the provider is kept, without keys.
+/// Why a completion failed. The provider's message is kept, without keys.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// The provider has no key here.
-    #[error("there is no key for `{provider}`")]
+    /// No key is configured for the provider.
+    #[error("no key for `{provider}`")]
     NoKey {
         /// The provider.
         provider: String,
@@ -16,10 +16,10 @@ pub enum ModelError {
     /// The key is wrong.
     #[error("the provider does not accept the key: {0}")]
     Unauthorized(String),
-    /// The key is right, but not for this.
+    /// The key does not permit this.
     #[error("the provider does not permit this: {0}")]
     Forbidden(String),
-    /// Nothing is left to pay with.
+    /// The account has no credit left.
     #[error("the account has no credit or quota left: {0}")]
     QuotaExceeded(String),
     /// The provider has no such model.
@@ -28,46 +28,46 @@ pub enum ModelError {
     /// Too many requests.
     #[error("too many requests: {message}")]
     RateLimited {
-        /// When it may be tried again, if the provider said so.
+        /// When to retry, if the provider gave a time.
         retry_after: Option<Duration>,
-        /// What it said.
+        /// The provider's message.
         message: String,
     },
-    /// The provider failed or has too much to do.
+    /// The provider failed or is overloaded.
     #[error("the provider is overloaded or failed ({}): {message}", status_text(*.status))]
     Overloaded {
-        /// The HTTP status, if it was said before the stream began.
+        /// The HTTP status; none if the error came in the stream.
         status: Option<u16>,
-        /// When it may be tried again, if the provider said so.
+        /// When to retry, if the provider gave a time.
         retry_after: Option<Duration>,
-        /// What it said.
+        /// The provider's message.
         message: String,
     },
     /// The conversation is longer than the model can read.
     #[error("the conversation is too long for this model: {0}")]
     ContextLength(String),
-    /// The provider did not understand the request.
+    /// The provider rejects the request.
     #[error("the provider rejects the request: {0}")]
     BadRequest(String),
-    /// The provider declines to let the model see the request at all.
+    /// The provider's policy blocked the request.
     #[error("the provider declined: {0}")]
     Refused(String),
-    /// The stream ended before the model had said why it stopped.
-    #[error("the answer broke off: {0}")]
+    /// The stream ended without a stop reason.
+    #[error("the response was cut off: {0}")]
     Truncated(String),
-    /// Nothing came for too long.
-    #[error("nothing came from the provider for {} s", .0.as_secs_f32())]
+    /// No data within the timeout.
+    #[error("no data from the provider for {} s", .0.as_secs_f32())]
     Stalled(Duration),
-    /// There was no connection.
+    /// No connection.
     #[error("cannot reach the provider: {0}")]
     Connect(String),
-    /// The connection broke before the provider answered.
-    #[error("the provider hung up: {0}")]
+    /// The connection broke before a response.
+    #[error("the provider closed the connection: {0}")]
     Disconnected(String),
-    /// The provider sent something that is not in its protocol.
-    #[error("the provider sent what this program does not understand: {0}")]
+    /// The provider violated its protocol.
+    #[error("unexpected response of the provider: {0}")]
     Protocol(String),
-    /// The request cannot be written down for any provider.
+    /// The request cannot be encoded for any provider.
     #[error("the request cannot be sent: {0}")]
     Unsendable(String),
 }
@@ -99,18 +99,18 @@ impl ModelError {
         }
     }
 
-    /// Whether the provider cannot read what it is said to have thought.
+    /// Whether the provider cannot read the reasoning that it was sent.
     pub(super) fn is_rejected_reasoning(&self) -> bool {
         let Self::BadRequest(message) = self else { return false };
         let message = message.to_ascii_lowercase();
-        let says = |words: &[&str]| words.iter().all(|word| message.contains(word));
-        says(&["encrypted content", "could not be"])
-            || says(&["signature", "thinking"])
-            || says(&["thought signature"])
-            || says(&["thought_signature"])
+        let mentions = |words: &[&str]| words.iter().all(|word| message.contains(word));
+        mentions(&["encrypted content", "could not be"])
+            || mentions(&["signature", "thinking"])
+            || mentions(&["thought signature"])
+            || mentions(&["thought_signature"])
     }
 
-    /// How long the provider wants to be left alone.
+    /// How long the provider asks to wait.
     pub fn retry_after(&self) -> Option<Duration> {
         if let Self::RateLimited { retry_after, .. } | Self::Overloaded { retry_after, .. } = self {
             *retry_after
@@ -127,28 +127,28 @@ impl ModelError {
             }
             Self::NoKey { .. } => "give the provider a key in the configuration",
             Self::Unauthorized(_) => {
-                "check the provider's key; it may be old or of another account"
+                "check the provider's key; it may be expired or of another account"
             }
             Self::Forbidden(_) => {
                 "ask whoever manages the account for access, or name another model"
             }
             Self::QuotaExceeded(_) => "add credit or raise the limit in the provider's console",
             Self::UnknownModel(_) => "check the model's name against the provider's list",
-            Self::RateLimited { .. } => "wait a little and try again, or name another model",
-            Self::Overloaded { .. } => "try again in a while, or name another model",
+            Self::RateLimited { .. } => "wait and try again, or name another model",
+            Self::Overloaded { .. } => "try again later, or name another model",
             Self::ContextLength(_) => {
                 "shorten the conversation, or name a model with a longer context"
             }
             Self::BadRequest(_) => {
-                "read the provider's message; the model may lack what was asked for"
+                "read the provider's message; the model may not support the request"
             }
-            Self::Refused(_) => "say it otherwise; the provider's policy forbids this",
+            Self::Refused(_) => "rephrase it; the provider's policy forbids this",
             Self::Truncated(_) | Self::Stalled(_) | Self::Disconnected(_) => {
                 "try again; the connection or the provider failed"
             }
             Self::Connect(_) => "check the network, the proxy and the provider's address",
             Self::Protocol(_) => "check that the address speaks the provider's protocol",
-            Self::Unsendable(_) => "report this; the request was put together wrongly",
+            Self::Unsendable(_) => "report this; it is a bug in how the request was built",
         };
         advice.to_owned()
     }

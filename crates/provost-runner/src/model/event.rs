@@ -1,4 +1,4 @@
-//! What a model says, as it says it.
+//! The events of a completion while it streams.
 
 use std::pin::Pin;
 
@@ -7,18 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use super::{CallId, Completion, CompletionUsage, ModelError};
 
-/// What comes from a model, in order. An error is the last item.
+/// The events of a model, in order. An error is the last item.
 pub type ModelStream = Pin<Box<dyn Stream<Item = Result<ModelEvent, ModelError>> + Send>>;
 
-/// One thing that happened while a model answers. Fit for an append-only log.
+/// One event of a completion. Suitable for an append-only log.
 ///
 /// What is *shown* are the deltas, the parts of tool calls and refusals. If an
 /// attempt breaks after something was shown and a later attempt succeeds,
-/// [`ModelEvent::Restarted`] stands between the two, exactly once, directly before
-/// the first shown event (or the end) of the new attempt: whoever shows or keeps
-/// the deltas forgets all of them since the beginning or the last `Restarted`. If
-/// no later attempt shows anything, what was shown stays as it is and the stream
-/// ends with the error.
+/// [`ModelEvent::Restarted`] comes between the two, exactly once, directly before
+/// the first shown event (or the end) of the new attempt: consumers of deltas discard
+/// all of them since the start or the last `Restarted`. If no later attempt shows
+/// anything, what was shown remains and the stream ends with the error.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ModelEvent {
@@ -34,14 +33,14 @@ pub enum ModelEvent {
     },
     /// A call of a tool begins.
     ToolCallBegin {
-        /// The place of the call among the calls of this turn, from 0.
+        /// The position of the call among the calls of this completion, from 0.
         index: u32,
         /// Unique within the turn; the result names it.
         id: CallId,
         /// The tool.
         name: String,
     },
-    /// More of the arguments of a call: a piece of JSON text. Never empty.
+    /// More of the arguments of a call: a fragment of JSON text. Never empty.
     ToolCallArguments {
         /// Which call.
         index: u32,
@@ -55,17 +54,17 @@ pub enum ModelEvent {
     },
     /// The model, or a filter of its provider, declines. The turn still ends in order.
     Refusal {
-        /// What is said about it; added to what was said before.
+        /// Text of the refusal; appended to earlier text.
         text: String,
     },
     /// What this attempt used so far; replaces what an earlier event of the same
-    /// attempt said. A new attempt begins with `PendingSend`. One that broke was paid for
-    /// too: add its last `CompletionUsage` to the turn's.
+    /// attempt said. A new attempt begins with `Waiting`. A failed attempt is charged too:
+    /// add its last `Usage` to the turn's.
     Usage {
         /// The tokens.
         usage: CompletionUsage,
     },
-    /// An attempt failed, and another one begins after a while.
+    /// An attempt failed, and another one starts after a delay.
     Waiting {
         /// The number of the attempt that will begin, from 2.
         attempt: u32,
@@ -74,7 +73,7 @@ pub enum ModelEvent {
         /// Why the last one failed, for a person.
         reason: String,
     },
-    /// What was shown before is void; it begins anew.
+    /// What was shown before is void; the completion starts again.
     Restarted {
         /// The number of the attempt that follows.
         attempt: u32,

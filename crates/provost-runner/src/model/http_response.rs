@@ -1,4 +1,4 @@
-//! The beginning of an HTTP answer: whether a stream follows, or what went wrong.
+//! The head of an HTTP response: whether a stream follows, or which error it is.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
 use super::ModelError;
 use super::wire::provider_failure::ProviderFailure;
 
-/// The most that is read of a body that is no stream.
+/// Bytes that are read of a body that is not a stream.
 pub(super) const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 
-/// The answer, if what follows is a stream.
+/// The response, if its body is a stream.
 pub(super) async fn check_stream_response(
     response: Response,
     idle: Duration,
@@ -30,12 +30,12 @@ pub(super) async fn check_stream_response(
     let retry_after = parse_retry_after(response.headers());
     let body = read_body(response, idle).await?;
     if status.is_success() && !body.contains("\"error\"") {
-        return Err(ModelError::Protocol("it answered without streaming".to_owned()));
+        return Err(ModelError::Protocol("the response is not a stream".to_owned()));
     }
     Err(ProviderFailure::from_body(status.as_u16(), &body, retry_after).into_error())
 }
 
-/// A body as text, as far as it comes.
+/// A body as text, as far as it arrives.
 pub(super) async fn read_body(
     mut response: Response,
     idle: Duration,
@@ -44,9 +44,9 @@ pub(super) async fn read_body(
     loop {
         match tokio::time::timeout(idle, response.chunk()).await {
             Err(_) => return Err(ModelError::Stalled(idle)),
-            // What there is of an explanation is better than none.
+            // A partial error message is better than none.
             Ok(Err(_) | Ok(None)) => break,
-            Ok(Ok(Some(piece))) => bytes.extend_from_slice(&piece),
+            Ok(Ok(Some(chunk))) => bytes.extend_from_slice(&chunk),
         }
         if bytes.len() > MAX_BODY_BYTES {
             break;

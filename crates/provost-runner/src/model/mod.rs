@@ -1,49 +1,50 @@
-//! The providers of models, behind one kind of request and one kind of event.
+//! Clients of all model providers, behind one kind of request and one kind of event.
 //!
 //! ```text
-//!            Request ──encode──▶ HTTP ──bytes──▶ sse ──events──▶ Decoder ──▶ ModelEvent
-//!   Registry ──▶ Provider          ▲ transport: timeouts, retries          … End { turn }
+//!   ModelRequest ──encode──▶ HTTP ──bytes──▶ SseParser ──▶ CompletionDecoder ──▶ ModelEvent
+//!   ProviderRegistry ──▶ Provider  ▲ RetryingRequest: timeouts, retries      … End { turn }
 //! ```
 //!
-//! A [`ProviderRegistry`] says which [`Provider`] a name like `anthropic/claude-sonnet-5`
-//! means; [`ModelClient::stream_completion`] sends it a [`ActionRequest`] and gives a stream of
-//! [`ModelEvent`]s. Dropping the stream closes the connection. The last event of
-//! a stream that succeeds is [`ModelEvent::ConnectionEnd`], with the finished [`BatchedAppendState`]; the
-//! last of one that fails is an error. Nothing comes after either.
+//! A [`ProviderRegistry`] resolves a name such as `anthropic/claude-sonnet-5` to a [`Provider`];
+//! [`ModelClient::stream_completion`] sends it a [`ModelRequest`] and returns a stream of
+//! [`ModelEvent`]s. Dropping the stream closes the connection. The last event of a stream that
+//! succeeds is [`ModelEvent::End`] with the finished [`Completion`]; the last of one that fails
+//! is an error. Nothing follows either.
 //!
-//! A [`BatchedAppendState`] goes into the next request as it is ([`WriterMessage::Assistant`]). It
-//! keeps, beside the neutral form of each [`SessionItem`], what the provider itself
-//! wrote, and the same model gets that back unchanged: reasoning items, encrypted
-//! reasoning, signatures of thoughts, ids. Another model gets the neutral form,
-//! without the reasoning, which only the model that made it can read.
+//! A [`Completion`] goes into the next request as it is ([`ModelMessage::Assistant`]). Beside the
+//! neutral form of each [`CompletionItem`] it keeps what the provider wrote, and the same model
+//! gets that back unchanged: reasoning items, encrypted reasoning, signatures of thoughts, ids.
+//! Another model gets the neutral form without the reasoning, which only the model that made it
+//! can read.
 //!
-//! What encodes and decodes ([`ActionJson`]) is pure: no clock, no network, so that
-//! every stream can be tested cut at every byte. Nothing here reads the
-//! environment; the binary gives it as a map ([`ProviderRegistry::new`]). Keys are in
-//! headers only, never in an address, and are taken out of every error.
+//! Encoding and decoding ([`WireFormat`]; one folder per format below `wire/`) are pure: no
+//! clock, no network, so that tests can cut every stream at every byte. Nothing here reads the
+//! environment; the binary passes it as a map ([`ProviderRegistry::new`]). Keys are in headers
+//! only, never in a URL, and are redacted from every error.
 //!
 //! ```
 //! use std::collections::BTreeMap;
 //!
 //! use futures::StreamExt;
 //! use provost_runner::model::{
-//!     Message, ModelEvent, Models, Registry, Request, Retry, Script, Timeouts,
+//!     ModelClient, ModelEvent, ModelMessage, ModelRequest, ModelScript, ModelTimeouts,
+//!     ProviderRegistry, RetryPolicy,
 //! };
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let (configs, env) = (BTreeMap::new(), BTreeMap::new());
-//! let script = Script::parse("title = 'A greeting'\n[[beat]]\nsay = 'Hello.'")?;
-//! let registry = Registry::new(&configs, &env)?.with_script("greeting", script);
-//! let models = Models::new(registry, Retry::default(), Timeouts::default())?;
+//! let script = ModelScript::parse("title = 'A greeting'\n[[beat]]\nsay = 'Hello.'")?;
+//! let registry = ProviderRegistry::new(&configs, &env)?.with_script("greeting", script);
+//! let models = ModelClient::new(registry, RetryPolicy::default(), ModelTimeouts::default())?;
 //!
-//! let mut request = Request::new("script/greeting", vec![Message::user("Hi")]);
-//! let mut stream = models.stream(&request)?;
+//! let mut request = ModelRequest::new("script/greeting", vec![ModelMessage::user("Hi")]);
+//! let mut stream = models.stream_completion(&request)?;
 //! while let Some(event) = stream.next().await {
 //!     if let ModelEvent::End { turn } = event? {
 //!         assert_eq!(turn.text(), "Hello.");
-//!         // The next request says what was said in this one.
-//!         request.messages.push(Message::Assistant { turn });
+//!         // The next request contains this completion.
+//!         request.messages.push(ModelMessage::Assistant { turn });
 //!     }
 //! }
 //! # Ok(())
@@ -84,8 +85,8 @@ pub use registry::{
     Provider, ProviderConfig, ProviderConfigError, ProviderRegistry, ProviderStatus, UnknownModel,
 };
 pub use request::{
-    ModelMessage, ModelRequest, ReasoningEffort, ThinkingConfig, ToolChoice, ToolDefinition,
-    ToolResult, ToolResultStatus,
+    ModelMessage, ModelRequest, ModelToolResult, ModelToolResultStatus, ReasoningEffort,
+    ThinkingConfig, ToolChoice, ToolDefinition,
 };
 pub use retry_policy::RetryPolicy;
 pub use script::{ModelScript, ModelScriptError};

@@ -1,4 +1,4 @@
-//! The way to a provider and back: connections, timeouts, retries.
+//! The client of all providers: connections, timeouts, headers.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -15,19 +15,19 @@ use super::{
     WireFormat,
 };
 
-/// How long things may take.
+/// Timeouts of requests to providers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModelTimeouts {
-    /// To connect.
+    /// For connecting.
     pub connect: Duration,
-    /// Until the first piece of the answer.
+    /// Until the first chunk of the response.
     pub first: Duration,
-    /// The same for those of whom silence is usual: servers on this machine, which may
-    /// have to load a model first, and Gemini, which says nothing while it thinks.
+    /// The same for providers that are usually silent at first: servers on this machine, which
+    /// may have to load a model, and Gemini, which sends nothing while it thinks.
     pub first_of_silent: Duration,
-    /// Between two pieces of the answer.
+    /// Between two chunks of the response.
     pub idle: Duration,
-    /// Between the end of what is said and that of the stream.
+    /// Between the end of the completion and the end of the stream.
     pub end: Duration,
 }
 
@@ -44,48 +44,47 @@ impl Default for ModelTimeouts {
     }
 }
 
-/// The beginning of every HTTP client of Provost.
+/// The base of every HTTP client of Provost.
 ///
-/// With `reqwest` built for TLS without a provider of cryptography, a client panics
-/// where none is installed, though it may speak nothing but plain HTTP. This makes
-/// sure that there is one, once per process.
+/// `reqwest` is built without a TLS crypto provider, and a client panics if none is installed,
+/// even for plain HTTP. This installs one, once per process.
 pub fn http_client_builder() -> ClientBuilder {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Another thread may have been quicker, with the same.
+        // Another thread may have installed the same one first.
         drop(rustls::crypto::ring::default_provider().install_default());
     }
     Client::builder()
 }
 
-/// The same for what speaks plain HTTP with a server on this machine: through no
-/// proxy, and without reading certificates, which takes longer than a request.
+/// The same for plain HTTP to servers on this machine: without a proxy, and without loading
+/// certificates, which takes longer than a request.
 pub fn local_http_client_builder() -> ClientBuilder {
     http_client_builder().no_proxy().tls_certs_only([])
 }
 
-/// All models that can be asked.
+/// The client of all models of a registry.
 #[derive(Debug, Clone)]
 pub struct ModelClient {
     registry: Arc<ProviderRegistry>,
-    /// Goes through the proxy that the environment names, if any. Made when it is
-    /// first needed: it reads the certificates of the machine, which takes a while.
-    outer: Arc<OnceLock<Result<Client, ModelError>>>,
-    /// For plain HTTP with servers on this machine.
-    inner: Client,
+    /// Uses the proxy that the environment names, if any. Built at first use, since it loads the
+    /// machine's certificates, which is slow.
+    remote_client: Arc<OnceLock<Result<Client, ModelError>>>,
+    /// For plain HTTP to servers on this machine.
+    local_client: Client,
     retry: RetryPolicy,
     timeouts: ModelTimeouts,
 }
 
 impl ModelClient {
-    /// Those of the registry.
+    /// A client for the models of this registry.
     pub fn new(
         registry: ProviderRegistry,
         retry: RetryPolicy,
         timeouts: ModelTimeouts,
     ) -> Result<Self, ModelError> {
-        let (registry, outer) = (Arc::new(registry), Arc::default());
-        let inner = build_client(local_http_client_builder(), timeouts.connect)?;
-        Ok(Self { registry, outer, inner, retry, timeouts })
+        let (registry, remote_client) = (Arc::new(registry), Arc::default());
+        let local_client = build_client(local_http_client_builder(), timeouts.connect)?;
+        Ok(Self { registry, remote_client, local_client, retry, timeouts })
     }
 
     /// The providers and scripts.
@@ -93,8 +92,8 @@ impl ModelClient {
         &self.registry
     }
 
-    /// Asks the model that the request names. Nothing is sent before the stream is
-    /// polled, and dropping it closes the connection.
+    /// Requests a completion of the model that the request names. Nothing is sent before the
+    /// stream is polled, and dropping it closes the connection.
     pub fn stream_completion(&self, request: &ModelRequest) -> Result<ModelStream, UnknownModel> {
         let (provider, origin) = match self.registry.resolve_model(&request.model)? {
             ResolvedModel::Script(script, origin) => {
@@ -105,34 +104,35 @@ impl ModelClient {
         let encode = || provider.wire.encode(request, &origin, &provider.dialect);
         let client = || self.http_client(&provider);
         let ready = provider.check_key().and_then(|()| Ok((client()?, encode()?)));
-        let asked = origin.clone();
-        let way = ProviderTarget { provider, origin, retry: self.retry, timeouts: self.timeouts };
+        let limited_origin = origin.clone();
+        let target =
+            ProviderTarget { provider, origin, retry: self.retry, timeouts: self.timeouts };
         let stream: ModelStream =
-            Box::pin(stream::unfold(RetryingRequest::new(way, ready), RetryingRequest::next));
+            Box::pin(stream::unfold(RetryingRequest::new(target, ready), RetryingRequest::next));
         Ok(match request.max_output_tokens {
-            Some(most) => limit_output(stream, asked, most),
+            Some(max) => limit_output(stream, limited_origin, max),
             None => stream,
         })
     }
 
     pub(super) fn http_client(&self, provider: &Provider) -> Result<Client, ModelError> {
         if provider.is_local && provider.base.starts_with("http:") {
-            return Ok(self.inner.clone());
+            return Ok(self.local_client.clone());
         }
-        self.outer
+        self.remote_client
             .get_or_init(|| build_client(http_client_builder(), self.timeouts.connect))
             .clone()
     }
 }
 
-fn build_client(builder: ClientBuilder, patience: Duration) -> Result<Client, ModelError> {
+fn build_client(builder: ClientBuilder, connect_timeout: Duration) -> Result<Client, ModelError> {
     let agent = concat!("provost/", env!("CARGO_PKG_VERSION"));
-    // A redirect would carry the key to where nobody decided to send it.
-    let builder = builder.connect_timeout(patience).redirect(redirect::Policy::none());
+    // A redirect would send the key to an address that nobody configured.
+    let builder = builder.connect_timeout(connect_timeout).redirect(redirect::Policy::none());
     builder.user_agent(agent).build().map_err(connection_error)
 }
 
-/// The headers that a provider wants: its key, and those of the configuration.
+/// Adds the headers of a provider: its key, and those of the configuration.
 pub(super) fn add_provider_headers(request: RequestBuilder, provider: &Provider) -> RequestBuilder {
     let key = provider.key.iter().map(|key| match provider.wire {
         WireFormat::Responses | WireFormat::Chat => {
@@ -145,7 +145,7 @@ pub(super) fn add_provider_headers(request: RequestBuilder, provider: &Provider)
         provider.headers.iter().map(|(name, key)| (name.as_str(), key.expose_secret().to_owned()));
     let mut headers = HeaderMap::new();
     for (name, value) in key.chain(own) {
-        // Both were checked when the registry was made.
+        // Both were checked when the registry was built.
         if let (Ok(name), Ok(mut value)) =
             (HeaderName::from_bytes(name.as_bytes()), HeaderValue::try_from(value))
         {
@@ -156,7 +156,7 @@ pub(super) fn add_provider_headers(request: RequestBuilder, provider: &Provider)
     request.headers(headers)
 }
 
-/// A failure before there was an answer, without the address, and with what lies beneath.
+/// The error of a request that got no response: without the URL, with all causes.
 pub(super) fn connection_error(error: reqwest::Error) -> ModelError {
     if error.is_connect() || error.is_builder() {
         ModelError::Connect(format_error_chain(error))
@@ -165,7 +165,7 @@ pub(super) fn connection_error(error: reqwest::Error) -> ModelError {
     }
 }
 
-/// What an error says, with its causes and without the address.
+/// The message of an error with its causes, without the URL.
 pub(super) fn format_error_chain(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();

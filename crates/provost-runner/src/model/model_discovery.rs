@@ -1,4 +1,4 @@
-//! Which models a provider has, and which servers run on this machine.
+//! Discovery of the models of a provider and of servers on this machine.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use super::api_key::redact_keys;
 use super::model_client::{add_provider_headers, connection_error};
 use super::{ModelClient, ModelError, Provider, WireFormat, http_response};
 
-/// How long a server on this machine may take to say that it is there.
+/// Time limit for probing a server on this machine.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// How long a list of models may take.
+/// Time limit for listing models.
 const LIST_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The most models that are taken from a list.
+/// Models that are read of a list.
 const MAX_LISTED_MODELS: usize = 2000;
 
 /// A model that a provider has.
@@ -28,10 +28,10 @@ pub struct ModelInfo {
     /// What the provider calls it for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// How many tokens it can read, if the provider says so.
+    /// Context window in tokens, if the provider reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<u64>,
-    /// How many tokens it can write, if the provider says so.
+    /// Output limit in tokens, if the provider reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<u64>,
 }
@@ -90,7 +90,7 @@ impl ModelClient {
     }
 }
 
-/// Whether what answers is the server that was looked for: others use port 8080 too.
+/// Whether the response is from the expected server: others use port 8080 too.
 fn is_expected_server(provider: &Provider, list: &Value) -> bool {
     let models = list["data"].as_array();
     let owner = models.and_then(|models| models.first()).map(|model| &model["owned_by"]);

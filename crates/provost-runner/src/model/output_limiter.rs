@@ -1,8 +1,8 @@
-//! The limit of an answer, where a provider does not keep it.
+//! Enforces the output limit against providers that ignore it.
 //!
-//! A server that ignores the limit would go on for as long as it likes, at the cost of
-//! whoever set it. Tokens are the provider's to count, so an answer is cut only when it
-//! is too long by any count; one that is found too long at its end says so.
+//! A server that ignores the limit would stream on at the user's cost. Only the provider can
+//! count tokens, so a completion is cut only if it is too long by any count; one that turns out
+//! too long at its end is marked as such.
 
 use futures::StreamExt as _;
 use futures::stream;
@@ -12,26 +12,26 @@ use super::{
     ModelOrigin, ModelStream, StopReason,
 };
 
-/// No model writes more bytes with a token, over more than a few of them.
+/// No model writes more bytes per token on average, except for short texts.
 const MAX_BYTES_PER_TOKEN: usize = 8;
 
-/// The few.
+/// Allowance for short texts.
 const EXTRA_BYTES: usize = 64;
 
-/// An answer on its way.
+/// A completion in progress.
 struct OutputLimiter {
-    /// Absent when nothing more is read.
+    /// Absent when reading has stopped.
     stream: Option<ModelStream>,
     origin: ModelOrigin,
-    most: u32,
-    /// How many bytes may still come.
+    max_tokens: u32,
+    /// Bytes that may still come.
     room: usize,
-    /// More came.
+    /// The limit was exceeded.
     is_cut: bool,
-    heard: AttemptOutput,
+    attempt: AttemptOutput,
 }
 
-/// What came of this attempt.
+/// The content of this attempt.
 #[derive(Default)]
 struct AttemptOutput {
     text: String,
@@ -40,16 +40,26 @@ struct AttemptOutput {
     usage: CompletionUsage,
 }
 
-/// The same stream, with an end at the limit.
-pub(super) fn limit_output(stream: ModelStream, origin: ModelOrigin, most: u32) -> ModelStream {
-    let (stream, heard) = (Some(stream), AttemptOutput::default());
-    let limited =
-        OutputLimiter { stream, origin, most, room: max_output_bytes(most), is_cut: false, heard };
+/// The stream, ended at the limit.
+pub(super) fn limit_output(
+    stream: ModelStream,
+    origin: ModelOrigin,
+    max_tokens: u32,
+) -> ModelStream {
+    let (stream, attempt) = (Some(stream), AttemptOutput::default());
+    let limited = OutputLimiter {
+        stream,
+        origin,
+        max_tokens,
+        room: max_output_bytes(max_tokens),
+        is_cut: false,
+        attempt,
+    };
     Box::pin(stream::unfold(limited, OutputLimiter::next))
 }
 
-fn max_output_bytes(most: u32) -> usize {
-    usize::try_from(most)
+fn max_output_bytes(max_tokens: u32) -> usize {
+    usize::try_from(max_tokens)
         .unwrap_or(usize::MAX)
         .saturating_mul(MAX_BYTES_PER_TOKEN)
         .saturating_add(EXTRA_BYTES)
@@ -59,11 +69,12 @@ impl OutputLimiter {
     async fn next(mut self) -> Option<(Result<ModelEvent, ModelError>, Self)> {
         loop {
             if self.is_cut {
-                // Nothing more is read; dropping it closes the connection.
+                // Dropping the stream closes the connection.
                 self.stream = None;
                 self.is_cut = false;
                 let turn = Box::new(
-                    std::mem::take(&mut self.heard).into_truncated_completion(self.origin.clone()),
+                    std::mem::take(&mut self.attempt)
+                        .into_truncated_completion(self.origin.clone()),
                 );
                 return Some((Ok(ModelEvent::End { turn }), self));
             }
@@ -71,7 +82,7 @@ impl OutputLimiter {
                 Ok(event) => self.limit_event(event),
                 Err(error) => return Some((Err(error), self)),
             };
-            // Of what did not fit, nothing may be left.
+            // A delta that did not fit may be empty now.
             if !is_empty_delta(&event) {
                 return Some((Ok(event), self));
             }
@@ -82,32 +93,33 @@ impl OutputLimiter {
         match event {
             ModelEvent::TextDelta { text } => {
                 let text = self.truncate_delta(text);
-                self.heard.text.push_str(&text);
+                self.attempt.text.push_str(&text);
                 ModelEvent::TextDelta { text }
             }
             ModelEvent::ReasoningDelta { text } => {
                 let text = self.truncate_delta(text);
-                self.heard.reasoning.push_str(&text);
+                self.attempt.reasoning.push_str(&text);
                 ModelEvent::ReasoningDelta { text }
             }
             ModelEvent::ToolCallArguments { index, delta } => {
                 ModelEvent::ToolCallArguments { index, delta: self.truncate_delta(delta) }
             }
             ModelEvent::Usage { usage } => {
-                self.heard.usage = usage;
+                self.attempt.usage = usage;
                 ModelEvent::Usage { usage }
             }
             ModelEvent::Waiting { attempt, millis, reason } => {
-                self.heard.usage = CompletionUsage::default();
+                self.attempt.usage = CompletionUsage::default();
                 ModelEvent::Waiting { attempt, millis, reason }
             }
             ModelEvent::Restarted { attempt } => {
-                (self.heard, self.room) = (AttemptOutput::default(), max_output_bytes(self.most));
+                (self.attempt, self.room) =
+                    (AttemptOutput::default(), max_output_bytes(self.max_tokens));
                 ModelEvent::Restarted { attempt }
             }
             ModelEvent::End { mut turn } => {
-                // Calls are carried out; what they leave of the limit is looked at then.
-                let is_over = turn.usage.output > self.most.into();
+                // Calls are executed; the turn checks what is left of the limit afterwards.
+                let is_over = turn.usage.output > self.max_tokens.into();
                 if is_over && matches!(turn.stop, StopReason::EndTurn | StopReason::StopSequence) {
                     turn.stop = StopReason::MaxTokens;
                 }
@@ -119,17 +131,17 @@ impl OutputLimiter {
         }
     }
 
-    /// As much of a piece as there is room for.
-    fn truncate_delta(&mut self, mut piece: String) -> String {
-        let mut fits = piece.len().min(self.room);
-        while !piece.is_char_boundary(fits) {
+    /// As much of a delta as fits.
+    fn truncate_delta(&mut self, mut delta: String) -> String {
+        let mut fits = delta.len().min(self.room);
+        while !delta.is_char_boundary(fits) {
             fits -= 1;
         }
-        self.is_cut = fits < piece.len();
+        self.is_cut = fits < delta.len();
         self.room -= fits;
-        piece.truncate(fits);
-        self.heard.bytes = self.heard.bytes.saturating_add(fits);
-        piece
+        delta.truncate(fits);
+        self.attempt.bytes = self.attempt.bytes.saturating_add(fits);
+        delta
     }
 }
 
@@ -148,12 +160,12 @@ fn is_empty_delta(event: &ModelEvent) -> bool {
 }
 
 impl AttemptOutput {
-    /// What was said as an answer that is cut. A call in it would not be whole.
+    /// The truncated completion. Calls are dropped, since they could be incomplete.
     fn into_truncated_completion(self, origin: ModelOrigin) -> Completion {
         let Self { text, reasoning, bytes, mut usage } = self;
         if usage != CompletionUsage::default() {
-            let said = provost_core::session::budget::estimate_tokens(bytes);
-            usage.output = usage.output.max(said);
+            let estimate = provost_core::session::budget::estimate_tokens(bytes);
+            usage.output = usage.output.max(estimate);
         }
         let mut items = Vec::new();
         if !reasoning.is_empty() {
@@ -188,9 +200,9 @@ mod tests {
         ModelEvent::End { turn: Box::new(Completion { stop, usage, ..turn }) }
     }
 
-    async fn heard(events: Vec<ModelEvent>, most: u32) -> Vec<ModelEvent> {
+    async fn limited(events: Vec<ModelEvent>, max_tokens: u32) -> Vec<ModelEvent> {
         let stream: ModelStream = Box::pin(stream::iter(events.into_iter().map(Ok)));
-        limit_output(stream, origin(), most).map(Result::unwrap).collect().await
+        limit_output(stream, origin(), max_tokens).map(Result::unwrap).collect().await
     }
 
     fn ended(events: &[ModelEvent]) -> (String, StopReason) {
@@ -200,7 +212,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_without_an_end_is_cut_where_it_is_too_long_by_any_count() {
-        let events = heard(vec![word("é word"); 1000], 10).await;
+        let events = limited(vec![word("é word"); 1000], 10).await;
         let (text, stop) = ended(&events);
         let room = 10 * MAX_BYTES_PER_TOKEN + EXTRA_BYTES;
         assert!(text.len() <= room && text.len() + 1 >= room, "{} of {room}", text.len());
@@ -224,7 +236,7 @@ mod tests {
             (11, StopReason::Refusal, StopReason::Refusal),
             (10, long.clone(), long),
         ] {
-            let events = heard(vec![word("hi"), end(output, stop)], 10).await;
+            let events = limited(vec![word("hi"), end(output, stop)], 10).await;
             assert_eq!((events.len(), ended(&events).1), (2, ends), "{output}");
         }
     }
@@ -235,7 +247,7 @@ mod tests {
         let again = ModelEvent::Restarted { attempt: 2 };
         let all = [words.clone(), vec![again], words, vec![end(3, StopReason::EndTurn)]].concat();
         let n_events = all.len();
-        let events = heard(all, 10).await;
+        let events = limited(all, 10).await;
         assert_eq!((events.len(), ended(&events).1), (n_events, StopReason::EndTurn));
     }
 }

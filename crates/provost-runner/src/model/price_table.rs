@@ -1,4 +1,4 @@
-//! What tokens cost, from a table that is data with a date.
+//! Prices of tokens, from a dated table.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::CompletionUsage;
 
-/// The table that comes with the program.
+/// The built-in table.
 const BUILTIN_PRICES_TOML: &str = include_str!("../../prices.toml");
 
 /// An amount of money, exact to a billionth of a dollar; the JSON is that integer.
@@ -30,7 +30,7 @@ impl Usd {
         self.0
     }
 
-    /// Dollars as somebody writes them; `None` if they are negative or no number.
+    /// An amount in dollars; `None` if it is negative or not a number.
     pub fn from_dollars(dollars: f64) -> Option<Self> {
         let nanos = (dollars * 1e9).round();
         #[expect(
@@ -111,7 +111,7 @@ impl ModelPrice {
             None => (self.input, self.output, self.cached, self.cache_write),
             Some(long) => (long.input, long.output, long.cached, long.cache_write),
         };
-        // A part is never more than the whole, whatever a server says.
+        // A part is never more than the whole, even if a server reports so.
         let from_cache = usage.cached_input.min(usage.input);
         let to_cache = usage.cache_write.min(usage.input - from_cache);
         let plain = usage.input - from_cache - to_cache;
@@ -136,20 +136,20 @@ impl ModelPrice {
 
 /// A table of prices that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the prices cannot be read: {0}")]
+#[error("cannot read the price table: {0}")]
 pub struct PriceTableError(String);
 
 /// The prices of models, by their full names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PriceTable {
-    /// The day on which the prices of the table were looked up; they may be old.
+    /// The day on which the prices were looked up; they may be outdated.
     pub as_of: String,
     /// Where they come from.
     pub source: String,
     models: BTreeMap<String, DatedPrice>,
 }
 
-/// A price, and the day of the table in which it stands.
+/// A price, and the date of its table.
 #[derive(Debug, Clone, PartialEq)]
 struct DatedPrice {
     price: ModelPrice,
@@ -186,11 +186,11 @@ impl PriceTable {
         for row in table.model {
             let all = [Some(row.price.input), Some(row.price.output), row.price.cached];
             if all.iter().flatten().any(|price| !price.is_finite() || *price < 0.0) {
-                return Err(PriceTableError(format!("`{}` has a price below nothing", row.name)));
+                return Err(PriceTableError(format!("`{}` has a negative price", row.name)));
             }
             let dated = DatedPrice { price: row.price, as_of: table.as_of.clone() };
             if models.insert(row.name.clone(), dated).is_some() {
-                return Err(PriceTableError(format!("`{}` is there twice", row.name)));
+                return Err(PriceTableError(format!("`{}` is listed twice", row.name)));
             }
         }
         Ok(Self { as_of: table.as_of, source: table.source, models })
@@ -201,7 +201,7 @@ impl PriceTable {
         self.models.keys().map(String::as_str)
     }
 
-    /// The same with other prices in the place of these, and more.
+    /// The table with prices of another added, which take precedence.
     #[must_use]
     pub fn with_overrides(mut self, others: Self) -> Self {
         self.models.extend(others.models);
@@ -209,8 +209,8 @@ impl PriceTable {
     }
 
     /// The price of a model by its full name. A name that ends with a date or with
-    /// `-latest` has the price of the name without. `None` if it is not known: that
-    /// a price is unknown must never look like nothing to pay.
+    /// `-latest` has the price of the name without. `None` if it is not known: an unknown
+    /// price must never be taken for zero.
     pub fn find_price(&self, model: &str) -> Option<&ModelPrice> {
         self.find_dated_price(model).map(|dated| &dated.price)
     }
@@ -220,8 +220,8 @@ impl PriceTable {
         self.models.get(model).or_else(|| self.models.get(plain))
     }
 
-    /// The days of the tables in which the prices of these models stand, the oldest first;
-    /// that of the program's own table if none of them is priced.
+    /// The dates of the tables with the prices of these models, the oldest first; that of the
+    /// built-in table if none of them is priced.
     pub fn price_dates<'a>(&self, models: impl Iterator<Item = &'a str>) -> Vec<&str> {
         let mut days: Vec<&str> = models
             .filter_map(|model| self.find_dated_price(model).map(|dated| dated.as_of.as_str()))

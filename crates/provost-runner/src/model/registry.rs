@@ -1,4 +1,4 @@
-//! Which providers there are, where they are and how they are spoken to.
+//! The configured providers: addresses, keys, wire formats.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,8 +13,7 @@ use super::{ApiKey, ModelError, ModelOrigin, ModelScript, WireFormat};
 /// The name under which scripts are found.
 pub(super) const SCRIPT_PROVIDER: &str = "script";
 
-/// What the configuration says of a provider: more about one that is known, or all
-/// about another.
+/// The configuration of a provider: overrides of a built-in one, or a new one.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProviderConfig {
@@ -35,15 +34,15 @@ pub struct ProviderConfig {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderConfigError {
     /// The name cannot be a part of a model's name.
-    #[error("`{0}` is no name for a provider: use letters, digits, `-` and `_`")]
+    #[error("`{0}` is not a valid provider name: use letters, digits, `-` and `_`")]
     BadName(String),
-    /// Nothing is known of it but its name.
+    /// It is not built in and has no address.
     #[error("the provider `{0}` needs a `base_url`")]
     MissingBaseUrl(String),
-    /// The address is none.
-    #[error("the `base_url` of `{provider}` is no address: {why}")]
+    /// The address is malformed.
+    #[error("the `base_url` of `{provider}` is not a valid address: {why}")]
     BadBaseUrl {
-        /// Which provider.
+        /// The provider's name.
         provider: String,
         /// What is wrong with it.
         why: String,
@@ -51,24 +50,24 @@ pub enum ProviderConfigError {
     /// A header cannot be sent.
     #[error("`{header}` of the provider `{provider}` cannot be a header")]
     BadHeader {
-        /// Which provider.
+        /// The provider's name.
         provider: String,
-        /// Which header.
+        /// The header's name.
         header: String,
     },
 }
 
-/// There is no such model.
+/// No provider has this model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no model `{name}`: {why}")]
+#[error("unknown model `{name}`: {why}")]
 pub struct UnknownModel {
-    /// What was asked for.
+    /// The requested name.
     pub name: String,
-    /// What is wrong, and what there is.
+    /// What is wrong, and which providers or scripts exist.
     pub why: String,
 }
 
-/// One provider, ready to be asked.
+/// One configured provider.
 #[derive(Debug, Clone)]
 pub struct Provider {
     /// Its name, the first part of its models' names.
@@ -84,7 +83,7 @@ pub struct Provider {
     variables: Vec<String>,
 }
 
-/// Whether a provider can be asked.
+/// Whether a provider can be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProviderStatus {
     /// It has its key, or needs none and was set up by hand.
@@ -106,7 +105,7 @@ impl Provider {
         }
     }
 
-    /// Whether it can be asked.
+    /// Whether it can be used.
     pub fn status(&self) -> ProviderStatus {
         match (&self.key, self.needs_key, self.is_local) {
             (None, true, _) => ProviderStatus::NoKey(self.variables.clone()),
@@ -115,7 +114,7 @@ impl Provider {
         }
     }
 
-    /// All that must not be shown of it.
+    /// Its secrets, to be redacted.
     pub(super) fn secrets(&self) -> impl Iterator<Item = &ApiKey> {
         self.key.iter().chain(self.headers.iter().map(|(_, value)| value))
     }
@@ -128,7 +127,7 @@ pub struct ProviderRegistry {
     scripts: BTreeMap<String, Arc<ModelScript>>,
 }
 
-/// What a model's name stands for.
+/// What a model's name resolves to.
 #[derive(Debug, Clone)]
 pub(super) enum ResolvedModel {
     Provider(Arc<Provider>, ModelOrigin),
@@ -159,7 +158,7 @@ impl ProviderRegistry {
         Ok(Self { providers, scripts: BTreeMap::new() })
     }
 
-    /// Adds a script, to be asked for as `script/<name>`.
+    /// Adds a script as the model `script/<name>`.
     #[must_use]
     pub fn with_script(mut self, name: impl Into<String>, script: ModelScript) -> Self {
         self.scripts.insert(name.into(), Arc::new(script));
@@ -176,7 +175,7 @@ impl ProviderRegistry {
         self.scripts.keys().map(|name| format!("{SCRIPT_PROVIDER}/{name}"))
     }
 
-    /// What a script is, for people.
+    /// The title of a script.
     pub fn script_title(&self, model: &str) -> Option<&str> {
         let name = model.strip_prefix(SCRIPT_PROVIDER)?.strip_prefix('/')?;
         self.scripts.get(name).map(|script| script.title.as_str())
@@ -244,7 +243,7 @@ fn build_provider(
             return Err(ProviderConfigError::BadHeader { provider, header });
         }
     }
-    // An address set by hand may be a proxy that has the key itself.
+    // A configured address may be a proxy that adds the key itself.
     let own_address = builtin.is_none_or(|builtin| builtin.base != address);
     let needs_key = builtin.is_some_and(|builtin| builtin.needs_key) && !own_address
         || config.key_env.is_some();
@@ -269,11 +268,11 @@ fn parse_base_url(provider: &str, address: &str) -> Result<(String, bool), Provi
     };
     let url = Url::parse(address).map_err(|error| bad(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(bad("it must begin with http:// or https://"));
+        return Err(bad("it must start with http:// or https://"));
     }
-    // What is in an address is shown; keys belong into headers.
+    // Addresses are shown; keys belong into headers.
     if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
-        return Err(bad("it must hold neither a name, a password nor a query; use `key`"));
+        return Err(bad("it must not contain a user name, a password or a query; use `key`"));
     }
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     let is_loopback =

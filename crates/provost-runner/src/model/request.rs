@@ -1,17 +1,17 @@
-//! What a model is asked.
+//! The provider-neutral request to a model.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{CallId, Completion, ModelError};
 
-/// One request to a model: all it may know.
+/// One request to a model, with everything that it gets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelRequest {
     /// The model by its full name, like `anthropic/claude-sonnet-5`.
     pub model: String,
-    /// What it is and how it is to behave. May be empty.
+    /// The system prompt. May be empty.
     pub instructions: String,
     /// The tools it may call. Keep offering them while calls are in the messages:
     /// some providers refuse a history of calls without tools.
@@ -20,9 +20,9 @@ pub struct ModelRequest {
     pub tool_choice: ToolChoice,
     /// The conversation, oldest first.
     pub messages: Vec<ModelMessage>,
-    /// The most tokens it may answer with; the provider's own limit if absent.
+    /// Most output tokens; the provider's limit if absent.
     pub max_output_tokens: Option<u32>,
-    /// How much it should think; the model's own habit if absent.
+    /// How much it should reason; the model's default if absent.
     pub thinking: Option<ThinkingConfig>,
     /// The same for all requests of one session, so that providers find their
     /// caches again. Never a secret.
@@ -91,7 +91,7 @@ impl ToolDefinition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ToolChoice {
-    /// As it likes.
+    /// The model decides.
     Auto,
     /// It must not, though it sees them.
     None,
@@ -103,7 +103,7 @@ pub enum ToolChoice {
 pub struct ThinkingConfig {
     /// How much.
     pub effort: ReasoningEffort,
-    /// Whether to ask for a readable summary where that is a matter of choice.
+    /// Whether to request a readable summary if that is optional.
     /// (`OpenAI` refuses it to organizations that it has not verified.)
     pub summary: bool,
 }
@@ -135,57 +135,57 @@ impl ReasoningEffort {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ModelMessage {
-    /// What a person said.
+    /// A message of a person.
     User {
         /// The text.
         text: String,
     },
-    /// What a model said.
+    /// A completion of a model.
     Assistant {
-        /// The turn, as [`super::ModelEvent::ConnectionEnd`] gave it.
+        /// The completion, as [`super::ModelEvent::End`] gave it.
         turn: Box<Completion>,
     },
-    /// What came of the calls of the turn before, in any order. A call that has no
-    /// result here is told to have been interrupted.
+    /// The results of the calls of the last completion, in any order. A call without a
+    /// result here is reported to the model as interrupted.
     Results {
         /// One per call.
-        results: Vec<ToolResult>,
+        results: Vec<ModelToolResult>,
     },
 }
 
 impl ModelMessage {
-    /// What a person said.
+    /// A message of a person.
     pub fn user(text: impl Into<String>) -> Self {
         Self::User { text: text.into() }
     }
 }
 
-/// What came of a call.
+/// The result of a tool call, as a model gets it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ToolResult {
-    /// Of which.
+pub struct ModelToolResult {
+    /// The call.
     pub call: CallId,
-    /// How it went.
-    pub status: ToolResultStatus,
-    /// What the model is told.
+    /// Whether it succeeded.
+    pub status: ModelToolResultStatus,
+    /// The text for the model.
     pub output: String,
 }
 
-/// How a call went.
+/// Whether a call succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum ToolResultStatus {
-    /// It was done.
+pub enum ModelToolResultStatus {
+    /// It succeeded.
     Ok,
-    /// It was tried and failed.
+    /// It failed.
     Error,
-    /// A person or a rule forbade it.
+    /// A person or a rule denied it.
     Denied,
 }
 
-impl ToolResultStatus {
-    /// Whether a model should take it for a failure.
+impl ModelToolResultStatus {
+    /// Whether providers get it marked as an error.
     pub fn is_failure(self) -> bool {
         match self {
             Self::Ok => false,

@@ -1,4 +1,4 @@
-//! When to try again, as data and arithmetic.
+//! When to retry: pure data and arithmetic.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ pub struct RetryPolicy {
     pub base: Duration,
     /// The longest wait that is chosen here.
     pub longest: Duration,
-    /// The longest that a provider may ask to be left alone; if it asks for more,
-    /// the request fails at once, with what it asked for in the error.
+    /// The longest delay that a provider may ask for; if it asks for more, the request fails at
+    /// once, with that delay in the error.
     pub patience: Duration,
 }
 
@@ -49,8 +49,8 @@ impl RetryPolicy {
         let due = doubled.min(self.longest);
         let own = due / 2 + (due / 2) * u32::from(chance) / 255;
         match error.retry_after() {
-            Some(asked) if asked > self.patience => None,
-            Some(asked) => Some(asked.max(own)),
+            Some(requested) if requested > self.patience => None,
+            Some(requested) => Some(requested.max(own)),
             None => Some(own),
         }
     }

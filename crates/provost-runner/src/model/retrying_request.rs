@@ -1,4 +1,4 @@
-//! A request on its way, through as many attempts as it takes.
+//! A request in progress, with its retries.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,11 +16,10 @@ use super::{
     http_response,
 };
 
-/// How long to read on after the answer is complete, so that the connection can be
-/// used again.
+/// How long to read after the response is complete, so that the connection can be reused.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Whom a request is for, and how it gets there.
+/// The provider of a request, and its retries and timeouts.
 pub(super) struct ProviderTarget {
     pub(super) provider: Arc<Provider>,
     pub(super) origin: ModelOrigin,
@@ -28,12 +27,12 @@ pub(super) struct ProviderTarget {
     pub(super) timeouts: ModelTimeouts,
 }
 
-/// A request on its way.
+/// A request in progress.
 pub(super) struct RetryingRequest {
-    way: ProviderTarget,
+    target: ProviderTarget,
     ready: Option<(Client, EncodedRequest)>,
     attempt: u32,
-    /// Something was shown since the beginning or the last `Restarted`.
+    /// Something was shown since the start or the last `Restarted`.
     was_shown: bool,
     /// What was shown comes from an attempt that failed.
     is_void: bool,
@@ -53,7 +52,7 @@ enum AttemptState {
 impl RetryingRequest {
     /// A request that is about to be sent; one that cannot be sent fails at once.
     pub(super) fn new(
-        way: ProviderTarget,
+        target: ProviderTarget,
         ready: Result<(Client, EncodedRequest), ModelError>,
     ) -> Self {
         let (ready, state) = match ready {
@@ -61,7 +60,7 @@ impl RetryingRequest {
             Err(error) => (None, AttemptState::Fail(error)),
         };
         let (was_shown, is_void, queue) = (false, false, VecDeque::new());
-        Self { way, ready, attempt: 1, was_shown, is_void, queue, state }
+        Self { target, ready, attempt: 1, was_shown, is_void, queue, state }
     }
 
     /// The next event. Runs inside the stream, which keeps it across polls, so that it
@@ -80,14 +79,14 @@ impl RetryingRequest {
                 }
                 AttemptState::Connect => match self.send_request().await {
                     Ok(response) => {
-                        let wire = self.way.provider.wire;
-                        let decoder = Box::new(wire.decoder(self.way.origin.clone()));
+                        let wire = self.target.provider.wire;
+                        let decoder = Box::new(wire.decoder(self.target.origin.clone()));
                         self.state = AttemptState::Read(response, decoder);
                     }
                     Err(error) => self.handle_error(error),
                 },
                 AttemptState::Read(mut response, decoder) => {
-                    let ModelTimeouts { idle, end, .. } = self.way.timeouts;
+                    let ModelTimeouts { idle, end, .. } = self.target.timeouts;
                     let patience = match (decoder.has_begun(), decoder.has_stopped()) {
                         (_, true) => end.min(idle),
                         (true, false) => idle,
@@ -101,11 +100,11 @@ impl RetryingRequest {
                                 ModelError::Truncated(format_error_chain(error)),
                             );
                         }
-                        Ok(Ok(piece)) => self.process_chunk(response, decoder, piece),
+                        Ok(Ok(chunk)) => self.process_chunk(response, decoder, chunk),
                     }
                 }
                 AttemptState::Drain(response) => {
-                    // The answer is complete; whatever comes now changes nothing.
+                    // The response is complete; further bytes change nothing.
                     drop(tokio::time::timeout(DRAIN_TIMEOUT, drain_response(response)).await);
                     return None;
                 }
@@ -113,19 +112,19 @@ impl RetryingRequest {
         }
     }
 
-    /// How long to wait for the first piece.
+    /// How long to wait for the first chunk.
     fn first_chunk_timeout(&self) -> Duration {
-        let ProviderTarget { provider, timeouts, .. } = &self.way;
+        let ProviderTarget { provider, timeouts, .. } = &self.target;
         let is_silent = provider.is_local || provider.wire == WireFormat::Gemini;
         if is_silent { timeouts.first_of_silent } else { timeouts.first }
     }
 
     async fn send_request(&self) -> Result<Response, ModelError> {
         let Some((client, encoded)) = &self.ready else {
-            return Err(ModelError::Unsendable("there is nothing to send".to_owned()));
+            return Err(ModelError::Unsendable("the request was not encoded".to_owned()));
         };
-        let address = format!("{}{}", self.way.provider.base, encoded.path);
-        let mut request = add_provider_headers(client.post(address), &self.way.provider);
+        let address = format!("{}{}", self.target.provider.base, encoded.path);
+        let mut request = add_provider_headers(client.post(address), &self.target.provider);
         for (name, value) in &encoded.headers {
             request = request.header(*name, value);
         }
@@ -135,19 +134,19 @@ impl RetryingRequest {
             Err(_) => return Err(ModelError::Stalled(patience)),
             Ok(sent) => sent.map_err(connection_error)?,
         };
-        http_response::check_stream_response(response, self.way.timeouts.idle).await
+        http_response::check_stream_response(response, self.target.timeouts.idle).await
     }
 
     fn process_chunk(
         &mut self,
         response: Response,
         mut decoder: Box<CompletionDecoder>,
-        piece: Option<Bytes>,
+        chunk: Option<Bytes>,
     ) {
         let mut events = Vec::new();
-        let ended = piece.is_none();
-        if let Some(piece) = piece {
-            let fed = decoder.push_bytes(&piece, &mut events);
+        let ended = chunk.is_none();
+        if let Some(chunk) = chunk {
+            let fed = decoder.push_bytes(&chunk, &mut events);
             self.enqueue_events(&mut events);
             if let Err(error) = fed {
                 return self.handle_error(error);
@@ -166,9 +165,8 @@ impl RetryingRequest {
         }
     }
 
-    /// The connection broke, or nothing more comes. If the model had said before why it
-    /// stopped, nothing is missing but an ornament, and what is complete is not asked for
-    /// again.
+    /// The connection broke, or no more data comes. If the stop reason was received before, the
+    /// completion is complete and not requested again.
     fn handle_disconnect(&mut self, decoder: CompletionDecoder, why: ModelError) {
         let mut events = Vec::new();
         let finished = decoder.finish(&mut events);
@@ -179,7 +177,7 @@ impl RetryingRequest {
         }
     }
 
-    /// Passes events on, with a mark where what was shown before is void.
+    /// Forwards events, with `Restarted` where what was shown before is void.
     fn enqueue_events(&mut self, events: &mut Vec<ModelEvent>) {
         for event in events.drain(..) {
             let counts = event.is_shown() || matches!(event, ModelEvent::End { .. });
@@ -193,19 +191,19 @@ impl RetryingRequest {
     }
 
     fn handle_error(&mut self, error: ModelError) {
-        let error = error.map_message(|text| redact_keys(self.way.provider.secrets(), text));
+        let error = error.map_message(|text| redact_keys(self.target.provider.secrets(), text));
         if error.is_rejected_reasoning()
             && let Some((_, encoded)) = &mut self.ready
-            && strip_signed_reasoning(self.way.provider.wire, &mut encoded.body)
+            && strip_signed_reasoning(self.target.provider.wire, &mut encoded.body)
         {
             return self.schedule_retry(&error, Duration::ZERO);
         }
         let mut chance = [0];
-        // Without randomness the waits are not spread, which is no reason to fail.
+        // Without randomness the delays have no jitter, which is no reason to fail.
         let chance = getrandom::fill(&mut chance).map_or(128, |()| chance[0]);
-        // What does not listen on this machine is not running, and waiting starts nothing.
-        let is_gone = self.way.provider.is_local && matches!(error, ModelError::Connect(_));
-        let wait = self.way.retry.backoff_delay(&error, self.attempt, chance);
+        // A server on this machine that does not listen is not running; waiting does not help.
+        let is_gone = self.target.provider.is_local && matches!(error, ModelError::Connect(_));
+        let wait = self.target.retry.backoff_delay(&error, self.attempt, chance);
         let Some(wait) = wait.filter(|_| !is_gone) else {
             self.state = AttemptState::Fail(error);
             return;
@@ -213,9 +211,9 @@ impl RetryingRequest {
         self.schedule_retry(&error, wait);
     }
 
-    /// Makes another attempt after a while.
+    /// Schedules another attempt.
     fn schedule_retry(&mut self, error: &ModelError, wait: Duration) {
-        tracing::info!(provider = %self.way.provider.name, attempt = self.attempt, %error, "retrying");
+        tracing::info!(provider = %self.target.provider.name, attempt = self.attempt, %error, "retrying");
         self.attempt += 1;
         self.is_void = self.was_shown;
         let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);

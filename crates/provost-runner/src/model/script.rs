@@ -1,9 +1,9 @@
-//! Scripts: conversations that are written down and played, without a network.
+//! Scripts: predefined conversations that are played as a model, without a network.
 //!
-//! A script is a TOML file of beats. A beat is what the model says in one turn: what
-//! it thinks, what it says, which tools it calls. After a beat with calls comes the
-//! next one when their results are there, after one without when the person has said
-//! something. Where a result is a denial or an error, the script may go elsewhere.
+//! A script is a TOML file of beats. A beat is one completion: its reasoning, its text and its
+//! tool calls. The next beat follows the results of the calls, or the next message of the
+//! person if there are none. After a denial or an error, the script may continue with another
+//! beat.
 //!
 //! ```toml
 //! title = "A short tour"
@@ -37,35 +37,36 @@ use serde_json::{Map, Value};
 
 use super::{
     CallId, Completion, CompletionContent, CompletionItem, CompletionUsage, ModelEvent,
-    ModelMessage, ModelOrigin, ModelRequest, ModelStream, StopReason, ToolCall, ToolResultStatus,
+    ModelMessage, ModelOrigin, ModelRequest, ModelStream, ModelToolResultStatus, StopReason,
+    ToolCall,
 };
 
-/// What is said when a script is over and does not say what then.
+/// The text after the last beat of a script that defines none.
 const SCRIPT_OVER_TEXT: &str =
     "The script is over: this is not a model, and nothing more is written down.";
 
-/// A script that cannot be read.
+/// Why a script is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelScriptError {
-    /// It is not the TOML that was expected.
-    #[error("the script cannot be read: {0}")]
+    /// It is not valid TOML, or has unknown fields.
+    #[error("cannot parse the script: {0}")]
     Unreadable(String),
-    /// It goes to a beat that is not there.
-    #[error("the script goes to `{0}`, and no beat has that name")]
+    /// It refers to a beat that does not exist.
+    #[error("the script refers to the beat `{0}`, which does not exist")]
     UnknownBeat(String),
     /// Two beats have one name.
     #[error("two beats of the script are named `{0}`")]
     DuplicateBeat(String),
-    /// There is nothing to play.
-    #[error("beat {0} neither thinks, says nor calls anything")]
+    /// A beat is empty.
+    #[error("beat {0} has neither `think`, `say` nor `call`")]
     EmptyBeat(usize),
 }
 
-/// A conversation that is written down.
+/// A predefined conversation.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelScript {
-    /// What it is, for people.
+    /// Its title, for people.
     pub title: String,
     #[serde(default)]
     pace: u64,
@@ -99,7 +100,7 @@ struct ScriptedToolCall {
 }
 
 impl ModelScript {
-    /// Reads a script and checks that all its ways lead somewhere.
+    /// Parses a script and checks that all beats it refers to exist.
     pub fn parse(text: &str) -> Result<Self, ModelScriptError> {
         let script: Self = toml::from_str(text)
             .map_err(|error| ModelScriptError::Unreadable(error.to_string()))?;
@@ -124,34 +125,37 @@ impl ModelScript {
         self.beats.iter().position(|beat| beat.name.as_deref() == Some(name))
     }
 
-    /// The beat after one whose calls went like this.
-    fn next_beat(&self, at: usize, went: ToolResultStatus) -> usize {
+    /// The beat after one whose calls had this result.
+    fn next_beat(&self, at: usize, went: ModelToolResultStatus) -> usize {
         let Some(beat) = self.beats.get(at) else { return at };
         let next = beat.next.as_ref();
         let name = match went {
-            ToolResultStatus::Ok => next,
-            ToolResultStatus::Denied => beat.denied.as_ref().or(next),
-            ToolResultStatus::Error => beat.error.as_ref().or(next),
+            ModelToolResultStatus::Ok => next,
+            ModelToolResultStatus::Denied => beat.denied.as_ref().or(next),
+            ModelToolResultStatus::Error => beat.error.as_ref().or(next),
         };
         name.and_then(|name| self.find_beat(name)).unwrap_or(at + 1)
     }
 
-    /// The place of the beat to play, and how many were played.
+    /// The index of the next beat, and how many were played.
     fn locate_next_beat(&self, messages: &[ModelMessage], origin: &ModelOrigin) -> (usize, usize) {
         let (mut last, mut next, mut n_played) = (None, 0, 0);
         for message in messages {
             match message {
                 ModelMessage::Assistant { turn } if turn.origin == *origin => {
                     last = Some(next);
-                    next = self.next_beat(next, ToolResultStatus::Ok);
+                    next = self.next_beat(next, ModelToolResultStatus::Ok);
                     n_played += 1;
                 }
                 ModelMessage::Results { results } => {
                     let has = |status| results.iter().any(|result| result.status == status);
-                    let went = match (has(ToolResultStatus::Denied), has(ToolResultStatus::Error)) {
-                        (true, _) => ToolResultStatus::Denied,
-                        (false, true) => ToolResultStatus::Error,
-                        (false, false) => ToolResultStatus::Ok,
+                    let went = match (
+                        has(ModelToolResultStatus::Denied),
+                        has(ModelToolResultStatus::Error),
+                    ) {
+                        (true, _) => ModelToolResultStatus::Denied,
+                        (false, true) => ModelToolResultStatus::Error,
+                        (false, false) => ModelToolResultStatus::Ok,
                     };
                     next = last.map_or(next, |last| self.next_beat(last, went));
                 }
@@ -213,12 +217,12 @@ fn build_completion(
     Completion { origin, items, stop, usage, answered_by, response, native_usage }
 }
 
-/// The events, with a while before each.
-fn stream_with_delay(events: Vec<ModelEvent>, pace: Duration) -> ModelStream {
+/// The events, with a delay before each.
+fn stream_with_delay(events: Vec<ModelEvent>, delay: Duration) -> ModelStream {
     Box::pin(stream::unfold(events.into_iter(), move |mut events| async move {
         let event = events.next()?;
-        if !pace.is_zero() && event.is_shown() {
-            tokio::time::sleep(pace).await;
+        if !delay.is_zero() && event.is_shown() {
+            tokio::time::sleep(delay).await;
         }
         Some((Ok(event), events))
     }))

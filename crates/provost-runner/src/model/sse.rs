@@ -1,8 +1,8 @@
 //! Server-sent events, from bytes cut anywhere.
 //!
-//! Lines end with CR, LF or both, and a cut may lie between the two. What is not
-//! ended by an empty line when the stream ends is given by [`SseParser::finish`]: some
-//! servers leave out the last line, and whether it is complete is seen from its JSON.
+//! Lines end with CR, LF or both, and a chunk may end between the two. An event without an
+//! empty line at the end of the stream is returned by [`SseParser::finish`]: some servers omit
+//! that line, and the event's JSON shows whether it is complete.
 
 use super::ModelError;
 
@@ -20,7 +20,7 @@ pub struct SseEvent {
     pub data: String,
 }
 
-/// Reads events from pieces of bytes.
+/// Parses events from chunks of bytes.
 #[derive(Debug, Default)]
 pub struct SseParser {
     line: Vec<u8>,
@@ -29,7 +29,7 @@ pub struct SseParser {
     /// The last byte was a CR, so a LF now belongs to it.
     after_cr: bool,
     /// The first line is behind us; only it may begin with a BOM.
-    begun: bool,
+    has_started: bool,
 }
 
 impl SseParser {
@@ -61,7 +61,7 @@ impl SseParser {
         self.check_size()
     }
 
-    /// What was begun and not ended by an empty line.
+    /// The last event, if no empty line ended it.
     pub fn finish(mut self) -> Option<SseEvent> {
         if !self.line.is_empty() {
             // An empty line cannot come of it, so no event is lost here.
@@ -81,7 +81,7 @@ impl SseParser {
 
     fn process_line(&mut self) -> Option<SseEvent> {
         let mut line = std::mem::take(&mut self.line);
-        if !std::mem::replace(&mut self.begun, true) && line.starts_with(BOM) {
+        if !std::mem::replace(&mut self.has_started, true) && line.starts_with(BOM) {
             line.drain(..BOM.len());
         }
         if line.is_empty() {
@@ -115,11 +115,11 @@ impl SseParser {
 mod tests {
     use super::*;
 
-    fn read(pieces: &[&[u8]]) -> Vec<(String, String)> {
+    fn read(chunks: &[&[u8]]) -> Vec<(String, String)> {
         let mut sse = SseParser::new();
         let mut events = Vec::new();
-        for piece in pieces {
-            sse.push_bytes(piece, &mut events).unwrap();
+        for chunk in chunks {
+            sse.push_bytes(chunk, &mut events).unwrap();
         }
         events.extend(sse.finish());
         events.into_iter().map(|event| (event.event, event.data)).collect()
@@ -145,8 +145,8 @@ mod tests {
     #[test]
     fn a_line_without_an_end_is_refused_before_it_fills_memory() {
         let mut sse = SseParser::new();
-        let piece = vec![b'x'; 1024 * 1024];
-        let refused = (0..100).any(|_| sse.push_bytes(&piece, &mut Vec::new()).is_err());
-        assert!(refused && sse.line.len() <= MAX_EVENT_BYTES + piece.len());
+        let chunk = vec![b'x'; 1024 * 1024];
+        let refused = (0..100).any(|_| sse.push_bytes(&chunk, &mut Vec::new()).is_err());
+        assert!(refused && sse.line.len() <= MAX_EVENT_BYTES + chunk.len());
     }
 }

@@ -1,4 +1,4 @@
-//! Why something could not be said or done in a session.
+//! Errors of sessions and turns.
 
 use provost_core::session::budget::BudgetShortfall;
 use provost_gateway::GatewayError;
@@ -8,46 +8,48 @@ use provost_store::StoreError;
 
 use crate::model::{ModelError, UnknownModel};
 
-/// A refusal, in the reader's words.
+/// Why a request to a session failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RunnerError {
     /// No such session.
-    #[error("there is no session `{0}`; `provost sessions` lists them")]
+    #[error("no session `{0}`; `provost sessions` lists the sessions")]
     SessionNotFound(String),
     /// The session is closed.
-    #[error("this session was closed; open another")]
+    #[error("the session is closed; open a new one")]
     SessionClosed,
-    /// No turn can be gone on with.
-    #[error("no turn of this session was cut off; say something to begin one")]
-    NothingToContinue,
-    /// The message has its turn, or had it, or was taken back before.
-    #[error("this message does not wait any more; only one that waits can be taken back")]
-    MessageNotQueued,
-    /// The key was used for something else than a message.
-    #[error("this `Idempotency-Key` was used for something else; choose another")]
-    IdempotencyKeyReused,
-    /// Too many messages wait.
+    /// There is no turn to continue.
     #[error(
-        "{} messages wait for their turn in this session; let it come to them, or cancel",
+        "the session has no interrupted turn and no queued message; send a message to start a turn"
+    )]
+    NothingToContinue,
+    /// The message's turn has started or ended, or the message was withdrawn before.
+    #[error("the message is not queued any more; only a queued message can be withdrawn")]
+    MessageNotQueued,
+    /// The key was used for a request that is not a message.
+    #[error("this `Idempotency-Key` was used for another request; choose a new key")]
+    IdempotencyKeyReused,
+    /// Too many messages are queued.
+    #[error(
+        "{} messages are queued in this session; wait for its turn to finish, or cancel it",
         limits::MAX_QUEUED_MESSAGES
     )]
     QueueFull,
-    /// The message says nothing or too much.
+    /// The message is empty or too long.
     #[error("{0}")]
     BadMessage(String),
-    /// Nobody named a model.
+    /// No model is configured or named.
     #[error(
-        "the role `{0}` names no model and neither did you; name one, or set `model` in \
-         config.toml; without any, take the tour: `provost chat --model script/tour`"
+        "no model: the role `{0}` names none and neither does the request; name one, or set \
+        `model` in config.toml; to try Provost without a model: `provost chat --model script/tour`"
     )]
     NoModel(String),
-    /// There is no such model.
+    /// No provider has this model.
     #[error(transparent)]
     UnknownModel(#[from] UnknownModel),
-    /// The daemon is ending.
-    #[error("the daemon is stopping; ask again when it is back")]
+    /// The daemon is stopping.
+    #[error("the daemon is stopping; try again after its restart")]
     Stopping,
-    /// The authority said no.
+    /// The gateway refused or failed.
     #[error(transparent)]
     Gateway(#[from] GatewayError),
 }
@@ -58,14 +60,14 @@ impl From<StoreError> for RunnerError {
     }
 }
 
-/// Whether a text can be a message.
+/// Checks that a message is neither empty nor too long.
 pub(super) fn check_text(text: &str) -> Result<(), RunnerError> {
     if text.trim().is_empty() {
-        return Err(RunnerError::BadMessage("a message must say something".to_owned()));
+        return Err(RunnerError::BadMessage("the message is empty".to_owned()));
     }
     if text.len() > limits::MAX_MESSAGE_BYTES {
         let why = format!(
-            "a message has at most {} bytes; put longer texts into a file of the project",
+            "the message is longer than {} bytes; put longer text into a file of the project",
             limits::MAX_MESSAGE_BYTES
         );
         return Err(RunnerError::BadMessage(why));
@@ -73,20 +75,20 @@ pub(super) fn check_text(text: &str) -> Result<(), RunnerError> {
     Ok(())
 }
 
-/// Why a turn ended before it was done.
+/// Why a turn ended early.
 #[derive(Debug)]
 pub(super) enum TurnError {
-    /// The model did not answer.
+    /// The model or its provider failed.
     Model(ModelError),
-    /// There is no such model.
+    /// No provider has this model.
     UnknownModel(UnknownModel),
-    /// Nothing is left to pay with.
+    /// A budget does not cover another completion.
     BudgetExceeded(BudgetShortfall),
-    /// The price of the model is not known, and there is a budget.
+    /// There is a budget in dollars and the model has no known price.
     UnknownPrice(String),
-    /// A person stopped it.
+    /// A person or a disconnected client cancelled it.
     Cancelled,
-    /// The authority or the log failed.
+    /// The gateway or the log failed.
     Runner(RunnerError),
 }
 
@@ -96,9 +98,9 @@ impl<E: Into<RunnerError>> From<E> for TurnError {
     }
 }
 
-/// What the log tells of it; `None` if it was cancelled.
-pub(super) fn fault_from_turn_error(broken: &TurnError) -> Option<ErrorInfo> {
-    let (code, message) = match broken {
+/// The error as the log records it; `None` if the turn was cancelled.
+pub(super) fn fault_from_turn_error(error: &TurnError) -> Option<ErrorInfo> {
+    let (code, message) = match error {
         TurnError::Cancelled => return None,
         TurnError::Model(error) => {
             (model_error_code(error), format!("{error}; {}", error.advice()))
@@ -108,8 +110,8 @@ pub(super) fn fault_from_turn_error(broken: &TurnError) -> Option<ErrorInfo> {
         TurnError::UnknownPrice(model) => (
             Code::BudgetExceeded,
             format!(
-                "the price of `{model}` is not known, so that no budget in dollars can be kept; \
-                 give it one in the file that `prices` in config.toml names, or take the budget away"
+                "the price of `{model}` is not known, so a budget in dollars cannot be enforced; \
+                add the price to the file that `prices` in config.toml names, or remove the budget"
             ),
         ),
         TurnError::Runner(RunnerError::Gateway(GatewayError::Fault(fault))) => {

@@ -1,39 +1,31 @@
-//! Sessions with models, durable to the last piece of text.
+//! Sessions with models. Everything that is said or done in one is in the log before a client
+//! sees it.
 //!
 //! ```text
-//!   Runner ──▶ Actor, one per live session ──▶ Turn, one at a time
-//!                                               │ ask: model ──▶ deltas ──▶ log
-//!                                               │ tools: gateway ──▶ results ──▶ log
+//!   Runner ──▶ SessionActor, one per live session ──▶ Turn, one at a time
+//!                                                      │ completion: model ──▶ deltas ──▶ log
+//!                                                      │ tool calls: gateway ──▶ results ──▶ log
 //! ```
 //!
-//! There is no state but the log's: a turn begins by reading what was said from the
-//! documents of the session, and what a model answers is in the log with its calls
-//! in one append. So a daemon that was killed finds out what was under way: calls
-//! that have no result are followed to their end, an answer that was cut off is
-//! marked as interrupted, with what had been said.
+//! - `actor`: the task that owns a session and the requests that reach it
+//! - `turn`: one turn: completions, streamed text, tool calls, handoffs
+//! - `history`: the conversation in the log and as the model gets it, and its compaction
+//! - `budget`: reservations and spending of tokens and money
+//! - `recovery`: what happens after a restart of the daemon
+//!
+//! The log is the only state: a turn starts by reading the conversation from the session's
+//! documents, and a completion is appended together with its tool calls. After a crash the
+//! next daemon therefore knows what was in progress: it waits for tool calls without a
+//! result, and marks a completion that was cut off as interrupted and keeps its text.
 
-mod compaction;
-mod delta_writer;
+mod actor;
+mod budget;
 mod error;
-mod handoff;
 mod history;
-mod inbox;
-mod interrupt;
-mod message_queue;
 mod open_session;
-mod recover;
-mod request_completion;
-mod session_actor;
-mod session_lineage;
-mod session_log;
+mod recovery;
 mod session_queries;
-mod shared_ledger;
-mod tool_execution;
-mod tool_output;
-mod touched_paths;
 mod turn;
-mod turn_budget;
-mod write_throttle;
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -43,47 +35,47 @@ use provost_core::fold::{ViewDocument, ViewKind};
 use provost_core::session::turn_step::TurnLimits;
 use provost_gateway::{Gateway, Operator};
 use provost_proto::session::{NanoDollars, SessionBudget, SessionStatus, SessionView};
-use provost_proto::{Actor as Acting, MessageId, Principal, SessionId, TurnId};
+use provost_proto::{Actor, MessageId, Principal, SessionId, TurnId};
 use provost_store::Idempotency;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use actor::{AcceptedMessage, TurnPrompt};
 pub use error::RunnerError;
-pub use inbox::{AcceptedMessage, TurnPrompt};
-pub(crate) use tool_output::truncate_middle;
+pub(crate) use turn::tool_output::truncate_middle;
 
 use crate::model::{ModelClient, PriceTable};
-use inbox::SessionRequest;
-use session_actor::SessionActor;
-use shared_ledger::SharedLedger;
-use write_throttle::WriteThrottle;
+use actor::{SessionActor, SessionRequest};
+use budget::shared_ledger::SharedLedger;
+use turn::write_throttle::WriteThrottle;
 
-/// What may wait for one session before senders do.
+/// Requests that one session queues; then senders wait.
 const INBOX_CAPACITY: usize = 32;
 
-/// How sessions are set up.
+/// Defaults and limits of all sessions.
 #[derive(Debug, Clone, Default)]
 pub struct SessionSettings {
-    /// What one turn may take.
+    /// Limits of one turn: calls, tokens, cost, time.
     pub limits: TurnLimits,
-    /// From how many tokens on a conversation is summarized; by its model if absent.
+    /// Tokens of context from which on a conversation is compacted; derived from the model's
+    /// context window if absent.
     pub compact_at: Option<u64>,
-    /// What a session may use that names no budget of its own.
+    /// Budget of a session that is opened without one.
     pub budget: SessionBudget,
-    /// What all sessions of one project may cost.
+    /// Most that all sessions of one project may cost.
     pub project: Option<NanoDollars>,
-    /// What all sessions may cost on one day.
+    /// Most that all sessions may cost on one day (UTC).
     pub day: Option<NanoDollars>,
-    /// The model that is taken where nobody names one.
+    /// Model of a session if neither its role nor the request names one.
     pub model: Option<String>,
 }
 
-/// Who speaks in a session.
+/// On whose authority a session acts, and which component made the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CallerIdentity {
     pub(crate) principal: Principal,
-    pub(crate) actor: Acting,
+    pub(crate) actor: Actor,
 }
 
 impl From<&Operator> for CallerIdentity {
@@ -92,7 +84,7 @@ impl From<&Operator> for CallerIdentity {
     }
 }
 
-/// All sessions.
+/// Opens, runs and resumes all sessions of a daemon.
 #[derive(Debug)]
 pub struct Runner {
     pub(crate) gateway: Arc<Gateway>,
@@ -100,15 +92,15 @@ pub struct Runner {
     pub(crate) prices: PriceTable,
     pub(crate) settings: SessionSettings,
     pub(crate) ledger: Arc<SharedLedger>,
-    pub(crate) pace: WriteThrottle,
+    pub(crate) write_throttle: WriteThrottle,
     live: Mutex<HashMap<SessionId, mpsc::Sender<SessionRequest>>>,
     closing: CancellationToken,
     tasks: TaskTracker,
 }
 
 impl Runner {
-    /// Takes the sessions of this log up. What a daemon before had under way goes on
-    /// or is marked as interrupted.
+    /// Loads the sessions of this log. Turns that the previous daemon left open are resumed or
+    /// marked as interrupted.
     pub async fn open(
         gateway: Arc<Gateway>,
         models: ModelClient,
@@ -127,7 +119,7 @@ impl Runner {
             prices,
             settings,
             ledger,
-            pace: WriteThrottle::default(),
+            write_throttle: WriteThrottle::default(),
             live: Mutex::default(),
             closing: CancellationToken::new(),
             tasks: TaskTracker::new(),
@@ -136,7 +128,7 @@ impl Runner {
         Ok(runner)
     }
 
-    /// Ends all sessions' work as a crash would: at once, and to be taken up again.
+    /// Stops all sessions at once, as a crash would; the next daemon resumes them.
     pub async fn stop(&self) {
         self.closing.cancel();
         self.live.lock().clear();
@@ -144,27 +136,27 @@ impl Runner {
         self.tasks.wait().await;
     }
 
-    /// The authority.
+    /// The gateway, which decides and executes all actions.
     pub fn gateway(&self) -> &Arc<Gateway> {
         &self.gateway
     }
 
-    /// The providers and scripts.
+    /// The client of all model providers and scripts.
     pub fn models(&self) -> &ModelClient {
         &self.models
     }
 
-    /// The prices of models.
+    /// Prices of models, in dollars per token.
     pub fn prices(&self) -> &PriceTable {
         &self.prices
     }
 
-    /// The model that is taken where nobody names one.
+    /// Model of a session if neither its role nor the request names one.
     pub fn default_model(&self) -> Option<&str> {
         self.settings.model.as_deref()
     }
 
-    /// Says something in a session. A turn begins, or it waits for its turn.
+    /// Sends a message to a session. It starts a turn, or is queued behind the running one.
     pub async fn send_message(
         self: &Arc<Self>,
         by: &Operator,
@@ -184,15 +176,15 @@ impl Runner {
         self.call_actor(session, |reply| SessionRequest::SendMessage { by, prompt, reply }).await?
     }
 
-    /// Stops the turn of a session; done when nothing of it runs any more. What waits
-    /// goes on waiting until somebody says something or goes on. Tells whether there was
-    /// a turn.
+    /// Cancels the running turn and waits until none of its actions runs any more. Queued
+    /// messages stay queued until a message is sent or the session is continued. Returns
+    /// whether there was a turn.
     pub async fn cancel_turn(self: &Arc<Self>, session: SessionId) -> Result<bool, RunnerError> {
         self.call_actor(session, |reply| SessionRequest::CancelTurn { reply }).await
     }
 
-    /// Nobody waits for the answer to this message any more: its turn is stopped, or
-    /// will not begin. Every other turn of the session goes on.
+    /// The client that sent this message disconnected: cancels its turn, or removes it from the
+    /// queue. Other turns of the session are not affected.
     pub async fn cancel_message(
         self: &Arc<Self>,
         session: SessionId,
@@ -201,11 +193,12 @@ impl Runner {
         self.call_actor(session, |reply| SessionRequest::CancelMessage { message, reply }).await
     }
 
-    /// Takes back a message that waits for its turn.
+    /// Withdraws a queued message.
     pub async fn withdraw_message(
         self: &Arc<Self>,
         by: &Operator,
-        (session, message): (SessionId, MessageId),
+        session: SessionId,
+        message: MessageId,
         command: Option<Idempotency>,
     ) -> Result<(), RunnerError> {
         let by = by.into();
@@ -218,8 +211,8 @@ impl Runner {
         .await?
     }
 
-    /// Goes on with a turn that was cut off, failed or cancelled, and then with what
-    /// waits.
+    /// Continues a turn that was interrupted, failed, was cancelled or reached its token limit,
+    /// and then starts the queued messages.
     pub async fn continue_turn(
         self: &Arc<Self>,
         by: &Operator,
@@ -229,7 +222,7 @@ impl Runner {
         self.call_actor(session, |reply| SessionRequest::ContinueTurn { by, reply }).await?
     }
 
-    /// Closes a session. What was said stays to be read.
+    /// Closes a session. Its conversation stays readable.
     pub async fn close_session(
         self: &Arc<Self>,
         by: &Operator,
@@ -240,16 +233,16 @@ impl Runner {
         self.load_session(session).await
     }
 
-    /// Asks the actor of a session something.
+    /// Sends a request to the actor of a session and waits for its reply.
     async fn call_actor<T>(
         self: &Arc<Self>,
         session: SessionId,
-        ask: impl FnOnce(oneshot::Sender<T>) -> SessionRequest,
+        build_request: impl FnOnce(oneshot::Sender<T>) -> SessionRequest,
     ) -> Result<T, RunnerError> {
         let inbox = self.actor_inbox(session).await?;
-        let (reply, answer) = oneshot::channel();
-        inbox.send(ask(reply)).await.map_err(|_| RunnerError::Stopping)?;
-        answer.await.map_err(|_| RunnerError::Stopping)
+        let (reply, response) = oneshot::channel();
+        inbox.send(build_request(reply)).await.map_err(|_| RunnerError::Stopping)?;
+        response.await.map_err(|_| RunnerError::Stopping)
     }
 
     async fn actor_inbox(
@@ -263,7 +256,7 @@ impl Runner {
         Ok(self.get_or_spawn_actor(&view))
     }
 
-    /// The actor of a session, begun if there is none.
+    /// The inbox of a session's actor, which is spawned if there is none.
     pub(crate) fn get_or_spawn_actor(
         self: &Arc<Self>,
         view: &SessionView,
@@ -272,12 +265,12 @@ impl Runner {
         if let Some(inbox) = live.get(&view.id).filter(|inbox| !inbox.is_closed()) {
             return inbox.clone();
         }
-        let (inbox, asks) = mpsc::channel(INBOX_CAPACITY);
+        let (inbox, requests) = mpsc::channel(INBOX_CAPACITY);
         live.insert(view.id, inbox.clone());
-        let actor = SessionActor::new(Arc::clone(self), view, asks);
+        let actor = SessionActor::new(Arc::clone(self), view, requests);
         let closing = self.closing.clone();
         self.tasks.spawn(async move {
-            // Dropping it where it stands is what a crash does, and must be safe.
+            // Dropping the task at any await point is equivalent to a crash, and must be safe.
             let _done = closing.run_until_cancelled(actor.run()).await;
         });
         inbox

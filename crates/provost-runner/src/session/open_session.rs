@@ -1,4 +1,4 @@
-//! Opening sessions.
+//! Opening sessions, by a person and by a handoff.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{CallerIdentity, Runner, RunnerError};
 use crate::model::ModelRequest;
 
 impl Runner {
-    /// Opens a session.
+    /// Opens a session in an open project.
     pub async fn open_session(
         self: &Arc<Self>,
         by: &Operator,
@@ -39,26 +39,28 @@ impl Runner {
         self.create_session(by.into(), opened, command).await
     }
 
-    /// Opens a session that another hands a task to.
+    /// Opens a session that `parent` hands a task to, with at most the parent's remaining budget.
     pub(super) async fn open_child_session(
         self: &Arc<Self>,
         by: CallerIdentity,
         parent: &SessionView,
-        (project, role): (&Project, &str),
+        project: &Project,
+        role: &str,
         only: Vec<String>,
     ) -> Result<SessionView, RunnerError> {
         let part = self.gateway.sessions.find_session_role(project, role).await?;
-        // What is left now. Whatever it uses is taken from those above as well.
+        // Its spending is charged to the ancestors as well, so the limit is what they have left.
         let spent = self.ledger.lock_accounts().spent(AccountKey::Session(parent.id));
-        let left = |most: Option<u64>, spent: u64| most.map(|most| most.saturating_sub(spent));
+        let remaining =
+            |limit: Option<u64>, spent: u64| limit.map(|limit| limit.saturating_sub(spent));
         let opened = SessionOpened {
             session: self.gateway.clock().new_id(),
             project: project.id,
             role: part.name,
             model: part.model.unwrap_or_else(|| parent.model.clone()),
             budget: SessionBudget {
-                nanos: left(parent.budget.nanos, spent.nanos),
-                tokens: left(parent.budget.tokens, spent.tokens),
+                nanos: remaining(parent.budget.nanos, spent.nanos),
+                tokens: remaining(parent.budget.tokens, spent.tokens),
             },
             parent: Some(parent.id),
             depth: parent.depth.saturating_add(1),
@@ -73,7 +75,7 @@ impl Runner {
         opened: SessionOpened,
         command: Option<Idempotency>,
     ) -> Result<SessionView, RunnerError> {
-        // A model that is not there is told now, and not in the midst of a turn.
+        // Fails now if the model is unknown, and not during the first turn.
         drop(self.models.stream_completion(&ModelRequest::new(opened.model.clone(), Vec::new()))?);
         self.gateway.sessions.create_session_caller(
             opened.session,
@@ -86,7 +88,7 @@ impl Runner {
         let saying = SessionAppend { principal, actor, command, durability, facts };
         let appended = self.gateway.sessions.append_session_events(session, saying).await?;
         let mut session: SessionId = session;
-        // The same request came before: it opened this one.
+        // A repeated request: it returns the session that the first one opened.
         if let Some(event) = appended.events().first()
             && let Some(Fact::SessionOpened(first)) = event.decode_event()?.fact()
         {

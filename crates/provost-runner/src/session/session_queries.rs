@@ -1,4 +1,4 @@
-//! Looking at sessions.
+//! Read access to sessions.
 
 use provost_core::fold::{ViewDocument, ViewKind};
 use provost_proto::session::{SessionDetail, SessionList, SessionStatus, SessionView};
@@ -7,12 +7,12 @@ use provost_store::EventScope;
 
 use super::{Runner, RunnerError, history};
 
-/// How often a session is read again while it changes. Reading takes a fraction of
-/// the time between two pieces of text, so that this is plenty.
+/// How often a session is read again if it changed meanwhile. A read takes a fraction of the
+/// time between two deltas, so this is not reached in practice.
 const MAX_READ_ATTEMPTS: usize = 200;
 
 impl Runner {
-    /// The sessions, the newest first.
+    /// All sessions, the most recently changed first.
     pub async fn list_sessions(&self) -> Result<SessionList, RunnerError> {
         let docs = self.gateway.store().list_documents(ViewKind::Sessions).await?;
         let mut sessions: Vec<_> =
@@ -21,21 +21,21 @@ impl Runner {
         Ok(SessionList { sessions })
     }
 
-    /// A session without what was said.
+    /// A session without its conversation.
     pub async fn load_session(&self, session: SessionId) -> Result<SessionView, RunnerError> {
         let found = self.gateway.sessions.find_session(session).await?;
         found.ok_or_else(|| RunnerError::SessionNotFound(session.to_string()))
     }
 
-    /// A session with what was said, exactly as it was at one place in the log, so
-    /// that whoever follows from there sees every piece of text once.
+    /// A session with its conversation, as of exactly one position in the log (`cursor`), so
+    /// that a client that follows the log from there sees every delta once.
     pub async fn load_session_detail(
         &self,
         session: SessionId,
     ) -> Result<SessionDetail, RunnerError> {
         let store = self.gateway.store();
         let scope = EventScope::Stream(Stream::Session(session));
-        let mut tries = 0;
+        let mut attempts = 0;
         loop {
             let cursor = *store.watch_head().borrow();
             let view = self.load_session(session).await?;
@@ -44,10 +44,10 @@ impl Runner {
                 .get_document(ViewKind::Drafts, session.uuid())
                 .await?
                 .and_then(ViewDocument::into_draft);
-            tries += 1;
-            // Something was said meanwhile: the documents may be of different moments.
+            attempts += 1;
+            // The session changed meanwhile: the documents may be of different versions.
             if !store.read_events(scope, cursor, 1).await?.events.is_empty()
-                && tries < MAX_READ_ATTEMPTS
+                && attempts < MAX_READ_ATTEMPTS
             {
                 continue;
             }

@@ -1,9 +1,9 @@
-//! The words of the conventions for generative AI.
+//! Attribute values of the OpenTelemetry conventions for generative AI.
 
 use provost_proto::session::{MessagePart, TokenUsage};
 use serde_json::{Value, json};
 
-/// The most of one text that is told.
+/// Bytes of one text that are exported; the middle of a longer one is left out.
 const MAX_CONTENT_BYTES: usize = 16 * 1024;
 
 pub(super) fn usage_attributes(usage: TokenUsage) -> [(&'static str, Value); 4] {
@@ -15,7 +15,7 @@ pub(super) fn usage_attributes(usage: TokenUsage) -> [(&'static str, Value); 4] 
     ]
 }
 
-/// A message as the conventions write it, as text.
+/// A message in the JSON form of the conventions, as a string.
 pub(super) fn encode_message(role: &str, text: &str) -> Value {
     let parts = json!([{ "type": "text", "content": truncate_content(text) }]);
     json!(json!([{ "role": role, "parts": parts }]).to_string())
@@ -33,7 +33,7 @@ pub(super) fn visible_text(parts: &[MessagePart]) -> String {
     texts.collect()
 }
 
-/// The name that the conventions have for a provider.
+/// The provider's name in the conventions.
 pub(super) fn provider_name(provider: &str) -> &str {
     match provider {
         "gemini" | "google" => "gcp.gemini",
@@ -43,7 +43,7 @@ pub(super) fn provider_name(provider: &str) -> &str {
     }
 }
 
-/// The word that the conventions have for the end of an answer.
+/// The finish reason in the conventions.
 pub(super) fn convention_finish_reason(reason: &str) -> &str {
     match reason {
         "endTurn" | "stopSequence" => "stop",

@@ -1,13 +1,14 @@
-//! What sessions do, told to a collector of OpenTelemetry.
+//! Exports sessions as spans to an OpenTelemetry collector.
 //!
 //! ```text
-//!   log ──▶ Tail ──▶ Trace (facts to spans) ──▶ Collector (OTLP/HTTP, JSON)
+//!   log ──▶ LogTail ──▶ SessionTracer (facts to spans) ──▶ OtlpCollector (OTLP/HTTP, JSON)
 //! ```
 //!
-//! It follows the log like any client, so that it costs a turn nothing, cannot slow
-//! it, and needs no queue: one that is behind has a place in the log and no more. The
-//! ids of spans are made of those of the log, and their times are the log's. See
-//! `docs/adr/0011-telemetry-is-told-from-the-log.md`.
+//! The exporter follows the log like any client: it cannot slow a turn, and needs no queue,
+//! since an exporter that is behind only has an older cursor. Ids of spans are derived from
+//! ids in the log, and times are those of the log. See
+//! `docs/adr/0011-telemetry-from-the-event-log.md`, and for why the exporter is our own
+//! `docs/adr/0015-own-otlp-exporter.md`.
 
 mod gen_ai_conventions;
 mod otlp;
@@ -28,16 +29,16 @@ use crate::session::Runner;
 use otlp::OtlpCollector;
 use session_tracer::{SessionTracer, TracedAgent};
 
-/// How many spans are sent at once, at most.
+/// Most spans in one request.
 const MAX_BATCH_SPANS: usize = 256;
 
-/// How long a span waits for others.
+/// How long a span waits for others to share its request.
 const MAX_BATCH_DELAY: Duration = Duration::from_millis(500);
 
-/// How long the last spans may take when the daemon ends.
+/// How long sending the last spans may take at shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Whether what was said is told.
+/// Whether spans contain the conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ContentCapture {
     /// Names, times, counts and codes only.
@@ -47,29 +48,29 @@ pub enum ContentCapture {
     Included,
 }
 
-/// Where spans are sent, and what is in them.
+/// The collector, and what spans contain.
 #[derive(Debug, Clone)]
 pub struct TelemetrySettings {
     /// The address of the collector, without `/v1/traces`.
     pub endpoint: String,
-    /// Headers for it, such as a key.
+    /// Headers of every request, such as an API key.
     pub headers: Vec<(String, String)>,
-    /// Whether what was said is told.
+    /// Whether spans contain the conversation.
     pub contents: ContentCapture,
 }
 
-/// The way from the log to a collector.
+/// Follows the log and sends spans to a collector.
 #[derive(Debug)]
 pub struct TelemetryExporter {
     runner: Arc<Runner>,
     collector: OtlpCollector,
-    trace: SessionTracer,
+    tracer: SessionTracer,
     tail: LogTail,
     batch: Vec<span::Span>,
 }
 
 impl TelemetryExporter {
-    /// From behind a place in the log on.
+    /// Creates an exporter for the events after a position in the log.
     pub fn new(
         runner: &Arc<Runner>,
         settings: &TelemetrySettings,
@@ -79,26 +80,26 @@ impl TelemetryExporter {
         Ok(Self {
             runner: Arc::clone(runner),
             collector: OtlpCollector::new(settings)?,
-            trace: SessionTracer::new(settings.contents),
+            tracer: SessionTracer::new(settings.contents),
             tail: LogTail::new(store, EventScope::All, after),
             batch: Vec::new(),
         })
     }
 
-    /// Tells what happens until `closing` ends, and then what is left.
+    /// Exports spans until `closing` completes, and then the remaining ones.
     pub async fn run(mut self, closing: impl Future<Output = ()>) {
         tokio::pin!(closing);
         tokio::select! {
             ended = self.follow_log() => {
                 if let Err(error) = ended {
-                    tracing::error!(%error, "the log cannot be followed; no more is told of sessions");
+                    tracing::error!(%error, "cannot follow the log; telemetry export stops");
                 }
                 return;
             }
             () = &mut closing => {}
         }
         if timeout(SHUTDOWN_TIMEOUT, self.flush_remaining()).await.is_err() {
-            tracing::warn!("the collector of telemetry is slow; the last spans are lost");
+            tracing::warn!("the telemetry collector is too slow; the last spans are lost");
         }
     }
 
@@ -120,7 +121,7 @@ impl TelemetryExporter {
         }
     }
 
-    /// What is in the log and was not told yet.
+    /// Exports what is in the log and not exported yet.
     async fn flush_remaining(&mut self) {
         while let Ok(events) = self.tail.next_available().await {
             if events.is_empty() || self.process_events(events).await.is_err() {
@@ -143,12 +144,12 @@ impl TelemetryExporter {
             let Some(fact) = hydrate_fact(&**self.runner.gateway().store(), &event).await? else {
                 continue;
             };
-            if !self.trace.has_session(session) {
-                // A turn that began before, or begins now: who it is stands in the view.
+            if !self.tracer.has_session(session) {
+                // The first fact of this session: role, model and open turn are in its view.
                 let Ok(view) = self.runner.load_session(session).await else { continue };
-                self.trace.add_session(session, TracedAgent::from(&view));
+                self.tracer.add_session(session, TracedAgent::from(&view));
             }
-            self.batch.extend(self.trace.process_fact(session, event.at, fact));
+            self.batch.extend(self.tracer.process_fact(session, event.at, fact));
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The collector: OTLP over HTTP, written as JSON.
+//! Sends spans to a collector: OTLP over HTTP, encoded as JSON.
 
 use std::time::Duration;
 
@@ -10,30 +10,30 @@ use super::TelemetrySettings;
 use super::span::{Span, otlp_attribute};
 use crate::model::http_client_builder;
 
-/// How often the same spans are tried.
+/// How often the same spans are sent.
 const MAX_SEND_ATTEMPTS: u32 = 3;
 
-/// How long one try may take.
+/// Timeout of one attempt.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The while before the second try; the third waits twice as long.
+/// Delay before the second attempt; twice as long before the third.
 const RETRY_DELAY: Duration = Duration::from_millis(200);
 
-/// Why nothing can be sent there.
+/// Why a collector cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectorError {
-    /// The address is none.
-    #[error("`{0}` is no address of a collector; it is like `http://127.0.0.1:4318`")]
+    /// The address is not an HTTP URL.
+    #[error("`{0}` is not the address of a collector; use a URL such as `http://127.0.0.1:4318`")]
     InvalidAddress(String),
-    /// A header is none.
-    #[error("`{0}` is no header that can be sent")]
+    /// The name or value of a header is malformed.
+    #[error("the header `{0}` for the collector is malformed")]
     InvalidHeader(String),
-    /// No client can be made.
-    #[error("nothing can be sent over HTTP: {0}")]
+    /// The HTTP client cannot be built.
+    #[error("cannot build an HTTP client for the collector: {0}")]
     HttpClient(String),
 }
 
-/// Where spans go.
+/// The connection to a collector.
 #[derive(Debug)]
 pub(super) struct OtlpCollector {
     http: Client,
@@ -63,8 +63,8 @@ impl OtlpCollector {
         Ok(Self { http, url, headers })
     }
 
-    /// Sends the spans, and forgets them: what a collector does not take is lost, and
-    /// said in the daemon's own log.
+    /// Sends the spans. Spans that the collector does not accept are dropped with a warning in
+    /// the daemon's own log.
     pub(super) async fn send_batch(&self, batch: &mut Vec<Span>) {
         let spans = std::mem::take(batch);
         if spans.is_empty() {
@@ -79,24 +79,24 @@ impl OtlpCollector {
                 "spans": spans.iter().map(Span::to_otlp).collect::<Vec<_>>(),
             }],
         }] });
-        let mut why = String::new();
+        let mut reason = String::new();
         for attempt in 0..MAX_SEND_ATTEMPTS {
             if attempt > 0 {
                 tokio::time::sleep(RETRY_DELAY.saturating_mul(attempt)).await;
             }
             let request = self.http.post(self.url.clone()).headers(self.headers.clone());
             match request.json(&body).send().await {
-                Ok(answer) if answer.status().is_success() => return,
-                Ok(answer) => {
-                    why = format!("it answered {}", answer.status());
-                    // Only these may go better another time.
-                    if !matches!(answer.status().as_u16(), 429 | 502..=504) {
+                Ok(response) if response.status().is_success() => return,
+                Ok(response) => {
+                    reason = format!("it answered {}", response.status());
+                    // Only these are temporary.
+                    if !matches!(response.status().as_u16(), 429 | 502..=504) {
                         break;
                     }
                 }
-                Err(error) => why = error.without_url().to_string(),
+                Err(error) => reason = error.without_url().to_string(),
             }
         }
-        tracing::warn!(n = spans.len(), why, "the collector of telemetry took no spans");
+        tracing::warn!(n = spans.len(), reason, "the telemetry collector did not accept spans");
     }
 }

@@ -1,6 +1,6 @@
-//! From the facts of sessions to spans, by the conventions for generative AI:
-//! `invoke_agent` for a turn, and in it `chat` for each answer of the model and
-//! `execute_tool` for each call. Pure: times and ids are those of the log.
+//! Turns the facts of sessions into spans by the conventions for generative AI:
+//! `invoke_agent` for a turn, with children `chat` for each completion and `execute_tool` for
+//! each tool call. Pure: times and ids are those of the log.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use super::gen_ai_conventions::visible_text;
 use super::span::{Span, SpanContext, SpanId, TraceId};
 use super::span_builder::SpanBuilder;
 
-/// The kinds that say something here.
+/// The event kinds that are traced.
 pub(super) const TRACED_EVENT_KINDS: [&str; 10] = [
     "MESSAGE_ADDED",
     "TURN_STARTED",
@@ -28,12 +28,12 @@ pub(super) const TRACED_EVENT_KINDS: [&str; 10] = [
     "TURN_INTERRUPTED",
 ];
 
-/// Who speaks in a session.
+/// The role and model of a session.
 #[derive(Debug, Clone)]
 pub(super) struct TracedAgent {
     pub(super) role: String,
     pub(super) model: String,
-    /// The turn that is open, and since when.
+    /// The open turn and its start.
     turn: Option<(TurnId, UnixMicros)>,
 }
 
@@ -44,15 +44,15 @@ impl From<&SessionView> for TracedAgent {
     }
 }
 
-/// The turns that are open.
+/// The open turns of all sessions.
 #[derive(Debug)]
 pub(super) struct SessionTracer {
     contents: ContentCapture,
     open: HashMap<SessionId, TracedSession>,
-    /// What a person said before its turn began.
-    heard: HashMap<MessageId, String>,
-    /// Where the turns of sessions hang that were handed a task.
-    given: HashMap<SessionId, SpanContext>,
+    /// Texts of user messages whose turns have not started.
+    user_messages: HashMap<MessageId, String>,
+    /// The tool spans that turns of sessions opened by a handoff are children of.
+    handoff_parents: HashMap<SessionId, SpanContext>,
 }
 
 #[derive(Debug)]
@@ -64,20 +64,20 @@ struct TracedSession {
 #[derive(Debug)]
 pub(super) struct TracedTurn {
     pub(super) id: TurnId,
-    pub(super) spot: SpanContext,
+    pub(super) context: SpanContext,
     pub(super) parent: Option<SpanId>,
-    pub(super) began: UnixMicros,
-    pub(super) asked: Option<String>,
-    pub(super) said: Option<String>,
+    pub(super) start: UnixMicros,
+    pub(super) input_text: Option<String>,
+    pub(super) output_text: Option<String>,
     pub(super) usage: TokenUsage,
-    /// Since when the model is asked.
-    pub(super) asking: Option<UnixMicros>,
-    pub(super) chats: u32,
-    pub(super) answer: Option<TracedCompletion>,
+    /// Start of the current request to the model; none while tools run.
+    pub(super) completion_start: Option<UnixMicros>,
+    pub(super) chat_count: u32,
+    pub(super) completion: Option<TracedCompletion>,
     pub(super) tools: HashMap<ItemNumber, TracedToolCall>,
 }
 
-/// What the model answered, until it is known what it used.
+/// A completion whose usage is not known yet.
 #[derive(Debug)]
 pub(super) struct TracedCompletion {
     pub(super) text: String,
@@ -89,63 +89,71 @@ pub(super) struct TracedToolCall {
     pub(super) name: String,
     pub(super) call: String,
     pub(super) arguments: String,
-    pub(super) began: UnixMicros,
+    pub(super) start: UnixMicros,
 }
 
 impl SessionTracer {
     pub(super) fn new(contents: ContentCapture) -> Self {
-        let (open, heard, given) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { contents, open, heard, given }
+        Self {
+            contents,
+            open: HashMap::new(),
+            user_messages: HashMap::new(),
+            handoff_parents: HashMap::new(),
+        }
     }
 
     pub(super) fn has_session(&self, session: SessionId) -> bool {
         self.open.contains_key(&session)
     }
 
-    /// Learns who speaks in a session.
+    /// Starts to trace a session.
     pub(super) fn add_session(&mut self, session: SessionId, agent: TracedAgent) {
         self.open.insert(session, TracedSession { agent, turn: None });
     }
 
-    /// The spans that a fact ends.
+    /// Applies a fact; returns the spans that end with it.
     pub(super) fn process_fact(
         &mut self,
         session: SessionId,
         at: UnixMicros,
         fact: Fact,
     ) -> Vec<Span> {
-        if let Fact::HandedOff(handed) = &fact {
-            if let Some(turn) = self.open.get(&session).and_then(|open| open.turn.as_ref()) {
-                let (trace, span) = (turn.spot.trace.clone(), turn.tool_span_id(handed.item));
-                self.given.insert(handed.to, SpanContext { trace, span });
+        #[expect(clippy::wildcard_enum_match_arm, reason = "all other facts are of an open turn")]
+        match &fact {
+            Fact::HandedOff(handed) => {
+                let open = self.open.get(&session);
+                if let Some(turn) = open.and_then(|open| open.turn.as_ref()) {
+                    let (trace, span) =
+                        (turn.context.trace.clone(), turn.tool_span_id(handed.item));
+                    self.handoff_parents.insert(handed.to, SpanContext { trace, span });
+                }
+                return Vec::new();
             }
-            return Vec::new();
-        }
-        if let Fact::MessageAdded(added) = &fact
-            && added.from == MessageAuthor::User
-        {
-            if self.contents == ContentCapture::Included {
-                self.heard.insert(added.message, visible_text(&added.parts));
+            Fact::MessageAdded(added) if added.from == MessageAuthor::User => {
+                if self.contents == ContentCapture::Included {
+                    self.user_messages.insert(added.message, visible_text(&added.parts));
+                }
+                return Vec::new();
             }
-            return Vec::new();
-        }
-        if let Fact::TurnStarted(started) = &fact {
-            let asked = started.message.and_then(|message| self.heard.remove(&message));
-            let given = self.given.remove(&session);
-            if let Some(open) = self.open.get_mut(&session) {
-                open.turn = Some(TracedTurn::new(started.turn, at, asked, given));
+            Fact::TurnStarted(started) => {
+                let input = started.message.and_then(|message| self.user_messages.remove(&message));
+                let parent = self.handoff_parents.remove(&session);
+                if let Some(open) = self.open.get_mut(&session) {
+                    open.turn = Some(TracedTurn::new(started.turn, at, input, parent));
+                }
+                return Vec::new();
             }
-            return Vec::new();
+            _ => {}
         }
         let Some(open) = self.open.get_mut(&session) else { return Vec::new() };
         if open.turn.is_none() {
-            // It began under a daemon before this one.
-            let Some((turn, began)) = open.agent.turn else { return Vec::new() };
-            open.turn = Some(TracedTurn::new(turn, began, None, None));
+            // The turn started under a previous daemon.
+            let Some((turn, start)) = open.agent.turn else { return Vec::new() };
+            open.turn = Some(TracedTurn::new(turn, start, None, None));
         }
         let Some(turn) = open.turn.as_mut() else { return Vec::new() };
-        let teller = SpanBuilder { session, agent: &open.agent, contents: self.contents, at };
-        let (spans, is_over) = teller.apply_fact(turn, fact);
+        let builder = SpanBuilder { session, agent: &open.agent, contents: self.contents, at };
+        let (spans, is_over) = builder.apply_fact(turn, fact);
         if is_over {
             self.open.remove(&session);
         }
@@ -156,29 +164,28 @@ impl SessionTracer {
 impl TracedTurn {
     fn new(
         id: TurnId,
-        began: UnixMicros,
-        asked: Option<String>,
-        given: Option<SpanContext>,
+        start: UnixMicros,
+        input_text: Option<String>,
+        handoff_parent: Option<SpanContext>,
     ) -> Self {
-        // The later half of an id is the random one.
-        let all = id.uuid().simple().to_string();
-        let own = SpanId(all.chars().skip(16).collect());
-        let trace = TraceId(all);
-        let (trace, parent) = match given {
-            Some(given) => (given.trace, Some(given.span)),
-            None => (trace, None),
+        // The second half of a UUIDv7 is the random one.
+        let hex = id.uuid().simple().to_string();
+        let span = SpanId(hex.chars().skip(16).collect());
+        let (trace, parent) = match handoff_parent {
+            Some(parent) => (parent.trace, Some(parent.span)),
+            None => (TraceId(hex), None),
         };
         Self {
             id,
-            spot: SpanContext { trace, span: own },
+            context: SpanContext { trace, span },
             parent,
-            began,
-            asked,
-            said: None,
+            start,
+            input_text,
+            output_text: None,
             usage: TokenUsage::default(),
-            asking: Some(began),
-            chats: 0,
-            answer: None,
+            completion_start: Some(start),
+            chat_count: 0,
+            completion: None,
             tools: HashMap::new(),
         }
     }
@@ -187,7 +194,7 @@ impl TracedTurn {
         self.derive_span_id("tool", item)
     }
 
-    /// The same id whenever it is told: it is made of what the log says.
+    /// A stable id: exporting the same part of the log again yields the same ids.
     pub(super) fn derive_span_id(&self, what: &str, n: u32) -> SpanId {
         let digest = hash_chain::digest(format!("{}/{what}/{n}", self.id.uuid()).as_bytes());
         SpanId(digest.to_string().chars().take(16).collect())

@@ -1,24 +1,24 @@
-//! One span, and how it is written in OTLP.
+//! A span and its OTLP encoding.
 
 use provost_proto::UnixMicros;
 use serde_json::{Value, json};
 
-/// The trace that a span belongs to, 16 bytes in hexadecimal digits.
+/// Id of a trace: 16 bytes, hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TraceId(pub(super) String);
 
-/// A span, 8 bytes in hexadecimal digits.
+/// Id of a span: 8 bytes, hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SpanId(pub(super) String);
 
-/// Where a span hangs.
+/// A span's id and that of its trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SpanContext {
     pub(super) trace: TraceId,
     pub(super) span: SpanId,
 }
 
-/// Whether it happens here or is asked of another.
+/// Whether the work happens in this process or in a remote service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SpanKind {
     Internal,
@@ -26,7 +26,7 @@ pub(super) enum SpanKind {
 }
 
 impl SpanKind {
-    /// The number that OTLP has for it.
+    /// The value of the OTLP enum `SpanKind`.
     fn otlp_number(self) -> u8 {
         match self {
             Self::Internal => 1,
@@ -35,17 +35,17 @@ impl SpanKind {
     }
 }
 
-/// What took some time.
+/// A completed span.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Span {
-    pub(super) spot: SpanContext,
+    pub(super) context: SpanContext,
     pub(super) parent: Option<SpanId>,
     pub(super) name: String,
     pub(super) kind: SpanKind,
-    pub(super) began: UnixMicros,
-    pub(super) ended: UnixMicros,
+    pub(super) start: UnixMicros,
+    pub(super) end: UnixMicros,
     pub(super) attributes: Vec<(&'static str, Value)>,
-    /// The kind of its error, if it failed.
+    /// `error.type`, if it failed.
     pub(super) error: Option<String>,
 }
 
@@ -57,13 +57,13 @@ impl Span {
             attributes.push(otlp_attribute("error.type", &json!(error)));
         }
         let mut span = json!({
-            "traceId": self.spot.trace.0,
-            "spanId": self.spot.span.0,
+            "traceId": self.context.trace.0,
+            "spanId": self.context.span.0,
             "name": self.name,
             "kind": self.kind.otlp_number(),
-            // JSON of OTLP writes numbers of 64 bits as text.
-            "startTimeUnixNano": to_nanos_string(self.began),
-            "endTimeUnixNano": to_nanos_string(self.ended.max(self.began)),
+            // OTLP's JSON encodes 64-bit integers as strings.
+            "startTimeUnixNano": to_nanos_string(self.start),
+            "endTimeUnixNano": to_nanos_string(self.end.max(self.start)),
             "attributes": attributes,
             "status": if self.error.is_some() { json!({ "code": 2 }) } else { json!({}) },
         });
@@ -78,7 +78,7 @@ fn to_nanos_string(at: UnixMicros) -> String {
     u128::from(at).saturating_mul(1000).to_string()
 }
 
-/// An attribute as OTLP writes it.
+/// An attribute in OTLP's JSON.
 pub(super) fn otlp_attribute(key: &str, value: &Value) -> Value {
     json!({ "key": key, "value": otlp_any_value(value) })
 }

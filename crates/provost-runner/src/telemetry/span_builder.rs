@@ -1,4 +1,4 @@
-//! What one fact says of its turn: the spans that end with it.
+//! Applies one fact to its turn and builds the spans that end with it.
 
 use provost_proto::session::{CompletionPurpose, TokenUsage, ToolCallStatus};
 use provost_proto::{Fact, SessionId, TurnId, UnixMicros};
@@ -12,7 +12,7 @@ use super::gen_ai_conventions::{
 use super::session_tracer::{TracedAgent, TracedCompletion, TracedToolCall, TracedTurn};
 use super::span::{Span, SpanContext, SpanKind};
 
-/// One fact of a turn.
+/// Builds the spans of one fact.
 pub(super) struct SpanBuilder<'a> {
     pub(super) session: SessionId,
     pub(super) agent: &'a TracedAgent,
@@ -21,54 +21,68 @@ pub(super) struct SpanBuilder<'a> {
 }
 
 impl SpanBuilder<'_> {
-    /// The spans that end, and whether the turn does.
+    /// Returns the spans that end, and whether the turn does.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other facts end no span")]
     pub(super) fn apply_fact(&self, turn: &mut TracedTurn, fact: Fact) -> (Vec<Span>, bool) {
-        let own = |id: TurnId| id == turn.id;
-        if let Fact::MessageAdded(added) = fact {
-            let text = visible_text(&added.parts);
-            turn.said = Some(text.clone());
-            turn.answer = Some(TracedCompletion { text, native: added.answer });
-            return (Vec::new(), false);
-        } else if let Fact::UsageRecorded(used) = &fact {
-            turn.usage = turn.usage.saturating_add(used.usage);
-            let is_broken = used.purpose == CompletionPurpose::Answer
-                && turn.answer.as_ref().is_none_or(|answer| answer.native.is_none());
-            // Why it broke off is said next.
-            let spans =
-                if is_broken { None } else { self.build_chat_span(turn, Some(used.usage), None) };
-            return (spans.into_iter().collect(), false);
-        } else if let Fact::ToolCalled(called) = fact {
-            turn.asking = None;
-            let (name, call, began) = (called.tool, called.call, self.at);
-            turn.tools.insert(
-                called.item,
-                TracedToolCall { name, call, arguments: called.arguments, began },
-            );
-            return (Vec::new(), false);
-        } else if let Fact::ToolReturned(returned) = fact {
-            let spot = SpanContext {
-                trace: turn.spot.trace.clone(),
-                span: turn.tool_span_id(returned.item),
-            };
-            let Some(tool) = turn.tools.remove(&returned.item) else { return (Vec::new(), false) };
-            if turn.tools.is_empty() {
-                turn.asking = Some(self.at);
+        match fact {
+            Fact::MessageAdded(added) => {
+                let text = visible_text(&added.parts);
+                turn.output_text = Some(text.clone());
+                turn.completion = Some(TracedCompletion { text, native: added.answer });
+                (Vec::new(), false)
             }
-            let span = self.build_tool_span(turn, spot, &tool, (returned.status, &returned.output));
-            return (vec![span], false);
+            Fact::UsageRecorded(used) => {
+                turn.usage = turn.usage.saturating_add(used.usage);
+                let is_broken_off = used.purpose == CompletionPurpose::Answer
+                    && turn.completion.as_ref().is_none_or(|it| it.native.is_none());
+                // The span of one that broke off is built with the end of the turn, which has the
+                // error.
+                let span = if is_broken_off {
+                    None
+                } else {
+                    self.build_chat_span(turn, Some(used.usage), None)
+                };
+                (span.into_iter().collect(), false)
+            }
+            Fact::ToolCalled(called) => {
+                turn.completion_start = None;
+                let (name, call, start) = (called.tool, called.call, self.at);
+                let tool = TracedToolCall { name, call, arguments: called.arguments, start };
+                turn.tools.insert(called.item, tool);
+                (Vec::new(), false)
+            }
+            Fact::ToolReturned(returned) => {
+                let span = turn.tool_span_id(returned.item);
+                let context = SpanContext { trace: turn.context.trace.clone(), span };
+                let Some(tool) = turn.tools.remove(&returned.item) else {
+                    return (Vec::new(), false);
+                };
+                if turn.tools.is_empty() {
+                    turn.completion_start = Some(self.at);
+                }
+                let (status, output) = (returned.status, &returned.output);
+                (vec![self.build_tool_span(turn, context, &tool, status, output)], false)
+            }
+            Fact::TurnFinished(end) => self.end_turn(turn, end.turn, None),
+            Fact::TurnFailed(end) => {
+                self.end_turn(turn, end.turn, Some(end.fault.code.to_string()))
+            }
+            Fact::TurnCancelled(end) => self.end_turn(turn, end.turn, Some("cancelled".to_owned())),
+            Fact::TurnInterrupted(end) => {
+                self.end_turn(turn, end.turn, Some("interrupted".to_owned()))
+            }
+            _ => (Vec::new(), false),
         }
-        let (id, error) = if let Fact::TurnFinished(end) = &fact {
-            (end.turn, None)
-        } else if let Fact::TurnFailed(end) = &fact {
-            (end.turn, Some(end.fault.code.to_string()))
-        } else if let Fact::TurnCancelled(end) = &fact {
-            (end.turn, Some("cancelled".to_owned()))
-        } else if let Fact::TurnInterrupted(end) = &fact {
-            (end.turn, Some("interrupted".to_owned()))
-        } else {
-            return (Vec::new(), false);
-        };
-        if !own(id) {
+    }
+
+    /// Ends the turn if it is the one with this id.
+    fn end_turn(
+        &self,
+        turn: &mut TracedTurn,
+        id: TurnId,
+        error: Option<String>,
+    ) -> (Vec<Span>, bool) {
+        if id != turn.id {
             return (Vec::new(), false);
         }
         let mut spans = Vec::new();
@@ -79,7 +93,7 @@ impl SpanBuilder<'_> {
         (spans, true)
     }
 
-    /// What every span says.
+    /// Attributes of every span.
     fn common_attributes(&self, operation: &str) -> Vec<(&'static str, Value)> {
         let (provider, model) = self.agent.model.split_once('/').unwrap_or(("", &self.agent.model));
         vec![
@@ -94,42 +108,42 @@ impl SpanBuilder<'_> {
     fn build_turn_span(&self, turn: &mut TracedTurn, error: Option<String>) -> Span {
         let mut attributes = self.common_attributes("invoke_agent");
         attributes.extend(usage_attributes(turn.usage));
-        let (asked, said) = (turn.asked.take(), turn.said.take());
+        let (input, output) = (turn.input_text.take(), turn.output_text.take());
         self.add_content(
             &mut attributes,
             "gen_ai.input.messages",
-            asked.map(|text| encode_message("user", &text)),
+            input.map(|text| encode_message("user", &text)),
         );
         self.add_content(
             &mut attributes,
             "gen_ai.output.messages",
-            said.map(|text| encode_message("assistant", &text)),
+            output.map(|text| encode_message("assistant", &text)),
         );
         Span {
-            spot: turn.spot.clone(),
+            context: turn.context.clone(),
             parent: turn.parent.clone(),
             name: format!("invoke_agent {}", self.agent.role),
             kind: SpanKind::Internal,
-            began: turn.began,
-            ended: self.at,
+            start: turn.start,
+            end: self.at,
             attributes,
             error,
         }
     }
 
-    /// An answer of the model; `None` if it was not asked.
+    /// The span of a completion; `None` if no request to the model was open.
     fn build_chat_span(
         &self,
         turn: &mut TracedTurn,
         used: Option<TokenUsage>,
         error: Option<&str>,
     ) -> Option<Span> {
-        let began = turn.asking.replace(self.at)?;
-        turn.chats += 1;
-        let span = turn.derive_span_id("chat", turn.chats);
+        let start = turn.completion_start.replace(self.at)?;
+        turn.chat_count += 1;
+        let span = turn.derive_span_id("chat", turn.chat_count);
         let mut attributes = self.common_attributes("chat");
         attributes.extend(used.into_iter().flat_map(usage_attributes));
-        if let Some(TracedCompletion { text, native }) = turn.answer.take() {
+        if let Some(TracedCompletion { text, native }) = turn.completion.take() {
             let native = native.unwrap_or_default();
             if let Some(model) = native["answeredBy"].as_str() {
                 attributes.push(("gen_ai.response.model", json!(model)));
@@ -143,19 +157,19 @@ impl SpanBuilder<'_> {
                     json!([convention_finish_reason(reason)]),
                 ));
             }
-            let said = Some(encode_message("assistant", &text)).filter(|_| !text.is_empty());
-            self.add_content(&mut attributes, "gen_ai.output.messages", said);
+            let output = Some(encode_message("assistant", &text)).filter(|_| !text.is_empty());
+            self.add_content(&mut attributes, "gen_ai.output.messages", output);
         }
         Some(Span {
-            spot: SpanContext { trace: turn.spot.trace.clone(), span },
-            parent: Some(turn.spot.span.clone()),
+            context: SpanContext { trace: turn.context.trace.clone(), span },
+            parent: Some(turn.context.span.clone()),
             name: format!(
                 "chat {}",
                 self.agent.model.split_once('/').map_or("", |(_, model)| model)
             ),
             kind: SpanKind::Client,
-            began,
-            ended: self.at,
+            start,
+            end: self.at,
             attributes,
             error: error.map(str::to_owned),
         })
@@ -164,9 +178,10 @@ impl SpanBuilder<'_> {
     fn build_tool_span(
         &self,
         turn: &TracedTurn,
-        spot: SpanContext,
+        context: SpanContext,
         tool: &TracedToolCall,
-        (status, output): (ToolCallStatus, &str),
+        status: ToolCallStatus,
+        output: &str,
     ) -> Span {
         let mut attributes = self.common_attributes("execute_tool");
         attributes.push(("gen_ai.tool.name", json!(tool.name)));
@@ -183,18 +198,18 @@ impl SpanBuilder<'_> {
             ToolCallStatus::Cancelled => Some("cancelled"),
         };
         Span {
-            spot,
-            parent: Some(turn.spot.span.clone()),
+            context,
+            parent: Some(turn.context.span.clone()),
             name: format!("execute_tool {}", tool.name),
             kind: SpanKind::Internal,
-            began: tool.began,
-            ended: self.at,
+            start: tool.start,
+            end: self.at,
             attributes,
             error: error.map(str::to_owned),
         }
     }
 
-    /// What only a second switch tells.
+    /// Adds an attribute that is exported only if content capture is on.
     fn add_content(
         &self,
         to: &mut Vec<(&'static str, Value)>,

@@ -1,10 +1,8 @@
-//! The tour: an example project and a scripted conversation in it, for who has
-//! neither an account nor a model yet.
+//! The tour: an example project and a scripted session in it, for people without a model.
 //!
-//! Its words are written down (`script.toml`) and labelled as a script everywhere;
-//! what it does is real and goes down the road of all actions. The example is made
-//! in a new folder, so that nothing of anybody is ever written over; one that was made
-//! before and is as it was made is taken again.
+//! Its texts are in `script.toml` and labelled as a script everywhere; its actions are real and
+//! governed like those of any model. The example is created in a new folder, so that no file of
+//! the user is overwritten; an unmodified example from before is used again.
 
 use std::sync::Arc;
 
@@ -21,19 +19,19 @@ use provost_store::Idempotency;
 use crate::model::{ModelScript, ModelScriptError};
 use crate::session::{Runner, RunnerError};
 
-/// The name of its script; as a model it is `script/tour`.
+/// The name of the script; its model is `script/tour`.
 pub const TOUR_SCRIPT_NAME: &str = "tour";
 
 /// The tour as a model.
 pub const TOUR_MODEL: &str = "script/tour";
 
-/// The folder it is made in, in the home folder; a number follows if it is taken.
+/// The folder in the home folder; a number is appended if it exists.
 const TOUR_FOLDER: &str = "provost-tour";
 
 const GUIDE_ROLE: &str = "guide";
 const GUIDE_ROLE_FILE: &str = ".provost/roles/guide.md";
 
-/// What the person is taken to say first.
+/// The first message, sent on the user's behalf.
 const FIRST_MESSAGE: &str = "Show me around.";
 
 /// The files of the example project.
@@ -49,13 +47,13 @@ const EXAMPLE_FILES: &[(&str, &str)] = &[
     ("site/index.html", include_str!("example/site/index.html")),
 ];
 
-/// The conversation.
+/// The script of the tour.
 pub fn parse_tour_script() -> Result<ModelScript, ModelScriptError> {
     ModelScript::parse(include_str!("script.toml"))
 }
 
 impl Runner {
-    /// Makes the example project, opens it and begins the tour in it.
+    /// Creates the example project, opens it and starts the tour in it.
     pub async fn start_tour(
         self: &Arc<Self>,
         by: &Operator,
@@ -90,7 +88,7 @@ impl Runner {
         Ok(StartTourResponse { project, session: self.load_session(session.id).await? })
     }
 
-    /// A project of the tour in which nothing was changed and nobody is on it.
+    /// An earlier project of the tour that is unmodified and without an active session.
     async fn find_unused_project(
         &self,
         request: OperatorRequest<'_>,
@@ -107,15 +105,15 @@ impl Runner {
                 project
             }
         };
-        let is_on = |session: &SessionView| {
+        let is_active = |session: &SessionView| {
             let is_open = session.status != SessionStatus::Closed;
             session.project == project.id && is_open && session.status != SessionStatus::Idle
         };
-        let is_taken = self.list_sessions().await?.sessions.iter().any(is_on);
-        Ok((!is_taken).then_some(project))
+        let is_in_use = self.list_sessions().await?.sessions.iter().any(is_active);
+        Ok((!is_in_use).then_some(project))
     }
 
-    /// The session that the same request began before.
+    /// The session that an earlier request with the same idempotency key opened.
     async fn find_repeated_session(
         &self,
         by: &Operator,
@@ -130,8 +128,8 @@ impl Runner {
         Ok(None)
     }
 
-    /// The person asked for the tour: they trust the role that comes with it, as it
-    /// is in this program, and nothing else that may lie there instead.
+    /// Starting the tour trusts its role file with exactly the contents in this program, and no
+    /// other file that may be in its place.
     async fn trust_guide(&self, by: &Operator, project: &Project) -> Result<(), RunnerError> {
         let hash = Role::hash(include_bytes!("guide.md"));
         let trust = TrustFileRequest {
@@ -153,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_script_can_be_read_and_its_role_says_that_it_is_one() {
+    fn the_script_parses_and_its_role_is_labelled_as_a_script() {
         let script = parse_tour_script().unwrap();
         assert!(script.title.contains("scripted"));
         assert!(include_str!("guide.md").contains(&format!("model: {TOUR_MODEL}\n")));
@@ -161,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_script_changes_is_in_the_example() {
+    fn the_texts_that_the_script_edits_are_in_the_example() {
         let board = include_str!("example/site/board.json");
         for old in ["Closed until further notice", "Good morning"] {
             assert_eq!(board.matches(old).count(), 1, "{old}");

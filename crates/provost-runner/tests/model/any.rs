@@ -1,5 +1,4 @@
-//! Whatever comes over the wire, reading it neither panics nor hangs, and does not
-//! depend on how it is cut.
+//! Decoding arbitrary input neither panics nor hangs, and does not depend on chunk boundaries.
 
 use crate::support::{WIRES, decode, files, short};
 use proptest::collection::vec;
@@ -7,7 +6,7 @@ use proptest::prelude::*;
 use provost_runner::model::ModelEvent;
 use serde_json::{Map, Value, json};
 
-/// Words that mean something in one of the formats, so that chance finds the branches.
+/// Words of the formats, so that random input reaches the branches.
 const WORDS: &[&str] = &[
     "type",
     "index",
@@ -106,7 +105,7 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
     vec(value(), 0..8).prop_map(move |values| values.iter().map(frame).collect::<String>().into())
 }
 
-/// A stream of ours in which some bytes were changed.
+/// A valid stream with some changed bytes.
 fn damaged() -> impl Strategy<Value = Vec<u8>> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/streams");
     let all: Vec<Vec<u8>> = WIRES

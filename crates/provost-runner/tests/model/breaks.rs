@@ -1,4 +1,4 @@
-//! Streams that break, servers that fall silent, streams that are given up.
+//! Broken connections, silent servers, dropped streams.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::faults::{QUICK, all, hello, left, models, models_at, turn};
 use crate::support::{kind, short};
 
-/// The pieces of an answer, up to this many events.
+/// The first events of a response.
 fn begun(format: FakeWireFormat, text: &str, n_events: usize) -> String {
     FakeCompletion::from_text(text).encode_events(format).into_iter().take(n_events).collect()
 }
@@ -154,8 +154,8 @@ async fn nobody_there_is_said_without_the_address_being_a_riddle() {
     assert!(!error.to_string().contains("http"), "{error}");
 }
 
-/// An address at which the first who comes is hung up on before an answer, and all others
-/// are led on to the server.
+/// An address at which the first connection is closed before a response, and all others are
+/// forwarded to the server.
 async fn hanging_up_once(server: &FakeModelServer, format: FakeWireFormat) -> String {
     let door = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let own = format!("http://{}", door.local_addr().unwrap());

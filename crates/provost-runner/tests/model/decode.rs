@@ -1,4 +1,4 @@
-//! Every stream in `streams` gives what its documentation promises, however it is cut.
+//! Every stream in `streams` decodes to its expected events, at any chunk boundaries.
 
 use std::path::Path;
 

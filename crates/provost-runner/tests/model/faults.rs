@@ -1,4 +1,4 @@
-//! What goes wrong on the way, against a server that speaks all four formats.
+//! Errors of requests, against a server that speaks all four formats.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,11 +10,11 @@ use provost_fake_model::{
 };
 use provost_runner::model::{
     Completion, ModelClient, ModelError, ModelEvent, ModelMessage, ModelRequest, ModelTimeouts,
-    ProviderConfig, ProviderRegistry, RetryPolicy, ToolDefinition, ToolResult, WireFormat,
+    ModelToolResult, ProviderConfig, ProviderRegistry, RetryPolicy, ToolDefinition, WireFormat,
 };
 use serde_json::{Value, json};
 
-/// A key that is in no provider's form, so that only knowing it finds it.
+/// A key in no provider's format, so that only redaction by value finds it.
 const KEY: &str = "hush/this+is-the-key";
 
 /// Quick, so that a test of five attempts takes no time; nothing waits for a time to pass.
@@ -85,7 +85,7 @@ pub(crate) fn turn(events: &[ModelEvent]) -> Completion {
     }
 }
 
-/// The text that is left when whoever shows it obeys `Restarted`.
+/// The text that a consumer has which honours `Restarted`.
 pub(crate) fn left(events: &[ModelEvent]) -> String {
     let mut text = String::new();
     for event in events {
@@ -134,9 +134,9 @@ async fn a_whole_exchange_with_thoughts_and_calls_works_in_all_four_formats() {
         assert_eq!(calls, [r#"{"n":1}"#, r#"{"n":2}"#], "{format:?}");
         let usage = first.usage;
         assert_eq!((usage.input, usage.output, usage.cached_input), (100, 20, 64), "{format:?}");
-        let results = first.tool_calls().map(|call| ToolResult {
+        let results = first.tool_calls().map(|call| ModelToolResult {
             call: call.id.clone(),
-            status: provost_runner::model::ToolResultStatus::Ok,
+            status: provost_runner::model::ModelToolResultStatus::Ok,
             output: "ok".to_owned(),
         });
         let results = results.collect();
@@ -172,7 +172,7 @@ async fn keys_are_in_a_header_and_in_no_address() {
     }
 }
 
-/// Answers that mean an error for good, and the error.
+/// Responses that are final errors, and the error.
 fn final_statuses() -> Vec<(u16, Value, &'static str)> {
     let error =
         |kind: &str, message: &str| json!({ "error": { "type": kind, "message": message } });
@@ -230,7 +230,7 @@ fn final_statuses() -> Vec<(u16, Value, &'static str)> {
     ]
 }
 
-/// Answers after which it is tried again, and the error.
+/// Responses that are retried, and the error.
 fn passing_statuses() -> Vec<(u16, Value, &'static str)> {
     let error =
         |kind: &str, message: &str| json!({ "error": { "type": kind, "message": message } });
@@ -324,6 +324,6 @@ async fn without_a_key_nothing_is_sent() {
     let models = ModelClient::new(registry, QUICK, ModelTimeouts::default()).unwrap();
     let request = ModelRequest::new("anthropic/claude-sonnet-5", vec![ModelMessage::user("Hi")]);
     let error = all(&models, &request).await.1.unwrap_err();
-    assert_eq!(error.to_string(), "there is no key for `anthropic`");
+    assert_eq!(error.to_string(), "no key for `anthropic`");
     assert_eq!(error.advice(), "set ANTHROPIC_API_KEY, or name another model");
 }

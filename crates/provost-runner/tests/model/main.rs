@@ -1,4 +1,4 @@
-//! The model layer, from the outside.
+//! Tests of the model layer through its public API.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "tests")]
 
 mod any;

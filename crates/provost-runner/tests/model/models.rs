@@ -1,4 +1,4 @@
-//! Which models there are, and which of them can be asked.
+//! The registry of providers, and discovery of models.
 
 use std::collections::BTreeMap;
 
@@ -69,12 +69,12 @@ fn a_key_in_the_environment_makes_a_provider_ready() {
 fn a_mistake_in_the_configuration_is_said_without_its_secrets() {
     for (config, expected) in [
         ("[a-b]\nwire = 'chat'", "the provider `a-b` needs a `base_url`"),
-        ("['a/b']\nbase_url = 'http://x/'", "`a/b` is no name for a provider"),
-        ("[script]\nbase_url = 'http://x/'", "`script` is no name for a provider"),
-        ("[x]\nbase_url = 'ftp://x/'", "it must begin with http:// or https://"),
-        ("[x]\nbase_url = 'https://me:hush@x/'", "it must hold neither a name, a password"),
-        ("[x]\nbase_url = 'https://x/?key=hush'", "it must hold neither a name, a password"),
-        ("[x]\nbase_url = 'x'", "is no address"),
+        ("['a/b']\nbase_url = 'http://x/'", "`a/b` is not a valid provider name"),
+        ("[script]\nbase_url = 'http://x/'", "`script` is not a valid provider name"),
+        ("[x]\nbase_url = 'ftp://x/'", "it must start with http:// or https://"),
+        ("[x]\nbase_url = 'https://me:hush@x/'", "it must not contain a user name, a password"),
+        ("[x]\nbase_url = 'https://x/?key=hush'", "it must not contain a user name, a password"),
+        ("[x]\nbase_url = 'x'", "is not a valid address"),
         (
             "[x]\nbase_url = 'http://x/'\nheaders = { 'a b' = 'hush' }",
             "`a b` of the provider `x` cannot be a header",

@@ -1,8 +1,8 @@
-//! What another model is sent, and what no model can be.
+//! Requests to another model than the one that wrote a completion, and invalid requests.
 
 use provost_runner::model::{
-    CallId, CallIdFormat, ChatDialect, Completion, ModelMessage, ModelOrigin, ReasoningEffort,
-    ThinkingConfig, ToolChoice, ToolDefinition, ToolResultStatus, WireFormat,
+    CallId, CallIdFormat, ChatDialect, Completion, ModelMessage, ModelOrigin,
+    ModelToolResultStatus, ReasoningEffort, ThinkingConfig, ToolChoice, ToolDefinition, WireFormat,
 };
 use serde_json::{Value, json};
 
@@ -108,7 +108,7 @@ fn arguments_that_broke_off_are_sent_as_none() {
 #[test]
 fn results_that_belong_to_nothing_cannot_be_sent() {
     let stray = ModelMessage::Results {
-        results: vec![result(&CallId::new("x"), ToolResultStatus::Ok, "")],
+        results: vec![result(&CallId::new("x"), ModelToolResultStatus::Ok, "")],
     };
     let turn = Box::new(spoken(WireFormat::Chat));
     for messages in [

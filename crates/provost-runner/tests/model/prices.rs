@@ -1,4 +1,4 @@
-//! What models cost.
+//! Prices of models.
 
 use provost_runner::model::{CompletionUsage, PriceTable, Usd};
 

@@ -1,10 +1,10 @@
-//! What the model that spoke is sent on the next turn: what it wrote, by the rules of
-//! its format.
+//! The next request to the model that wrote a completion: it gets its own output back, by the
+//! rules of its format.
 
 use crate::support::{origin, turn};
 use provost_runner::model::{
-    CallId, ChatDialect, Completion, ModelMessage, ModelOrigin, ModelRequest, StopReason,
-    ToolDefinition, ToolResult, ToolResultStatus, WireFormat,
+    CallId, ChatDialect, Completion, ModelMessage, ModelOrigin, ModelRequest, ModelToolResult,
+    ModelToolResultStatus, StopReason, ToolDefinition, WireFormat,
 };
 use serde_json::{Value, json};
 
@@ -21,16 +21,20 @@ pub(crate) fn spoken(wire: WireFormat) -> Completion {
     turn(wire, stream)
 }
 
-pub(crate) fn result(call: &CallId, status: ToolResultStatus, output: &str) -> ToolResult {
-    ToolResult { call: call.clone(), status, output: output.to_owned() }
+pub(crate) fn result(
+    call: &CallId,
+    status: ModelToolResultStatus,
+    output: &str,
+) -> ModelToolResult {
+    ModelToolResult { call: call.clone(), status, output: output.to_owned() }
 }
 
 /// A conversation in which the turn was answered, the second call first.
 pub(crate) fn conversation(turn: Completion) -> Vec<ModelMessage> {
     let ids: Vec<CallId> = turn.tool_calls().map(|call| call.id.clone()).collect();
     let mut results = vec![
-        result(&ids[1], ToolResultStatus::Denied, "not now"),
-        result(&ids[0], ToolResultStatus::Ok, "content"),
+        result(&ids[1], ModelToolResultStatus::Denied, "not now"),
+        result(&ids[0], ModelToolResultStatus::Ok, "content"),
     ];
     results.truncate(ids.len());
     let turn = Box::new(turn);

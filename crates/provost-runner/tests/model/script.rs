@@ -2,8 +2,8 @@
 
 use futures::StreamExt;
 use provost_runner::model::{
-    Completion, ModelClient, ModelEvent, ModelMessage, ModelRequest, ModelScript, StopReason,
-    ToolResult, ToolResultStatus,
+    Completion, ModelClient, ModelEvent, ModelMessage, ModelRequest, ModelScript, ModelToolResult,
+    ModelToolResultStatus, StopReason,
 };
 use serde_json::json;
 
@@ -50,9 +50,9 @@ async fn a_script_goes_where_the_results_lead() {
     let models = models(registry("", &[]).unwrap().with_script("test", script));
     assert_eq!(models.registry().script_model_names().collect::<Vec<_>>(), ["script/test"]);
     for (status, expected) in [
-        (ToolResultStatus::Ok, vec!["Thanks.", "Bye.", "The end."]),
-        (ToolResultStatus::Denied, vec!["As you like.", "The end."]),
-        (ToolResultStatus::Error, vec!["It broke.", "The end."]),
+        (ModelToolResultStatus::Ok, vec!["Thanks.", "Bye.", "The end."]),
+        (ModelToolResultStatus::Denied, vec!["As you like.", "The end."]),
+        (ModelToolResultStatus::Error, vec!["It broke.", "The end."]),
     ] {
         let mut request = ModelRequest::new("script/test", vec![ModelMessage::user("Hi")]);
         let first = play(&models, &request).await;
@@ -62,7 +62,7 @@ async fn a_script_goes_where_the_results_lead() {
             first.tool_calls().map(|call| call.parse_arguments().unwrap()).collect();
         assert_eq!(json!(calls), json!([{ "path": "a", "n": 2 }, {}]));
         let call = first.tool_calls().next().unwrap().id.clone();
-        let results = vec![ToolResult { call, status, output: String::new() }];
+        let results = vec![ModelToolResult { call, status, output: String::new() }];
         request.messages.push(ModelMessage::Assistant { turn: Box::new(first) });
         request.messages.push(ModelMessage::Results { results });
         for text in expected {
@@ -79,12 +79,12 @@ async fn a_script_goes_where_the_results_lead() {
 #[test]
 fn a_script_whose_ways_lead_nowhere_is_refused() {
     for (script, expected) in [
-        ("title = 'x'\n[[beat]]\nsay = 'a'\nnext = 'b'", "the script goes to `b`"),
+        ("title = 'x'\n[[beat]]\nsay = 'a'\nnext = 'b'", "the script refers to the beat `b`"),
         (
             "title = 'x'\n[[beat]]\nname = 'a'\nsay = 'a'\n[[beat]]\nname = 'a'\nsay = 'b'",
             "two beats",
         ),
-        ("title = 'x'\n[[beat]]\nname = 'a'", "beat 1 neither thinks, says nor calls"),
+        ("title = 'x'\n[[beat]]\nname = 'a'", "beat 1 has neither `think`"),
         ("title = 'x'\n[[beat]]\nsays = 'a'", "unknown field `says`"),
         ("", "missing field `title`"),
     ] {

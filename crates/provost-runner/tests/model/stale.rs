@@ -3,7 +3,7 @@
 use provost_fake_model::{
     FakeCompletion, FakeCompletionPart, FakeModelServer, FakeReply, FakeWireFormat,
 };
-use provost_runner::model::{ModelMessage, ModelRequest, ToolResult, ToolResultStatus};
+use provost_runner::model::{ModelMessage, ModelRequest, ModelToolResult, ModelToolResultStatus};
 use serde_json::json;
 
 use crate::faults::{all, hello, left, models, turn};
@@ -37,7 +37,7 @@ async fn goes_on(
     let said = turn(&events);
     let call = said.tool_calls().next().unwrap().id.clone();
     let output = "the content".to_owned();
-    let results = vec![ToolResult { call, status: ToolResultStatus::Ok, output }];
+    let results = vec![ModelToolResult { call, status: ModelToolResultStatus::Ok, output }];
     let messages = vec![
         ModelMessage::user("Hi"),
         ModelMessage::Assistant { turn: Box::new(said) },

@@ -1,4 +1,4 @@
-//! Passing a request on to the project's server, and its answer back, as they come.
+//! Forwards a request to the project's server and streams the response back.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -22,30 +22,31 @@ use super::proxy_headers::{self, ProxyEndpoints};
 use super::{request_host, status_page};
 use crate::AppState;
 
-/// How long a server of this machine may take to accept.
+/// Time limit for connecting to a server on this machine.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long it may take to begin its answer; the answer itself may take for ever.
+/// Time limit until the response starts; its body may take any time.
 const RESPONSE_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// Passes a request on.
+/// Forwards a request to the port `open` and returns the response.
 pub(super) async fn forward_request(
     door: &AppState,
     view: &RuntimeView,
     open: &ListeningPort,
-    (mut request, pass): (Request, TokenLease),
+    mut request: Request,
+    pass: TokenLease,
 ) -> Response {
     let host = request_host(&request);
     let ends = ProxyEndpoints { host: &host, port: open.port };
-    let page = status_page::accepts_html(&request);
-    let failed = |why: &str| status_page::respond_bad_gateway(view, open.port, why, page);
+    let as_page = status_page::accepts_html(&request);
+    let failed = |reason: &str| status_page::respond_bad_gateway(view, open.port, reason, as_page);
     let stream = match timeout(CONNECT_TIMEOUT, TcpStream::connect(connect_address(open))).await {
         Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => return failed(&format!("it does not accept: {error}")),
-        Err(_) => return failed("it does not accept in time"),
+        Ok(Err(error)) => return failed(&format!("it does not accept connections: {error}")),
+        Err(_) => return failed("it does not accept connections in time"),
     };
     if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "a connection to a preview goes without TCP_NODELAY");
+        tracing::debug!(%error, "cannot set TCP_NODELAY on a connection to a preview");
     }
     let (mut sender, connection) = match http1::handshake(TokioIo::new(stream)).await {
         Ok(both) => both,
@@ -58,32 +59,32 @@ pub(super) async fn forward_request(
     }));
     let browser = hyper::upgrade::on(&mut request);
     let upgrade = prepare_request(door, &mut request, ends);
-    let mut answer = match timeout(RESPONSE_TIMEOUT, sender.send_request(request)).await {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(error)) => return failed(&format!("it hung up: {error}")),
-        Err(_) => return failed("it does not answer in time"),
+    let mut response = match timeout(RESPONSE_TIMEOUT, sender.send_request(request)).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(error)) => return failed(&format!("it closed the connection: {error}")),
+        Err(_) => return failed("it does not respond in time"),
     };
-    let switched = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
-    let server = hyper::upgrade::on(&mut answer);
-    let protocol = proxy_headers::strip_hop_headers(answer.headers_mut());
-    proxy_headers::rewrite_response_headers(answer.headers_mut(), ends);
+    let switched = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+    let server = hyper::upgrade::on(&mut response);
+    let protocol = proxy_headers::strip_hop_headers(response.headers_mut());
+    proxy_headers::rewrite_response_headers(response.headers_mut(), ends);
     if switched {
         let Some(protocol) = protocol.filter(|_| upgrade) else {
-            return failed("it changed the protocol, and nobody asked for that");
+            return failed("it switched protocols without a request to do so");
         };
-        answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
-        answer.headers_mut().insert(UPGRADE, protocol);
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
+        response.headers_mut().insert(UPGRADE, protocol);
         let until = wait_until_revoked(Arc::clone(&door.gateway), pass, door.closing.clone());
         drop(tokio::spawn(copy_upgraded(browser, server, until)));
     }
-    answer.map(Body::new).into_response()
+    response.map(Body::new).into_response()
 }
 
-/// Makes a request fit; tells whether it asks for another protocol.
+/// Rewrites a request for the project's server; returns whether it asks for an upgrade.
 fn prepare_request(door: &AppState, request: &mut Request, ends: ProxyEndpoints<'_>) -> bool {
     let upgrade = proxy_headers::strip_hop_headers(request.headers_mut());
     proxy_headers::rewrite_request_headers(request.headers_mut(), &door.gateway, ends);
-    // A server is asked for a path; only a proxy is asked for an address.
+    // An origin server expects a path as target; only a proxy expects a URL.
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
     if let Ok(uri) = path.parse() {
         *request.uri_mut() = uri;
@@ -95,8 +96,7 @@ fn prepare_request(door: &AppState, request: &mut Request, ends: ProxyEndpoints<
     true
 }
 
-/// Returns when nobody may look any more: the token behind it has ended, or the
-/// daemon stops.
+/// Returns when the token is revoked or the daemon stops.
 async fn wait_until_revoked(
     gateway: Arc<Gateway>,
     mut pass: TokenLease,
@@ -108,17 +108,17 @@ async fn wait_until_revoked(
     }
 }
 
-/// Copies both ways until one end is done, or it has to end.
+/// Copies both ways until one end closes or `until` completes.
 async fn copy_upgraded(browser: OnUpgrade, server: OnUpgrade, until: impl Future<Output = ()>) {
     let (Ok(browser), Ok(server)) = tokio::join!(browser, server) else {
-        tracing::debug!("a connection of a preview did not change its protocol after all");
+        tracing::debug!("the upgrade of a preview connection failed");
         return;
     };
     let (mut browser, mut server) = (TokioIo::new(browser), TokioIo::new(server));
     tokio::select! {
         copied = tokio::io::copy_bidirectional(&mut browser, &mut server) => {
             if let Err(error) = copied {
-                tracing::trace!(%error, "a connection of a preview ended");
+                tracing::trace!(%error, "a preview connection ended");
             }
         }
         () = until => {}

@@ -1,8 +1,8 @@
-//! The previews: what projects serve, each under an origin of its own.
+//! Previews: a proxy to what projects serve, each project under an origin of its own.
 //!
-//! A request whose `KernelHost` is a preview's never reaches a route of Provost, and
-//! one that is not never gets here. On the preview's origin, only `/.provost/` is
-//! ours: the door, and what the waiting page needs.
+//! A request whose `Host` is a preview's never reaches a route of Provost, and no other request
+//! gets here. On a preview's origin only `/.provost/` belongs to Provost: redeeming a code for
+//! a cookie, and what the status page needs.
 
 mod forward;
 mod preview_hosts;
@@ -28,15 +28,14 @@ pub(crate) use preview_hosts::{PreviewHosts, PreviewSelector, RESERVED_PATH_PREF
 pub(crate) use preview_listeners::{NewPreviewListener, PreviewListeners};
 use proxy_headers::PREVIEW_COOKIES;
 
-/// Answers a request for a preview. Whatever the answer is, only our own pages may
-/// show it in a frame.
+/// Handles a request to a preview. Only Provost's own pages may show the response in a frame.
 pub(crate) async fn handle_request(
     door: Arc<AppState>,
-    place: PreviewSelector,
+    selector: PreviewSelector,
     request: Request,
 ) -> Response {
     let ancestors = HeaderValue::try_from(door.previews.frame_ancestors());
-    let mut response = dispatch_request(door, place, request).await;
+    let mut response = dispatch_request(door, selector, request).await;
     if let Ok(ancestors) = ancestors {
         response.headers_mut().append(CONTENT_SECURITY_POLICY, ancestors);
     }
@@ -45,24 +44,24 @@ pub(crate) async fn handle_request(
 
 async fn dispatch_request(
     door: Arc<AppState>,
-    place: PreviewSelector,
+    selector: PreviewSelector,
     request: Request,
 ) -> Response {
     let path = request.uri().path();
     if path == format!("{RESERVED_PATH_PREFIX}enter") {
-        return redeem_code(&door, &place, &request);
+        return redeem_code(&door, &selector, &request);
     }
     if path == format!("{RESERVED_PATH_PREFIX}wait.js") {
         return status_page::respond_script();
     }
     let Some(PreviewAccess { project, port, pass }) =
-        authorize_preview(&door, &place, request.headers())
+        authorize_preview(&door, &selector, request.headers())
     else {
         return status_page::respond_unauthorized();
     };
-    if is_mutating(&request) && is_cross_origin(&door, &place, request.headers()) {
-        let why = "a page of another origin may not act on this preview\n";
-        return (StatusCode::FORBIDDEN, why).into_response();
+    if is_mutating(&request) && is_cross_origin(&door, &selector, request.headers()) {
+        let message = "a page of another origin may not change anything on this preview\n";
+        return (StatusCode::FORBIDDEN, message).into_response();
     }
     let view = match door.gateway.runtime.runtime_view(project.id).await {
         Ok((view, _)) => view,
@@ -73,39 +72,39 @@ async fn dispatch_request(
         return status_page::respond_state(&view, open.as_ref());
     }
     if path.starts_with(RESERVED_PATH_PREFIX) {
-        return (StatusCode::NOT_FOUND, "there is nothing here\n").into_response();
+        return (StatusCode::NOT_FOUND, "not found\n").into_response();
     }
     match open {
-        Some(open) => forward::forward_request(&door, &view, &open, (request, pass)).await,
+        Some(open) => forward::forward_request(&door, &view, &open, request, pass).await,
         None => status_page::respond_unavailable(&view, port, &request),
     }
 }
 
-/// The port that is meant, if someone of the project listens on it.
+/// The requested port, if a process of the project listens on it.
 fn select_port(preview: &PreviewView, port: Option<u16>) -> Option<&ListeningPort> {
     let listens = matches!(preview.status, PreviewStatus::Detected | PreviewStatus::Ready);
     let wanted = port.or(preview.port.filter(|_| listens))?;
     preview.ports.iter().find(|open| open.port == wanted)
 }
 
-/// What a request may see.
+/// The preview that a request may access.
 struct PreviewAccess {
     project: Project,
     port: Option<u16>,
-    /// How long, if it stays.
+    /// Ends an upgraded connection when the token is revoked.
     pass: TokenLease,
 }
 
-/// What a request may see, if one of its cookies opens it.
+/// The preview that a request may access by one of its cookies.
 fn authorize_preview(
     door: &AppState,
-    place: &PreviewSelector,
+    selector: &PreviewSelector,
     headers: &HeaderMap,
 ) -> Option<PreviewAccess> {
     preview_cookies(headers).find_map(|cookie| {
         let VerifiedPreviewCookie { project: id, port: cookie_port, lease: pass } =
             door.gateway.preview.verify_preview_cookie(cookie)?;
-        match place {
+        match selector {
             PreviewSelector::BySlug { slug, port } => {
                 let project = door.gateway.governance.find_open_project_named(slug)?;
                 (project.id == id).then_some(PreviewAccess { project, port: *port, pass })
@@ -118,19 +117,19 @@ fn authorize_preview(
     })
 }
 
-/// Whether a request may do more than look: it changes something, or opens a line
-/// of its own, for which browsers know no other rule.
+/// Whether a request may change something: an unsafe method, or an upgrade, to which browsers
+/// do not apply the same-origin policy.
 fn is_mutating(request: &Request) -> bool {
     !request.method().is_safe() || request.headers().contains_key(UPGRADE)
 }
 
-/// Whether it comes from a page of another project, or of somebody else. The cookie
-/// alone does not tell: a browser sends it with whatever our own page shows.
-fn is_cross_origin(door: &AppState, place: &PreviewSelector, headers: &HeaderMap) -> bool {
+/// Whether a request comes from a page of another project or site. The cookie alone does not
+/// tell: browsers send it with requests of every page in our frames.
+fn is_cross_origin(door: &AppState, selector: &PreviewSelector, headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     match (headers.contains_key(ORIGIN), text(ORIGIN), text(HOST)) {
         (false, ..) => false,
-        (true, Some(origin), Some(host)) => !door.previews.is_same_project(place, host, origin),
+        (true, Some(origin), Some(host)) => !door.previews.is_same_project(selector, host, origin),
         (true, None, _) | (true, _, None) => true,
     }
 }
@@ -143,16 +142,16 @@ fn preview_cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What comes with someone who enters.
+/// The query of `/.provost/enter`.
 #[derive(Deserialize)]
 struct EnterQuery {
     code: String,
-    /// The page that is meant.
+    /// The path to open afterwards.
     to: Option<String>,
 }
 
-/// Whether this is a path on this very origin: browsers take `//` and `/\` for
-/// another one, and skip tabs and line ends between.
+/// Whether this is a path on this origin: browsers read `//` and `/\` as another host, and
+/// ignore tabs and newlines in between.
 fn is_local_path(to: &str) -> bool {
     let mut bytes = to.bytes();
     bytes.next() == Some(b'/')
@@ -160,28 +159,28 @@ fn is_local_path(to: &str) -> bool {
         && to.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// Takes a code, gives a cookie, and leads to the page.
-fn redeem_code(door: &AppState, place: &PreviewSelector, request: &Request) -> Response {
+/// Redeems a code for cookies and redirects to the page.
+fn redeem_code(door: &AppState, selector: &PreviewSelector, request: &Request) -> Response {
     let Ok(Query(EnterQuery { code, to })) = Query::try_from_uri(request.uri()) else {
         return status_page::respond_unauthorized();
     };
     let shown = door.gateway.preview.redeem_preview_code(&code);
-    let Some(shown) = shown.filter(|shown| code_matches_selector(door, place, shown.project))
+    let Some(shown) = shown.filter(|shown| code_matches_selector(door, selector, shown.project))
     else {
         return status_page::respond_unauthorized();
     };
     let IssuedPreviewCookie { cookie, minutes, .. } = shown;
     let seconds = u64::from(minutes) * 60;
     let value = cookie.reveal();
-    // Cookies are not kept apart by port, so listeners need names of their own.
-    let mark = match place {
+    // Browsers share cookies between ports of a host, so the name contains the listener's port.
+    let mark = match selector {
         PreviewSelector::BySlug { .. } => String::new(),
         PreviewSelector::ByPort { at, .. } => format!("_{at}"),
     };
     let base = |name: &str| format!("{name}{mark}={value}; HttpOnly; Path=/; Max-Age={seconds}");
-    // A page in a frame of ours is a page of another site to the browser, which
-    // sends a cookie there only if it is marked so; not every browser takes that
-    // one without TLS, so there are two.
+    // To the browser, a preview in a frame of the UI is another site, to which it sends only
+    // cookies with `SameSite=None`; not every browser accepts those without TLS, so there are
+    // two.
     let both = [
         format!("{}; SameSite=Lax", base(PREVIEW_COOKIES[0])),
         format!("{}; SameSite=None; Secure; Partitioned", base(PREVIEW_COOKIES[1])),
@@ -193,28 +192,26 @@ fn redeem_code(door: &AppState, place: &PreviewSelector, request: &Request) -> R
             headers.append(SET_COOKIE, cookie);
         }
     }
-    let place = to.filter(|to| is_local_path(to)).and_then(|to| HeaderValue::try_from(to).ok());
-    headers.insert(LOCATION, place.unwrap_or(HeaderValue::from_static("/")));
+    let location = to.filter(|to| is_local_path(to)).and_then(|to| HeaderValue::try_from(to).ok());
+    headers.insert(LOCATION, location.unwrap_or(HeaderValue::from_static("/")));
     headers.insert("referrer-policy", HeaderValue::from_static("no-referrer"));
     headers.insert("cache-control", HeaderValue::from_static("no-store"));
     response
 }
 
-/// Whether a code is for what this origin shows.
-fn code_matches_selector(door: &AppState, place: &PreviewSelector, id: ProjectId) -> bool {
-    match place {
-        PreviewSelector::BySlug { slug, .. } => door
-            .gateway
-            .governance
-            .find_open_project_named(slug)
-            .is_some_and(|project| project.id == id),
+/// Whether a code is for the project of this origin.
+fn code_matches_selector(door: &AppState, selector: &PreviewSelector, id: ProjectId) -> bool {
+    match selector {
+        PreviewSelector::BySlug { slug, .. } => {
+            door.gateway.governance.find_open_project_named(slug).is_some_and(|project| project.id == id)
+        }
         PreviewSelector::ByPort { project, .. } => {
             *project == id && door.gateway.governance.find_open_project(id).is_some()
         }
     }
 }
 
-/// The `KernelHost` of a request, as a browser sends it.
+/// The `Host` of a request, as a browser sends it.
 fn request_host(request: &Request) -> String {
     let named = request.uri().authority().map(|authority| authority.as_str().to_owned());
     let header = || request.headers().get(HOST)?.to_str().ok().map(str::to_owned);
@@ -226,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_enters_stays_on_the_previews_origin() {
+    fn the_redirect_stays_on_the_previews_origin() {
         for (to, expected) in [
             ("/", true),
             ("/a/b?c=d#e", true),

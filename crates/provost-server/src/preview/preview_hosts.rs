@@ -1,33 +1,32 @@
-//! The names of previews: which request is for one, and where one is found.
+//! Host names of previews: which requests are for one, and the URL of one.
 
 use provost_proto::{Project, ProjectId};
 
 use super::preview_listeners::PreviewListeners;
 
-/// The path below which the preview's origin belongs to us, not to the project.
+/// The path prefix on a preview's origin that belongs to Provost, not to the project.
 pub(crate) const RESERVED_PATH_PREFIX: &str = "/.provost/";
 
-/// Where previews are.
+/// Host names and ports of previews.
 #[derive(Debug)]
 pub(crate) struct PreviewHosts {
     /// The port of the daemon, under which `<project>.localhost` is served.
     port: u16,
-    /// Listeners of their own, for browsers that do not know `*.localhost`.
-    seconds: Option<PreviewListeners>,
+    /// One listener per project, for browsers that do not resolve `*.localhost`.
+    listeners: Option<PreviewListeners>,
 }
 
-/// What a request asks to see.
+/// Which preview a request is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PreviewSelector {
-    /// A project by its name, perhaps another of its ports.
+    /// A project by the host name, optionally another of its ports.
     BySlug {
-        /// The project's short name.
+        /// The project's slug.
         slug: String,
-        /// The port, if not the preview's.
+        /// The port, if it is not the preview's.
         port: Option<u16>,
     },
-    /// A project by the port that is its own; which of the project's ports, the
-    /// cookie says.
+    /// A project by its listener; the cookie says which of the project's ports.
     ByPort {
         /// The project.
         project: ProjectId,
@@ -37,11 +36,11 @@ pub(crate) enum PreviewSelector {
 }
 
 impl PreviewHosts {
-    pub(crate) fn new(port: u16, seconds: Option<PreviewListeners>) -> Self {
-        Self { port, seconds }
+    pub(crate) fn new(port: u16, listeners: Option<PreviewListeners>) -> Self {
+        Self { port, listeners }
     }
 
-    /// What a `KernelHost` asks to see: `app.localhost:3001`, `5173--app.localhost:3001`.
+    /// Parses a `Host` such as `app.localhost:3001` or `5173--app.localhost:3001`.
     pub(crate) fn parse_selector(&self, host: &str) -> Option<PreviewSelector> {
         let (name, port) = host.rsplit_once(':')?;
         if port.parse() != Ok(self.port) {
@@ -60,23 +59,23 @@ impl PreviewHosts {
         fits.then(|| PreviewSelector::BySlug { slug: slug.to_owned(), port })
     }
 
-    /// Where a project is seen, or another of its ports; nowhere if it needs a
-    /// listener and there is none left.
+    /// The URL of a project's preview or of another of its ports; `None` if it needs a listener
+    /// and no port is left.
     pub(crate) fn preview_url(&self, project: &Project, port: Option<u16>) -> Option<String> {
         let (own, slug) = (self.port, &project.slug);
-        let host = match (&self.seconds, port) {
-            (Some(seconds), _) => seconds.browser_host(seconds.ensure_listener(project.id)?),
+        let host = match (&self.listeners, port) {
+            (Some(listeners), _) => listeners.browser_host(listeners.ensure_listener(project.id)?),
             (None, None) => format!("{slug}.localhost:{own}"),
             (None, Some(port)) => format!("{port}--{slug}.localhost:{own}"),
         };
         Some(format!("http://{host}/"))
     }
 
-    /// Whether a page of this origin may do more at this place than look: one of the
-    /// same project, on whichever of its ports.
+    /// Whether a page of this origin may change something on this preview: one of the same
+    /// project, on any of its ports.
     pub(crate) fn is_same_project(
         &self,
-        place: &PreviewSelector,
+        selector: &PreviewSelector,
         host: &str,
         origin: &str,
     ) -> bool {
@@ -84,7 +83,7 @@ impl PreviewHosts {
         if other.eq_ignore_ascii_case(host) {
             return true;
         }
-        match (place, self.parse_selector(other)) {
+        match (selector, self.parse_selector(other)) {
             (
                 PreviewSelector::BySlug { slug, .. },
                 Some(PreviewSelector::BySlug { slug: other, .. }),
@@ -93,7 +92,7 @@ impl PreviewHosts {
         }
     }
 
-    /// The same with a code that opens it.
+    /// The URL with a one-time code that the browser exchanges for a cookie.
     pub(crate) fn entrance_url(
         &self,
         project: &Project,
@@ -104,17 +103,17 @@ impl PreviewHosts {
         Some(format!("{url}{}enter?code={code}", RESERVED_PATH_PREFIX.trim_start_matches('/')))
     }
 
-    /// What our own pages may show in a frame: previews, and nothing else.
+    /// `frame-src` of the UI's pages: previews, and nothing else.
     pub(crate) fn frame_sources(&self) -> String {
         let named = format!("http://*.localhost:{}", self.port);
-        let seconds = self.seconds.iter().flat_map(PreviewListeners::all_hosts);
-        seconds.fold(named, |all, host| format!("{all} http://{host}"))
+        let listeners = self.listeners.iter().flat_map(PreviewListeners::all_hosts);
+        listeners.fold(named, |all, host| format!("{all} http://{host}"))
     }
 
-    /// The pages that may show a preview in a frame: our own.
+    /// `frame-ancestors` of previews: the UI's pages.
     pub(crate) fn frame_ancestors(&self) -> String {
         let port = self.port;
-        // An address in brackets is no source that browsers know.
+        // Browsers do not support IPv6 addresses as sources.
         let names = ["localhost", "127.0.0.1", "*.localhost"];
         let names = names.map(|name| format!(" http://{name}:{port}"));
         format!("frame-ancestors 'self'{}", names.concat())
@@ -126,17 +125,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_pages_frame_previews_and_nothing_else() {
+    fn the_ui_may_frame_previews_and_nothing_else() {
         assert_eq!(PreviewHosts::new(3001, None).frame_sources(), "http://*.localhost:3001");
         let first = "127.0.0.1:65535".parse().unwrap();
         let file = std::path::PathBuf::from("/nonexistent/previews.json");
-        let (seconds, _fresh) = PreviewListeners::new(crate::PreviewPortSettings { first, file });
-        let frames = PreviewHosts::new(3001, Some(seconds)).frame_sources();
+        let (listeners, _fresh) = PreviewListeners::new(crate::PreviewPortSettings { first, file });
+        let frames = PreviewHosts::new(3001, Some(listeners)).frame_sources();
         assert_eq!(frames, "http://*.localhost:3001 http://127.0.0.1:65535");
     }
 
     #[test]
-    fn a_host_is_a_preview_or_is_not() {
+    fn a_host_is_parsed_as_a_preview_or_rejected() {
         let named =
             |slug: &str, port| Some(PreviewSelector::BySlug { slug: slug.to_owned(), port });
         let previews = PreviewHosts::new(3001, None);

@@ -1,10 +1,9 @@
-//! Listeners for browsers that do not know `*.localhost`: one for each project, so
-//! that no two of them share an origin, and with it what their pages store.
+//! Listeners for browsers that do not resolve `*.localhost`: one per project, so that no two
+//! projects share an origin, and with it cookies and storage.
 //!
-//! A project is given the next port that is free when it is first asked for, and
-//! keeps it, also under the daemons that come after: a browser hands what a page
-//! stored to whatever is at the same port later. Only when no other is left does it
-//! get one that was another's.
+//! A project gets the next free port at its first use and keeps it across restarts of the
+//! daemon: a browser gives what a page stored to whatever uses the same port later. Only if no
+//! other is left does a project get a port that belonged to another.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -17,26 +16,26 @@ use tokio::sync::mpsc;
 
 use crate::PreviewPortSettings;
 
-/// How many ports are used, counted from the first. Our page names each of them as
-/// one that it may show in a frame, so they are not without end.
+/// Number of ports, counted from the first. Limited because the UI's `frame-src` lists all of
+/// them.
 pub(crate) const MAX_PREVIEW_PORTS: u16 = 64;
 
-/// A listener that nobody accepts from yet.
+/// A listener without an accept loop yet.
 #[derive(Debug)]
 pub(crate) struct NewPreviewListener {
     pub(crate) listener: TcpListener,
     pub(crate) project: ProjectId,
 }
 
-/// The listeners of the projects.
+/// The preview listeners of projects.
 #[derive(Debug)]
 pub(crate) struct PreviewListeners {
-    /// The address of the first.
+    /// The address of the first port.
     first: SocketAddr,
     file: PathBuf,
-    dealt: Mutex<PortAllocator>,
-    /// Whoever accepts.
-    fresh: mpsc::Sender<NewPreviewListener>,
+    allocator: Mutex<PortAllocator>,
+    /// Hands new listeners to the accept loop.
+    new_listeners: mpsc::Sender<NewPreviewListener>,
 }
 
 /// Which project has which port.
@@ -44,21 +43,21 @@ type PortAssignments = BTreeMap<ProjectId, u16>;
 
 #[derive(Debug, Default)]
 struct PortAllocator {
-    /// Those that are listened at.
+    /// Projects that have a listener.
     open: PortAssignments,
-    /// Those that were ever dealt.
-    kept: PortAssignments,
+    /// All ports ever assigned.
+    assigned: PortAssignments,
 }
 
 impl PortAllocator {
-    /// The ports that a project may have, in the order in which they are tried: its
-    /// own, those that nobody had, those that others had.
+    /// The free ports in the order in which they are tried for a project: its own, those never
+    /// assigned, those of other projects.
     fn candidate_ports(&self, project: ProjectId, all: impl Iterator<Item = u16>) -> Vec<u16> {
-        let own = self.kept.get(&project).copied();
+        let own = self.assigned.get(&project).copied();
         let taken = |port: &u16| self.open.values().any(|open| open == port);
         let mut all: Vec<u16> = all.filter(|port| !taken(port)).collect();
         all.sort_by_key(|port| {
-            let others = self.kept.values().any(|kept| kept == port);
+            let others = self.assigned.values().any(|kept| kept == port);
             (own != Some(*port), others, *port)
         });
         all
@@ -66,52 +65,53 @@ impl PortAllocator {
 
     fn assign_port(&mut self, project: ProjectId, port: u16) {
         self.open.insert(project, port);
-        self.kept.retain(|_, kept| *kept != port);
-        self.kept.insert(project, port);
+        self.assigned.retain(|_, kept| *kept != port);
+        self.assigned.insert(project, port);
     }
 }
 
 impl PreviewListeners {
-    /// Listeners from this address on, and what is to be accepted from.
+    /// No listeners yet, and the channel of those that will be created.
     pub(crate) fn new(ports: PreviewPortSettings) -> (Self, mpsc::Receiver<NewPreviewListener>) {
         let PreviewPortSettings { first, file } = ports;
-        let (fresh, accepted) = mpsc::channel(usize::from(MAX_PREVIEW_PORTS));
-        let dealt = Mutex::new(PortAllocator {
+        let (new_listeners, accepted) = mpsc::channel(usize::from(MAX_PREVIEW_PORTS));
+        let allocator = Mutex::new(PortAllocator {
             open: PortAssignments::new(),
-            kept: load_assignments(&file),
+            assigned: load_assignments(&file),
         });
-        (Self { first, file, dealt, fresh }, accepted)
+        (Self { first, file, allocator, new_listeners }, accepted)
     }
 
-    /// The port of a project, if there is one left for it.
+    /// The port of a project's listener, which is created if there is none; `None` if no port is
+    /// left.
     pub(crate) fn ensure_listener(&self, project: ProjectId) -> Option<u16> {
-        let mut dealt = self.dealt.lock();
-        if let Some(port) = dealt.open.get(&project) {
+        let mut allocator = self.allocator.lock();
+        if let Some(port) = allocator.open.get(&project) {
             return Some(*port);
         }
-        for port in
-            dealt.candidate_ports(project, (0..MAX_PREVIEW_PORTS).filter_map(|n| self.nth_port(n)))
+        for port in allocator
+            .candidate_ports(project, (0..MAX_PREVIEW_PORTS).filter_map(|n| self.nth_port(n)))
         {
             let address = SocketAddr::new(self.first.ip(), port);
             let listener = TcpListener::bind(address)
                 .and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
             match listener {
                 Ok(listener) => {
-                    self.fresh.try_send(NewPreviewListener { listener, project }).ok()?;
-                    dealt.assign_port(project, port);
-                    if let Err(error) = save_assignments(&self.file, &dealt.kept) {
-                        tracing::warn!(%error, "the next daemon will not know this port");
+                    self.new_listeners.try_send(NewPreviewListener { listener, project }).ok()?;
+                    allocator.assign_port(project, port);
+                    if let Err(error) = save_assignments(&self.file, &allocator.assigned) {
+                        tracing::warn!(%error, "cannot save the port of a preview; it may change after a restart");
                     }
                     return Some(port);
                 }
-                // Somebody else's; the next may be free.
-                Err(error) => tracing::info!(%address, %error, "no preview is listened for here"),
+                // In use by another program; the next may be free.
+                Err(error) => tracing::info!(%address, %error, "cannot listen for previews here"),
             }
         }
         None
     }
 
-    /// The name under which browsers reach them.
+    /// The host and port under which browsers reach a listener.
     pub(crate) fn browser_host(&self, port: u16) -> String {
         if self.first.ip().is_unspecified() {
             return format!("localhost:{port}");
@@ -119,7 +119,7 @@ impl PreviewListeners {
         SocketAddr::new(self.first.ip(), port).to_string()
     }
 
-    /// All that may ever be listened at.
+    /// The hosts of all ports that may be used.
     pub(crate) fn all_hosts(&self) -> impl Iterator<Item = String> {
         (0..MAX_PREVIEW_PORTS).filter_map(|n| self.nth_port(n)).map(|port| self.browser_host(port))
     }
@@ -129,23 +129,23 @@ impl PreviewListeners {
     }
 }
 
-/// What was dealt before; nothing if that cannot be told.
+/// Loads the assignments; empty if the file is missing or unreadable.
 fn load_assignments(file: &Path) -> PortAssignments {
     match std::fs::read(file) {
         Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or_else(|error| {
-            tracing::warn!(file = %file.display(), %error, "the ports of previews are dealt anew");
+            tracing::warn!(file = %file.display(), %error, "cannot read the ports of previews; assigning new ones");
             PortAssignments::new()
         }),
         Err(error) => {
             if error.kind() != io::ErrorKind::NotFound {
-                tracing::warn!(file = %file.display(), %error, "the ports of previews are dealt anew");
+                tracing::warn!(file = %file.display(), %error, "cannot read the ports of previews; assigning new ones");
             }
             PortAssignments::new()
         }
     }
 }
 
-/// Writes the file as a whole or not at all.
+/// Writes the file atomically.
 fn save_assignments(file: &Path, ports: &PortAssignments) -> io::Result<()> {
     let draft = file.with_extension("new");
     std::fs::write(&draft, serde_json::to_vec(ports)?)?;
@@ -163,22 +163,22 @@ mod tests {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let first = taken.local_addr().unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let (seconds, mut fresh) = PreviewListeners::new(ports(first, folder.path()));
+        let (listeners, mut new_listeners) = PreviewListeners::new(ports(first, folder.path()));
         let clock = Clock::system();
         let (a, b) = (clock.new_id(), clock.new_id());
-        let port_of_a = seconds.ensure_listener(a).unwrap();
-        let port_of_b = seconds.ensure_listener(b).unwrap();
+        let port_of_a = listeners.ensure_listener(a).unwrap();
+        let port_of_b = listeners.ensure_listener(b).unwrap();
         assert!(port_of_a > first.port() && port_of_b > port_of_a);
         assert_eq!(
-            (seconds.ensure_listener(a), seconds.ensure_listener(b)),
+            (listeners.ensure_listener(a), listeners.ensure_listener(b)),
             (Some(port_of_a), Some(port_of_b))
         );
         for (project, port) in [(a, port_of_a), (b, port_of_b)] {
-            let made = fresh.try_recv().unwrap();
+            let made = new_listeners.try_recv().unwrap();
             let address = made.listener.local_addr().unwrap();
             assert_eq!((made.project, address.port()), (project, port));
         }
-        assert!(fresh.try_recv().is_err(), "one for each");
+        assert!(new_listeners.try_recv().is_err(), "one for each");
     }
 
     fn ports(first: SocketAddr, folder: &Path) -> PreviewPortSettings {
@@ -191,19 +191,19 @@ mod tests {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let clock = Clock::system();
         let (a, b, c) = (clock.new_id(), clock.new_id(), clock.new_id());
-        let (first, fresh) = PreviewListeners::new(ports(free, folder.path()));
+        let (first, new_listeners) = PreviewListeners::new(ports(free, folder.path()));
         let (of_a, of_b) = (first.ensure_listener(a).unwrap(), first.ensure_listener(b).unwrap());
-        drop((first, fresh));
-        let (second, fresh) = PreviewListeners::new(ports(free, folder.path()));
+        drop((first, new_listeners));
+        let (second, new_listeners) = PreviewListeners::new(ports(free, folder.path()));
         let of_c = second.ensure_listener(c).unwrap();
         assert!(of_c != of_a && of_c != of_b, "a new one takes no port that was another's");
         assert_eq!(
             (second.ensure_listener(b), second.ensure_listener(a)),
             (Some(of_b), Some(of_a))
         );
-        drop((second, fresh));
+        drop((second, new_listeners));
         std::fs::write(folder.path().join("previews.json"), "nonsense").unwrap();
-        let (third, _fresh) = PreviewListeners::new(ports(free, folder.path()));
+        let (third, _new_listeners) = PreviewListeners::new(ports(free, folder.path()));
         assert!(third.ensure_listener(c).is_some(), "a file that cannot be read is made anew");
     }
 
@@ -211,23 +211,26 @@ mod tests {
     fn a_port_that_was_anothers_is_the_last_choice() {
         let clock = Clock::system();
         let (a, b) = (clock.new_id(), clock.new_id());
-        let mut dealt = PortAllocator::default();
-        dealt.kept.insert(a, 11);
-        dealt.kept.insert(b, 12);
-        assert_eq!(dealt.candidate_ports(b, 10..14), [12, 10, 13, 11]);
-        dealt.assign_port(b, 11);
-        assert_eq!((dealt.kept.get(&a), dealt.kept.get(&b)), (None, Some(&11)));
-        assert_eq!(dealt.candidate_ports(a, 10..14), [10, 12, 13]);
+        let mut allocator = PortAllocator::default();
+        allocator.assigned.insert(a, 11);
+        allocator.assigned.insert(b, 12);
+        assert_eq!(allocator.candidate_ports(b, 10..14), [12, 10, 13, 11]);
+        allocator.assign_port(b, 11);
+        assert_eq!((allocator.assigned.get(&a), allocator.assigned.get(&b)), (None, Some(&11)));
+        assert_eq!(allocator.candidate_ports(a, 10..14), [10, 12, 13]);
     }
 
     #[test]
     fn there_are_only_so_many_and_none_beyond_the_last_port() {
         let folder = tempfile::tempdir().unwrap();
         let from = |first: &str| ports(first.parse().unwrap(), folder.path());
-        let (seconds, _fresh) = PreviewListeners::new(from("127.0.0.1:65534"));
-        assert_eq!(seconds.all_hosts().collect::<Vec<_>>(), ["127.0.0.1:65534", "127.0.0.1:65535"]);
-        let (seconds, _fresh) = PreviewListeners::new(from("0.0.0.0:3002"));
-        assert_eq!(seconds.all_hosts().count(), usize::from(MAX_PREVIEW_PORTS));
-        assert_eq!(seconds.all_hosts().next().unwrap(), "localhost:3002");
+        let (listeners, _new_listeners) = PreviewListeners::new(from("127.0.0.1:65534"));
+        assert_eq!(
+            listeners.all_hosts().collect::<Vec<_>>(),
+            ["127.0.0.1:65534", "127.0.0.1:65535"]
+        );
+        let (listeners, _new_listeners) = PreviewListeners::new(from("0.0.0.0:3002"));
+        assert_eq!(listeners.all_hosts().count(), usize::from(MAX_PREVIEW_PORTS));
+        assert_eq!(listeners.all_hosts().next().unwrap(), "localhost:3002");
     }
 }

@@ -1,7 +1,7 @@
-//! What passes between a browser and a project's server, and what does not.
+//! Rewrites headers between a browser and a project's server.
 //!
-//! Nothing of Provost's goes up: no cookie, no token. Nothing that concerns one
-//! connection only goes either way.
+//! Provost's cookies and tokens never reach the project's server. Hop-by-hop headers pass in
+//! neither direction.
 
 use axum::http::header::{
     self, AUTHORIZATION, CONNECTION, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION,
@@ -9,14 +9,14 @@ use axum::http::header::{
 };
 use provost_gateway::Gateway;
 
-/// Tells a browser to forget what it keeps of a host, at whatever port.
+/// Tells a browser to clear data of a host, on all its ports.
 const CLEAR_SITE_DATA: HeaderName = HeaderName::from_static("clear-site-data");
 
-/// The cookies of a preview; the second is for a page in a frame of ours. The first
-/// is what the names of all begin with.
+/// The cookies of a preview; the second is for a preview in a frame of the UI. The first is a
+/// prefix of all names.
 pub(super) const PREVIEW_COOKIES: [&str; 2] = ["provost_preview", "provost_preview_framed"];
 
-/// Headers that concern one connection.
+/// Headers that apply to one connection only.
 const HOP_BY_HOP_HEADERS: &[HeaderName] = &[
     header::CONNECTION,
     header::PROXY_AUTHENTICATE,
@@ -27,7 +27,7 @@ const HOP_BY_HOP_HEADERS: &[HeaderName] = &[
     header::UPGRADE,
 ];
 
-/// Headers in which proxies say for whom they speak. Ours are the only true ones.
+/// Headers of proxies about the client. Those of the browser are not trusted and replaced.
 const FORWARDED_HEADERS: &[&str] = &[
     "forwarded",
     "x-forwarded-for",
@@ -37,18 +37,18 @@ const FORWARDED_HEADERS: &[&str] = &[
     "x-real-ip",
 ];
 
-/// The names of both ends.
+/// Both ends of the proxy.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProxyEndpoints<'a> {
-    /// As the browser calls us.
+    /// The host that the browser uses.
     pub(super) host: &'a str,
     /// The port of the project's server.
     pub(super) port: u16,
 }
 
 impl ProxyEndpoints<'_> {
-    /// What the project's server is called: by its own name where it would not know
-    /// ours. Dev servers know `*.localhost`.
+    /// The `Host` for the project's server: the browser's if it ends in `.localhost`, which dev
+    /// servers accept, and otherwise its own address.
     fn upstream_host(&self) -> String {
         let name = self.host.rsplit_once(':').map_or(self.host, |(name, _)| name);
         if name.to_ascii_lowercase().ends_with(".localhost") {
@@ -59,7 +59,7 @@ impl ProxyEndpoints<'_> {
     }
 }
 
-/// Removes what concerns one connection; tells whether it asked for an upgrade.
+/// Removes hop-by-hop headers; returns the protocol of a requested upgrade.
 pub(super) fn strip_hop_headers(headers: &mut HeaderMap) -> Option<HeaderValue> {
     let listed: Vec<HeaderName> = headers
         .get_all(CONNECTION)
@@ -77,14 +77,14 @@ pub(super) fn strip_hop_headers(headers: &mut HeaderMap) -> Option<HeaderValue> 
     upgrade
 }
 
-/// Makes the headers of a request fit for the project's server.
+/// Rewrites the headers of a request for the project's server.
 pub(super) fn rewrite_request_headers(
     headers: &mut HeaderMap,
     gateway: &Gateway,
     ends: ProxyEndpoints<'_>,
 ) {
     strip_own_cookies(headers);
-    headers.remove(crate::auth::PAGE_SECRET_HEADER);
+    headers.remove(crate::middleware::auth::PAGE_SECRET_HEADER);
     let own = |value: &HeaderValue| match value.to_str() {
         Ok(text) => {
             let token = text.split_once(' ').map_or(text, |(_, token)| token.trim());
@@ -116,11 +116,11 @@ pub(super) fn rewrite_request_headers(
     }
 }
 
-/// Makes the headers of an answer fit for the browser.
+/// Rewrites the headers of a response for the browser.
 pub(super) fn rewrite_response_headers(headers: &mut HeaderMap, ends: ProxyEndpoints<'_>) {
     let moved = headers.get(LOCATION).and_then(|value| value.to_str().ok());
-    if let Some(place) = moved.and_then(|place| map_location(place, ends)) {
-        set_header(headers, LOCATION, &place);
+    if let Some(location) = moved.and_then(|location| map_location(location, ends)) {
+        set_header(headers, LOCATION, &location);
     }
     let cookies: Vec<HeaderValue> =
         headers.get_all(SET_COOKIE).iter().filter_map(strip_cookie_domain).collect();
@@ -128,9 +128,9 @@ pub(super) fn rewrite_response_headers(headers: &mut HeaderMap, ends: ProxyEndpo
     for cookie in cookies {
         headers.append(SET_COOKIE, cookie);
     }
-    // On one host, an app's would clear our cookies too.
+    // It would clear Provost's cookies on the same host too.
     headers.remove(CLEAR_SITE_DATA);
-    // Who may frame it is ours to say, whatever it says of frames itself.
+    // Provost decides which pages may frame a preview.
     headers.remove(header::X_FRAME_OPTIONS);
     let policies: Vec<String> = headers
         .get_all(header::CONTENT_SECURITY_POLICY)
@@ -154,7 +154,7 @@ fn set_header(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     }
 }
 
-/// All cookies whose name is ours go no further, whatever they hold.
+/// Removes all cookies with a name of Provost.
 fn strip_own_cookies(headers: &mut HeaderMap) {
     let kept: Vec<String> = headers
         .get_all(COOKIE)
@@ -172,18 +172,18 @@ fn strip_own_cookies(headers: &mut HeaderMap) {
     }
 }
 
-/// An address on the project's own server becomes one on the preview.
-fn map_location(place: &str, ends: ProxyEndpoints<'_>) -> Option<String> {
+/// Maps a URL on the project's server to the preview.
+fn map_location(location: &str, ends: ProxyEndpoints<'_>) -> Option<String> {
     let port = ends.port;
     let names = ["localhost", "127.0.0.1", "0.0.0.0", "[::1]"];
     names.iter().find_map(|name| {
-        let rest = place.strip_prefix(&format!("http://{name}:{port}"))?;
+        let rest = location.strip_prefix(&format!("http://{name}:{port}"))?;
         let whole = rest.is_empty() || rest.starts_with(['/', '?', '#']);
         whole.then(|| format!("http://{}{rest}", ends.host))
     })
 }
 
-/// A cookie is for the host that set it; one in our name is none of the project's.
+/// Limits a cookie to the preview's host; drops one with a name of Provost.
 fn strip_cookie_domain(cookie: &HeaderValue) -> Option<HeaderValue> {
     let Ok(text) = cookie.to_str() else { return Some(cookie.clone()) };
     if text.trim_start().to_ascii_lowercase().starts_with("provost_") {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_concerns_one_connection_goes_no_further() {
+    fn hop_by_hop_headers_are_removed() {
         let mut map = headers(&[
             ("connection", "keep-alive, X-Private"),
             ("x-private", "1"),
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_apps_cookies_pass_and_ours_do_not() {
+    fn the_apps_cookies_pass_and_provosts_do_not() {
         let mut map = headers(&[
             ("cookie", "a=1; provost_3001=secret; provost_preview=x"),
             ("cookie", "PROVOST_3001=secret; b=2"),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_leads_back_to_the_preview() {
+    fn a_response_is_mapped_to_the_preview() {
         for (place, expected) in [
             ("http://localhost:5173/x", Some("http://app.localhost:3001/x")),
             ("http://127.0.0.1:5173", Some("http://app.localhost:3001")),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_called_by_a_name_it_knows() {
+    fn a_server_gets_a_host_it_accepts() {
         assert_eq!(NAMED.upstream_host(), "app.localhost:3001");
         assert_eq!(SECOND.upstream_host(), "localhost:5173");
     }

@@ -1,5 +1,5 @@
-//! What is shown while there is nothing to show: why, and until when. The page
-//! asks how it stands and becomes the project's own as soon as there is one.
+//! The page shown while the project's server does not respond: it says why, polls the state,
+//! and reloads as soon as the server responds.
 
 use std::fmt::Write as _;
 
@@ -13,23 +13,23 @@ use provost_proto::runtime::{
 };
 use serde_json::json;
 
-/// How many lines of a crash are shown.
+/// Lines of a crash's output that are shown.
 const MAX_SHOWN_CRASH_LINES: usize = 40;
 
 const PAGE_SCRIPT: &str = include_str!("wait.js");
 const PAGE_TEMPLATE: &str = include_str!("wait.html");
 
-/// The page may run its one script and ask its own origin, and nothing else.
+/// The page may run its one script and request its own origin, and nothing else.
 const PAGE_CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; \
      style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
-/// Whether a request is for a page that a person looks at.
+/// Whether a request is a navigation, so that the response should be a page.
 pub(super) fn accepts_html(request: &Request) -> bool {
     let accepts = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok());
     request.method() == Method::GET && accepts.is_some_and(|value| value.contains("text/html"))
 }
 
-/// What the page says: a title, a sentence, and lines that were printed.
+/// Content of the page: a title, a sentence, and lines of output.
 struct StatusPageContent {
     title: &'static str,
     text: String,
@@ -37,15 +37,15 @@ struct StatusPageContent {
 }
 
 fn describe_status(view: &RuntimeView, port: Option<u16>) -> StatusPageContent {
-    let say =
+    let content =
         |title, text: &str| StatusPageContent { title, text: text.to_owned(), lines: Vec::new() };
     match (view.status, view.preview.status, port) {
         (RuntimeStatus::Stopped, ..) => {
-            say("Not running", "The project does not run. Press Run, or `provost run`.")
+            content("Not running", "The project does not run. Press Run, or use `provost run`.")
         }
-        (RuntimeStatus::Starting, ..) => say("Starting", "The dev server is being started."),
-        (RuntimeStatus::Building, ..) => say("Building", "The project is being built."),
-        (RuntimeStatus::Stopping, ..) => say("Stopping", "The project is being stopped."),
+        (RuntimeStatus::Starting, ..) => content("Starting", "The dev server is being started."),
+        (RuntimeStatus::Building, ..) => content("Building", "The project is being built."),
+        (RuntimeStatus::Stopping, ..) => content("Stopping", "The project is being stopped."),
         (RuntimeStatus::Crashed, ..) => describe_crash(view),
         (RuntimeStatus::Running, _, Some(port)) => StatusPageContent {
             title: "Nothing there",
@@ -53,13 +53,13 @@ fn describe_status(view: &RuntimeView, port: Option<u16>) -> StatusPageContent {
             lines: Vec::new(),
         },
         (RuntimeStatus::Running, PreviewStatus::Lost, None) => {
-            say("Gone", "The dev server runs, but does not listen any more.")
+            content("Gone", "The dev server runs but does not listen on its port any more.")
         }
         (
             RuntimeStatus::Running,
             PreviewStatus::None | PreviewStatus::Detected | PreviewStatus::Ready,
             None,
-        ) => say("Waiting", "The dev server runs, and does not listen on any port yet."),
+        ) => content("Waiting", "The dev server runs but does not listen on a port yet."),
     }
 }
 
@@ -72,14 +72,15 @@ fn describe_crash(view: &RuntimeView) -> StatusPageContent {
         Some((_, Some(signal), _)) => format!("The dev server was ended by signal {signal}."),
         Some(_) | None => "The dev server ended.".to_owned(),
     };
-    let comes_back = if view.dev_server.restart_at.is_some() { " It comes back." } else { "" };
+    let comes_back =
+        if view.dev_server.restart_at.is_some() { " It will be restarted." } else { "" };
     let mut lines = crash.map(|crash| crash.last_lines.clone()).unwrap_or_default();
     lines.drain(..lines.len().saturating_sub(MAX_SHOWN_CRASH_LINES));
     let title = if failed { "The build failed" } else { "Crashed" };
     StatusPageContent { title, text: text + comes_back, lines }
 }
 
-/// Nothing listens.
+/// Nothing listens on the port.
 pub(super) fn respond_unavailable(
     view: &RuntimeView,
     port: Option<u16>,
@@ -92,17 +93,17 @@ pub(super) fn respond_unavailable(
     )
 }
 
-/// Someone listens and did not answer.
+/// The server listens but did not respond.
 pub(super) fn respond_bad_gateway(
     view: &RuntimeView,
     port: u16,
-    why: &str,
-    page: bool,
+    reason: &str,
+    as_page: bool,
 ) -> Response {
-    let said = match view.status {
+    let content = match view.status {
         RuntimeStatus::Running => StatusPageContent {
-            title: "No answer",
-            text: format!("The server on port {port} does not answer: {why}."),
+            title: "No response",
+            text: format!("The server on port {port} does not respond: {reason}."),
             lines: Vec::new(),
         },
         RuntimeStatus::Stopped
@@ -111,44 +112,45 @@ pub(super) fn respond_bad_gateway(
         | RuntimeStatus::Stopping
         | RuntimeStatus::Crashed => describe_status(view, None),
     };
-    render_page(StatusCode::BAD_GATEWAY, &said, page)
+    render_page(StatusCode::BAD_GATEWAY, &content, as_page)
 }
 
 /// The log cannot be read.
-pub(super) fn respond_internal_error(why: &str) -> Response {
-    let said = StatusPageContent { title: "A fault", text: why.to_owned(), lines: Vec::new() };
-    render_page(StatusCode::INTERNAL_SERVER_ERROR, &said, true)
+pub(super) fn respond_internal_error(error: &str) -> Response {
+    let content =
+        StatusPageContent { title: "Internal error", text: error.to_owned(), lines: Vec::new() };
+    render_page(StatusCode::INTERNAL_SERVER_ERROR, &content, true)
 }
 
-/// Whoever asks may not look, or the name is nobody's: which, is not told.
+/// No access, or no such project: the response does not tell which.
 pub(super) fn respond_unauthorized() -> Response {
-    let text = "Open this preview from Provost, or with `provost preview`: that gives your \
-                browser the right to see it.";
-    let said = StatusPageContent {
+    let text = "Open this preview from Provost or with `provost preview`, which gives your \
+                browser access.";
+    let content = StatusPageContent {
         title: "Not open to this browser",
         text: text.to_owned(),
         lines: Vec::new(),
     };
-    let mut response = render_page(StatusCode::UNAUTHORIZED, &said, true);
+    let mut response = render_page(StatusCode::UNAUTHORIZED, &content, true);
     response.headers_mut().remove("x-provost-waiting");
     response
 }
 
-fn render_page(status: StatusCode, said: &StatusPageContent, page: bool) -> Response {
+fn render_page(status: StatusCode, content: &StatusPageContent, as_page: bool) -> Response {
     let headers = [(CACHE_CONTROL, "no-store"), (CONTENT_SECURITY_POLICY, PAGE_CONTENT_POLICY)];
     let own = [("x-provost-waiting", "1")];
-    if !page {
-        let text = format!("{}: {}\n", said.title, said.text);
+    if !as_page {
+        let text = format!("{}: {}\n", content.title, content.text);
         return (status, headers, own, text).into_response();
     }
     let mut lines = String::new();
-    for line in &said.lines {
+    for line in &content.lines {
         let _ = writeln!(lines, "{}", escape_html(line));
     }
     let lines = if lines.is_empty() { lines } else { format!("<pre>{lines}</pre>") };
     let html = PAGE_TEMPLATE
-        .replace("{title}", &escape_html(said.title))
-        .replace("{text}", &escape_html(&said.text))
+        .replace("{title}", &escape_html(content.title))
+        .replace("{text}", &escape_html(&content.text))
         .replace("{lines}", &lines);
     (status, headers, own, Html(html)).into_response()
 }
@@ -159,19 +161,19 @@ fn escape_html(text: &str) -> String {
         '<' => "&lt;".to_owned(),
         '>' => "&gt;".to_owned(),
         '"' => "&quot;".to_owned(),
-        // So that what was printed cannot stand for a place in the page.
+        // So that output cannot contain a placeholder of the template.
         '{' => "&#123;".to_owned(),
         c => c.to_string(),
     };
     text.chars().map(escape).collect()
 }
 
-/// How it stands, for the page: it loads itself anew when this changes.
+/// The state for the page's script, which reloads the page when it changes.
 pub(super) fn respond_state(view: &RuntimeView, open: Option<&ListeningPort>) -> Response {
-    let said = describe_status(view, None);
+    let content = describe_status(view, None);
     let answers = open.is_some_and(|open| open.http);
     let state = json!({ "listens": open.is_some(), "answers": answers, "status": view.status,
-        "title": said.title, "text": said.text });
+        "title": content.title, "text": content.text });
     ([(CACHE_CONTROL, "no-store")], Json(state)).into_response()
 }
 

@@ -1,12 +1,12 @@
-// Asks how it stands and shows the project's own page as soon as there is one.
+// Polls the state and reloads the page as soon as the project's server responds.
 const first = document.querySelector('h1').textContent
-const again = (ms) => setTimeout(look, ms)
+const again = (ms) => setTimeout(poll, ms)
 
-async function look() {
+async function poll() {
   try {
-    const answer = await fetch('/.provost/state', { cache: 'no-store' })
-    if (!answer.ok) return again(2000)
-    const state = await answer.json()
+    const response = await fetch('/.provost/state', { cache: 'no-store' })
+    if (!response.ok) return again(2000)
+    const state = await response.json()
     if (state.answers || state.title !== first) return location.reload()
     again(500)
   } catch {

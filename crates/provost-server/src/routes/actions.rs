@@ -1,4 +1,4 @@
-//! Actions: asking for one, looking at it, stopping it.
+//! Actions: submit, show, cancel; and the state of a project's kernel.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 use super::JsonResult;
 use crate::AppState;
 use crate::api_error::ApiError;
-use crate::auth::{Authenticated, RequireReader};
-use crate::extractors::{JsonBody, Path, Query};
+use crate::middleware::auth::{Authenticated, RequireReader};
+use crate::middleware::extractors::{JsonBody, Path, Query};
 
-/// How long a request waits for its action if it does not say, in milliseconds.
+/// Default of `wait`, in milliseconds.
 const DEFAULT_WAIT_MS: u64 = 60_000;
 
-/// The longest it may say.
+/// Largest `wait`, in milliseconds.
 const MAX_WAIT_MS: u64 = 3_600_000;
 
 #[derive(Deserialize)]
@@ -30,8 +30,8 @@ pub(crate) struct ActionWaitQuery {
     wait: Option<u64>,
 }
 
-/// Ask for an action. Answers when it has ended, or after `wait` milliseconds
-/// that it goes on.
+/// Submit an action. Responds when it has ended, or after `wait` milliseconds with its state
+/// so far.
 #[utoipa::path(post, path = "/api/projects/{p}/actions", params(("p" = String, Path), ("wait" = Option<u64>, Query)), request_body = SubmitActionRequest, responses((status = 200, body = ActionResponse), (status = 202, body = ActionResponse), (status = 403, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn submit_action(
     State(door): State<Arc<AppState>>,
@@ -48,7 +48,7 @@ pub(crate) async fn submit_action(
     })
 }
 
-/// Show an action, as far as it has come. Whoever asked for it is told what came out.
+/// Show the state of an action. The caller that submitted it also gets its result.
 #[utoipa::path(get, path = "/api/actions/{id}", params(("id" = String, Path)), responses((status = 200, body = ActionView), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn show(
     State(door): State<Arc<AppState>>,
@@ -58,7 +58,7 @@ pub(crate) async fn show(
     Ok(Json(door.gateway.actions.get_action_for_caller(&caller, &id).await?))
 }
 
-/// Stop an action.
+/// Cancel an action.
 #[utoipa::path(post, path = "/api/actions/{id}/cancel", params(("id" = String, Path)), responses((status = 200, body = Object), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn cancel(
     State(door): State<Arc<AppState>>,
@@ -69,7 +69,7 @@ pub(crate) async fn cancel(
     Ok(Json(json!({ "stopping": stopping })))
 }
 
-/// Show how a project's kernel process is.
+/// Show the state of a project's kernel process.
 #[utoipa::path(get, path = "/api/projects/{p}/kernel", params(("p" = String, Path)), responses((status = 200, body = Object), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn show_kernel(
     State(door): State<Arc<AppState>>,

@@ -1,4 +1,4 @@
-//! Questions to people, and what they granted.
+//! Approvals and grants.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use axum::Json;
 use axum::extract::State;
 use provost_gateway::{GatewayError, OperatorRequest};
 use provost_proto::{
-    AnswerApprovalRequest as Said, Approval, ApprovalList, ErrorResponse, Grant, GrantList,
+    AnswerApprovalRequest, Approval, ApprovalList, ErrorResponse, Grant, GrantList,
 };
 use serde::Deserialize;
 
 use super::JsonResult;
 use super::governance::find_visible_project;
 use crate::AppState;
-use crate::auth::{RequireOperator, RequireReader};
-use crate::extractors::{IdempotencyHeader, JsonBody, Path, Query};
+use crate::middleware::auth::{RequireOperator, RequireReader};
+use crate::middleware::extractors::{IdempotencyHeader, JsonBody, Path, Query};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -23,7 +23,7 @@ pub(crate) struct ApprovalListQuery {
     all: bool,
 }
 
-/// List the open questions of all projects; with `all`, the resolved ones too.
+/// List the pending approvals of all projects; with `all`, the resolved ones too.
 #[utoipa::path(get, path = "/api/approvals", params(("all" = Option<bool>, Query)), responses((status = 200, body = ApprovalList), (status = 403, body = ErrorResponse)))]
 pub(crate) async fn list_all(
     State(door): State<Arc<AppState>>,
@@ -35,7 +35,7 @@ pub(crate) async fn list_all(
     Ok(Json(ApprovalList { approvals }))
 }
 
-/// List the open questions of a project; with `all`, the resolved ones too.
+/// List the pending approvals of a project; with `all`, the resolved ones too.
 #[utoipa::path(get, path = "/api/projects/{p}/approvals", params(("p" = String, Path), ("all" = Option<bool>, Query)), responses((status = 200, body = ApprovalList), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn list(
     State(door): State<Arc<AppState>>,
@@ -49,7 +49,7 @@ pub(crate) async fn list(
     }))
 }
 
-/// Show one question, open or not.
+/// Show one approval, pending or resolved.
 #[utoipa::path(get, path = "/api/approvals/{id}", params(("id" = String, Path)), responses((status = 200, body = Approval), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn show(
     State(door): State<Arc<AppState>>,
@@ -64,13 +64,13 @@ pub(crate) async fn show(
     }
 }
 
-/// Answer a question. The first valid answer counts; later ones get `APPROVAL_RESOLVED`.
-#[utoipa::path(post, path = "/api/approvals/{id}", params(("id" = String, Path)), request_body = Said, responses((status = 200, body = Approval), (status = 403, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
+/// Answer an approval. The first valid answer counts; later ones get `APPROVAL_RESOLVED`.
+#[utoipa::path(post, path = "/api/approvals/{id}", params(("id" = String, Path)), request_body = AnswerApprovalRequest, responses((status = 200, body = Approval), (status = 403, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
 pub(crate) async fn answer(
     State(door): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
     Path(id): Path<String>,
-    JsonBody { value, command }: JsonBody<Said>,
+    JsonBody { value, command }: JsonBody<AnswerApprovalRequest>,
 ) -> JsonResult<Approval> {
     Ok(Json(
         door.gateway
@@ -80,7 +80,7 @@ pub(crate) async fn answer(
     ))
 }
 
-/// List what was granted in a project; with `all`, also what holds no more.
+/// List the active grants of a project; with `all`, the ended ones too.
 #[utoipa::path(get, path = "/api/projects/{p}/grants", params(("p" = String, Path), ("all" = Option<bool>, Query)), responses((status = 200, body = GrantList), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn list_grants(
     State(door): State<Arc<AppState>>,
@@ -92,7 +92,7 @@ pub(crate) async fn list_grants(
     Ok(Json(GrantList { grants: door.gateway.governance.list_grants(&project, all).await? }))
 }
 
-/// Take a grant back.
+/// Revoke a grant.
 #[utoipa::path(delete, path = "/api/grants/{id}", params(("id" = String, Path)), responses((status = 200, body = Grant), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn revoke_grant(
     State(door): State<Arc<AppState>>,

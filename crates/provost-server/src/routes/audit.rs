@@ -12,8 +12,8 @@ use serde::Deserialize;
 
 use super::JsonResult;
 use crate::AppState;
-use crate::auth::RequireReader;
-use crate::extractors::Query;
+use crate::middleware::auth::RequireReader;
+use crate::middleware::extractors::Query;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,7 +35,7 @@ impl AuditQuery {
     fn to_cursor(&self) -> Result<AuditCursor, GatewayError> {
         match (self.after, self.before) {
             (Some(_), Some(_)) => {
-                let why = "goes with `after` in no query; choose one direction".to_owned();
+                let why = "cannot be combined with `after`; choose one direction".to_owned();
                 Err(GatewayError::InvalidField { field: "before", why })
             }
             (after, None) => Ok(AuditCursor::After(after.unwrap_or_default())),
@@ -61,10 +61,9 @@ impl AuditQuery {
     }
 }
 
-/// One page of the log: of all of it, of a stream or of a project, of an action with its
-/// questions and grants, of some kinds, of who was responsible, of a time.
-/// Whoever reads with `before` gets the newest first. A page may hold fewer
-/// events than there are; as long as `next` is there, there is more to look at.
+/// Read one page of the log, filtered by stream or project, by action with its approvals and
+/// grants, by kind, by principal, actor or time. With `before`, the newest events come first.
+/// A page may hold fewer events than `limit`; there are more as long as it has `next`.
 #[utoipa::path(get, path = "/api/audit", params(("stream" = Option<String>, Query), ("project" = Option<String>, Query, description = "id or short name; its stream"), ("after" = Option<u64>, Query), ("before" = Option<u64>, Query), ("limit" = Option<usize>, Query), ("action" = Option<String>, Query), ("kind" = Option<String>, Query, description = "one or more, with commas"), ("principal" = Option<String>, Query), ("actor" = Option<String>, Query), ("since" = Option<u64>, Query, description = "microseconds since 1970"), ("until" = Option<u64>, Query)), responses((status = 200, body = AuditPage), (status = 401, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn read_page(
     State(door): State<Arc<AppState>>,
@@ -77,7 +76,7 @@ pub(crate) async fn read_page(
             super::governance::find_visible_project(&door, &reader, project).await?.id,
         )),
         (Some(_), Some(_)) => {
-            let why = "goes with `stream` in no query; choose one".to_owned();
+            let why = "cannot be combined with `stream`; choose one".to_owned();
             return Err(GatewayError::InvalidField { field: "project", why }.into());
         }
     };
@@ -90,7 +89,7 @@ pub(crate) async fn read_page(
     Ok(Json(door.gateway.audit.search(scope, from, limit, &which.into_filter()?).await?))
 }
 
-/// Walk the hash chain and name the first event that is not what it was.
+/// Verify the hash chain and report the first corrupt event.
 #[utoipa::path(get, path = "/api/audit/verify", responses((status = 200, body = AuditReport), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn verify(
     State(door): State<Arc<AppState>>,

@@ -1,4 +1,4 @@
-//! Blobs: the bodies that are too large to stand in the log.
+//! Blobs: bodies that are too large for the log.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use provost_proto::{Code, ErrorResponse, Hash};
 
 use crate::AppState;
 use crate::api_error::ApiError;
-use crate::auth::RequireReader;
-use crate::extractors::Path;
+use crate::middleware::auth::RequireReader;
+use crate::middleware::extractors::Path;
 
-/// The bytes with this hash.
+/// Get the bytes with this hash.
 #[utoipa::path(get, path = "/api/blobs/{hash}", params(("hash" = String, Path)), responses((status = 200, content_type = "application/octet-stream", body = Vec<u8>), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn get(
     State(door): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
     Path(hash): Path<String>,
 ) -> Result<impl IntoResponse, ApiError> {
-    // Blobs know no project, so whoever is bound to one may not fetch by hash.
+    // Blobs belong to no project, so a token of one project may not fetch them.
     reader.require_all_projects()?;
-    let not_found = || ApiError::new(Code::NotFound, format!("there is no blob {hash}"));
+    let not_found = || ApiError::new(Code::NotFound, format!("no blob {hash}"));
     let address: Hash = hash.parse().map_err(|_| not_found())?;
     let bytes = door.gateway.store().get_blob(address).await?.ok_or_else(not_found)?;
     let headers = [

@@ -1,4 +1,4 @@
-//! The daemon itself: is it well, what does it measure, stop it.
+//! The daemon itself: health, metrics, shutdown.
 
 use std::sync::Arc;
 
@@ -11,23 +11,23 @@ use provost_proto::{Code, ErrorResponse, Health};
 use serde::Deserialize;
 
 use crate::api_error::ApiError;
-use crate::auth::{RequireOperator, RequireReader};
-use crate::extractors::Query;
+use crate::middleware::auth::{RequireOperator, RequireReader};
+use crate::middleware::extractors::Query;
 use crate::{AppState, VERSION};
 
-/// Tell whether the daemon is well. Needs no token.
+/// Check the daemon's health. Needs no token.
 #[utoipa::path(get, path = "/api/health", security(()), responses((status = 200, body = Health), (status = 503, body = ErrorResponse)))]
 pub(crate) async fn health(State(door): State<Arc<AppState>>) -> Result<Json<Health>, ApiError> {
-    // A daemon that cannot write its log can do nothing, so it is not well.
+    // A daemon that cannot write its log can do nothing, so it is unhealthy.
     match door.gateway.store().last_write_error() {
         None => Ok(Json(Health { status: "ok".to_owned(), version: VERSION.to_owned() })),
         Some(error) => {
-            Err(ApiError::new(Code::Unavailable, format!("nothing can be written: {error}")))
+            Err(ApiError::new(Code::Unavailable, format!("the log cannot be written: {error}")))
         }
     }
 }
 
-/// Measurements in Prometheus' text format.
+/// Metrics in Prometheus' text format.
 #[utoipa::path(get, path = "/metrics", responses((status = 200, body = String), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn metrics(
     State(door): State<Arc<AppState>>,
@@ -45,7 +45,7 @@ pub(crate) struct ShutdownQuery {
     keep: bool,
 }
 
-/// Stop the daemon in good order, and the kernels with it; with `keep` they live on.
+/// Stop the daemon and its kernels; with `keep` the kernels keep running.
 #[utoipa::path(post, path = "/api/shutdown", params(("keep" = Option<bool>, Query)), responses((status = 202), (status = 403, body = ErrorResponse)))]
 pub(crate) async fn shutdown(
     State(door): State<Arc<AppState>>,

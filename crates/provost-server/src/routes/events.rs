@@ -8,10 +8,11 @@ use axum::response::Response;
 use provost_proto::{Code, ErrorResponse, Seq, Stream};
 use serde::Deserialize;
 
+use crate::AppState;
 use crate::api_error::ApiError;
-use crate::auth::RequireReaderLease;
-use crate::extractors::Query;
-use crate::{AppState, sse};
+use crate::middleware::auth::RequireReaderLease;
+use crate::middleware::extractors::Query;
+use crate::stream::sse;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -20,8 +21,8 @@ pub(crate) struct FollowLogQuery {
     after: Option<Seq>,
 }
 
-/// Follow the log: all of it after a place, then live. A `LastPrinted-Event-ID`
-/// stands above `after`, since a browser that reconnects sends both.
+/// Follow the log: all events after a position, then live. `Last-Event-ID` overrides `after`,
+/// since a browser that reconnects sends both.
 #[utoipa::path(get, path = "/api/events", params(("stream" = Option<String>, Query), ("after" = Option<u64>, Query), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content_type = "text/event-stream", body = provost_proto::Event), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn follow(
     State(door): State<Arc<AppState>>,
@@ -34,13 +35,16 @@ pub(crate) async fn follow(
     Ok(sse::stream_events(door, pass, scope, last.or(which.after).unwrap_or(0)))
 }
 
-/// Where a client that reconnects was.
+/// The last event that a reconnecting client has.
 pub(super) fn parse_last_event_id(headers: &HeaderMap) -> Result<Option<Seq>, ApiError> {
     Ok(match headers.get("last-event-id").map(|value| value.to_str().map(str::trim)) {
         None | Some(Ok("")) => None,
         Some(text) => {
             Some(text.ok().and_then(|text| text.parse::<Seq>().ok()).ok_or_else(|| {
-                ApiError::new(Code::InvalidRequest, "`Last-Event-ID` takes the number of an event")
+                ApiError::new(
+                    Code::InvalidRequest,
+                    "`Last-Event-ID` must be the number of an event",
+                )
             })?)
         }
     })

@@ -1,4 +1,4 @@
-//! What governs a project: its mode, roles, rules and trust.
+//! Governance of a project: mode, roles, rules and trusted files.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use provost_proto::{
 use super::JsonResult;
 use crate::AppState;
 use crate::api_error::ApiError;
-use crate::auth::{RequireOperator, RequireReader};
-use crate::extractors::{JsonBody, Path};
+use crate::middleware::auth::{RequireOperator, RequireReader};
+use crate::middleware::extractors::{JsonBody, Path};
 
-/// The project, for one who may see it.
+/// The project, if the reader may see it.
 pub(super) async fn find_visible_project(
     door: &AppState,
     reader: &AuthorizedReader,
@@ -42,7 +42,7 @@ pub(crate) async fn show_mode(
     Ok(Json(door.gateway.governance.get_mode_view(&project)?))
 }
 
-/// Set a project's mode. `full` always ends: after 60 minutes, unless you say.
+/// Set a project's mode. `full` always expires: after 60 minutes if the request does not say.
 #[utoipa::path(put, path = "/api/projects/{p}/mode", params(("p" = String, Path)), request_body = SetModeRequest, responses((status = 200, body = ProjectModeView), (status = 403, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn set_mode(
     State(door): State<Arc<AppState>>,
@@ -59,7 +59,7 @@ pub(crate) async fn set_mode(
     ))
 }
 
-/// List a project's roles, trusted or not, and the files that are no roles.
+/// List a project's roles, trusted or not, and the files that are not valid roles.
 #[utoipa::path(get, path = "/api/projects/{p}/roles", params(("p" = String, Path)), responses((status = 200, body = RoleList), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn list_roles(
     State(door): State<Arc<AppState>>,
@@ -70,7 +70,7 @@ pub(crate) async fn list_roles(
     Ok(Json(door.gateway.governance.list_roles(&project).await?))
 }
 
-/// Change a role's model. Everything else in its file stays as it is.
+/// Change a role's model. The rest of its file is unchanged.
 #[utoipa::path(patch, path = "/api/projects/{p}/roles/{role}", params(("p" = String, Path), ("role" = String, Path)), request_body = ChangeRoleRequest, responses((status = 200, body = RoleView), (status = 404, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn change_role(
     State(door): State<Arc<AppState>>,
@@ -83,7 +83,7 @@ pub(crate) async fn change_role(
     Ok(Json(door.gateway.trust.change_role_model(request, &project, &role, value).await?))
 }
 
-/// Trust a file that governs, exactly as it was shown.
+/// Trust a governance file with exactly the given hash.
 #[utoipa::path(post, path = "/api/projects/{p}/trust", params(("p" = String, Path)), request_body = TrustFileRequest, responses((status = 200, body = TrustedFile), (status = 404, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
 pub(crate) async fn trust_file(
     State(door): State<Arc<AppState>>,
@@ -100,7 +100,7 @@ pub(crate) async fn trust_file(
     ))
 }
 
-/// Show a project's rules, of all layers.
+/// Show a project's rules of all layers.
 #[utoipa::path(get, path = "/api/projects/{p}/policy", params(("p" = String, Path)), responses((status = 200, body = PolicyView), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn show_policy(
     State(door): State<Arc<AppState>>,
@@ -111,7 +111,7 @@ pub(crate) async fn show_policy(
     Ok(Json(door.gateway.governance.get_policy_view(&project).await?))
 }
 
-/// Tell what would be decided about an action, and why. Nothing is asked or run.
+/// Explain what would be decided about an action, and why. Nothing is requested or run.
 #[utoipa::path(post, path = "/api/projects/{p}/policy/explain", params(("p" = String, Path)), request_body = ExplainPolicyRequest, responses((status = 200, body = PolicyExplanation), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn explain_policy(
     State(door): State<Arc<AppState>>,
@@ -123,7 +123,7 @@ pub(crate) async fn explain_policy(
     Ok(Json(door.gateway.decisions.explain_decision(&project, value).await?))
 }
 
-/// Tell which past requests a changed file of rules would have decided otherwise.
+/// Simulate a changed rules file: list the past requests that it would have decided otherwise.
 #[utoipa::path(post, path = "/api/projects/{p}/policy/simulate", params(("p" = String, Path)), request_body = SimulatePolicyRequest, responses((status = 200, body = PolicySimulation), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn simulate_policy(
     State(door): State<Arc<AppState>>,

@@ -1,4 +1,4 @@
-//! Logging a browser in.
+//! Login links for browsers.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use serde::Deserialize;
 use super::JsonResult;
 use crate::AppState;
 use crate::api_error::ApiError;
-use crate::auth::RequireOperator;
-use crate::extractors::Query;
+use crate::middleware::auth::RequireOperator;
+use crate::middleware::extractors::Query;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,7 +22,7 @@ pub(crate) struct LoginQuery {
     code: String,
 }
 
-/// Make a link that logs one browser in, once.
+/// Create a link that logs one browser in, once.
 #[utoipa::path(post, path = "/api/login-links", responses((status = 200, body = LoginLink), (status = 403, body = ErrorResponse)))]
 pub(crate) async fn create_link(
     State(door): State<Arc<AppState>>,
@@ -32,15 +32,15 @@ pub(crate) async fn create_link(
     Ok(Json(LoginLink { path: format!("/login?code={}", code.reveal()), minutes }))
 }
 
-/// Take a login link, give a cookie, and lead to the page with what it is to keep
-/// in the fragment, which browsers send to nobody.
+/// Redeem a login link: sets a cookie and redirects to the page with its half of the login in
+/// the fragment, which browsers do not send.
 #[utoipa::path(get, path = "/login", security(()), params(("code" = String, Query)), responses((status = 303), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn log_in(
     State(door): State<Arc<AppState>>,
     method: Method,
     Query(LoginQuery { code }): Query<LoginQuery>,
 ) -> Result<impl IntoResponse, ApiError> {
-    // Programs that preview links ask for the head; that must not use a link up.
+    // Link previewers send HEAD, which must not use up a link.
     if method != Method::GET {
         let error = format!("/login does not take {method}");
         return Err(ApiError::new(provost_proto::Code::MethodNotAllowed, error));
@@ -52,6 +52,6 @@ pub(crate) async fn log_in(
         browser.cookie.reveal(),
         u64::from(browser.minutes) * 60,
     );
-    let place = format!("/#page={}", browser.page.reveal());
-    Ok((StatusCode::SEE_OTHER, [(SET_COOKIE, cookie), (LOCATION, place)]))
+    let location = format!("/#page={}", browser.page.reveal());
+    Ok((StatusCode::SEE_OTHER, [(SET_COOKIE, cookie), (LOCATION, location)]))
 }

@@ -1,4 +1,4 @@
-//! The routes. One file per thing; each handler takes the right it needs.
+//! The routes, one file per resource. Each handler takes the extractor of the right it needs.
 
 mod actions;
 mod approvals;
@@ -31,9 +31,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api_error::ApiError;
-use crate::{AppState, assets, preview, request_guard};
+use crate::middleware::request_guard;
+use crate::{AppState, assets, preview};
 
-/// The parts of the OpenAPI document that no handler states.
+/// The parts of the OpenAPI document that are not generated from handlers.
 #[derive(OpenApi)]
 #[openapi(
     info(title = "Provost", description = "The runtime authority for AI agents."),
@@ -105,51 +106,53 @@ fn api_routes() -> OpenApiRouter<Arc<AppState>> {
         .routes(routes!(openai::create_chat_completion))
 }
 
-/// The OpenAPI document, made from the handlers.
+/// The OpenAPI document, generated from the handlers.
 pub fn openapi() -> utoipa::openapi::OpenApi {
     api_routes().into_openapi()
 }
 
-/// Everything that can be asked for.
+/// The router of the API and the web UI.
 pub(crate) fn build_router(door: Arc<AppState>) -> Router {
     let (api, document) = api_routes().split_for_parts();
     let document = axum::body::Bytes::from(document.to_json().unwrap_or_default());
-    let show = move |_: crate::auth::RequireReader| {
-        let answer = ([(CONTENT_TYPE, "application/json")], document.clone());
-        async move { answer }
+    let show = move |_: crate::middleware::auth::RequireReader| {
+        let response = ([(CONTENT_TYPE, "application/json")], document.clone());
+        async move { response }
     };
     api.route("/api/openapi.json", get(show))
         .route("/", get(assets::serve_asset))
         .fallback(handle_fallback)
         .method_not_allowed_fallback(handle_wrong_method)
         .layer(CatchPanicLayer::custom(|_| {
-            ApiError::new(Code::Internal, "this request met a fault in Provost; see its log")
-                .into_response()
+            ApiError::new(Code::Internal, "internal error; see the daemon's log").into_response()
         }))
         .layer(middleware::from_fn_with_state(Arc::clone(&door), request_guard::guard_request))
         .with_state(door)
 }
 
-/// What the listener of one project's preview answers.
-pub(crate) fn build_preview_router(door: Arc<AppState>, project: ProjectId, at: u16) -> Router {
+/// The router of one project's preview listener.
+pub(crate) fn build_preview_router(door: Arc<AppState>, project: ProjectId, port: u16) -> Router {
     let show = move |State(door): State<Arc<AppState>>, request: Request| async move {
-        if let Err(failure) = request_guard::check_host(&door.hosts, at, &request) {
-            return failure.into_response();
+        if let Err(error) = request_guard::check_host(&door.hosts, port, &request) {
+            return error.into_response();
         }
-        preview::handle_request(door, preview::PreviewSelector::ByPort { project, at }, request)
-            .await
+        preview::handle_request(
+            door,
+            preview::PreviewSelector::ByPort { project, at: port },
+            request,
+        )
+        .await
     };
     Router::new().fallback(show).with_state(door)
 }
 
 async fn handle_fallback(door: State<Arc<AppState>>, request: Request) -> Response {
     let path = request.uri().path();
-    let called = path.starts_with("/api/") || path.starts_with("/v1/");
-    let page = !called && matches!(request.method().as_str(), "GET" | "HEAD");
-    if page {
+    let is_api = path.starts_with("/api/") || path.starts_with("/v1/");
+    if !is_api && matches!(request.method().as_str(), "GET" | "HEAD") {
         return assets::serve_asset(door, request.uri().clone(), request.headers().clone()).await;
     }
-    ApiError::new(Code::NotFound, format!("there is no route {path}")).into_response()
+    ApiError::new(Code::NotFound, format!("no route {path}")).into_response()
 }
 
 async fn handle_wrong_method(request: Request) -> ApiError {
@@ -157,5 +160,5 @@ async fn handle_wrong_method(request: Request) -> ApiError {
     ApiError::new(Code::MethodNotAllowed, format!("{path} does not take {method}"))
 }
 
-/// What a handler answers with.
+/// The result of a handler that responds with JSON.
 pub(crate) type JsonResult<T> = Result<Json<T>, ApiError>;

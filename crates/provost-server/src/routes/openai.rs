@@ -1,10 +1,9 @@
-//! Governed agents, as a client of the Chat Completions of `OpenAI` sees them.
+//! Governed agents behind the Chat Completions API of `OpenAI`.
 //!
-//! A model is a role: `role/<name>`, or `role/<name>@<project>` where several
-//! projects are open. A request is a turn in a session of its own; one that names a
-//! session in `X-Provost-TerminalConnection` goes on in it. The agent calls its own tools; what
-//! asks a person waits for that person, as everywhere. A client that hangs up wants no
-//! answer, and the turn that it began ends.
+//! A model is a role: `role/<name>`, or `role/<name>@<project>` if several projects are open. A
+//! request is a turn in a session of its own, or in the session that `X-Provost-Session` names.
+//! The agent calls its own tools, and approvals wait for a person as everywhere. If the client
+//! disconnects, its turn is cancelled.
 
 mod completion_listener;
 mod completion_request;
@@ -30,8 +29,8 @@ use serde_json::{Value, json};
 use super::JsonResult;
 use crate::AppState;
 use crate::api_error::ApiError;
-use crate::auth::RequireOperator;
-use crate::extractors::JsonBody;
+use crate::middleware::auth::RequireOperator;
+use crate::middleware::extractors::JsonBody;
 use completion_listener::CompletionListener;
 use completion_request::{ChatCompletionRequest, ValidatedCompletionRequest};
 use completion_response::{ChunkEncoder, CompletionCollector, OpenAiError};
@@ -44,7 +43,7 @@ async fn list_open_projects(door: &AppState) -> Result<Vec<Project>, ApiError> {
     Ok(projects)
 }
 
-/// List the roles as models.
+/// List the roles, as models.
 #[utoipa::path(get, path = "/v1/models", responses((status = 200, body = Object), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn list_models(
     State(door): State<Arc<AppState>>,
@@ -67,7 +66,7 @@ pub(crate) async fn list_models(
     Ok(Json(json!({ "object": "list", "data": data })))
 }
 
-/// Ask a governed agent, as a client of Chat Completions does.
+/// Request a completion from a governed agent.
 #[utoipa::path(post, path = "/v1/chat/completions", request_body = Object, responses((status = 200, body = Object), (status = 403, body = ErrorResponse), (status = 422, body = Object)))]
 pub(crate) async fn create_chat_completion(
     State(door): State<Arc<AppState>>,
@@ -75,28 +74,29 @@ pub(crate) async fn create_chat_completion(
     headers: HeaderMap,
     body: Result<JsonBody<ChatCompletionRequest>, ApiError>,
 ) -> Result<Response, OpenAiError> {
-    let asked = body?.value.validate()?;
+    let request = body?.value.validate()?;
     let (session, text) = match headers.get(&SESSION_HEADER).map(|value| value.to_str()) {
         Some(name) => {
             let session = super::sessions::parse_session_id(name.unwrap_or_default())?;
             let session = door.runner.load_session(session).await.map_err(ApiError::from)?;
-            check_session_role(&door, &session, &asked.model).await?;
-            (session, asked.last_user_text()?)
+            check_session_role(&door, &session, &request.model).await?;
+            (session, request.last_user_text()?)
         }
-        None => {
-            (open_session_for_model(&door, &by, &asked.model).await?, asked.format_transcript()?)
-        }
+        None => (
+            open_session_for_model(&door, &by, &request.model).await?,
+            request.format_transcript()?,
+        ),
     };
-    let prompt = TurnPrompt { text, command: None, most: asked.most };
+    let prompt = TurnPrompt { text, command: None, max_output_tokens: request.max_output_tokens };
     let listener = CompletionListener::send_and_listen(&door, by, session.id, prompt).await?;
     let name = [(SESSION_HEADER, session.id.uuid().to_string())];
-    if asked.stream {
-        return Ok((name, respond_streaming(door, listener, &asked)).into_response());
+    if request.stream {
+        return Ok((name, respond_streaming(door, listener, &request)).into_response());
     }
-    Ok((name, respond_whole(door, listener, &asked).await?).into_response())
+    Ok((name, respond_whole(door, listener, &request).await?).into_response())
 }
 
-/// A client that asks for one role must not speak with another.
+/// Checks that the session belongs to the role that the client names as its model.
 async fn check_session_role(
     door: &AppState,
     session: &SessionView,
@@ -110,8 +110,8 @@ async fn check_session_role(
         return Ok(());
     }
     let why = format!(
-        "this session is of `{role}@{slug}`, not of `{model}`; name that, or begin another \
-         without `X-Provost-Session`"
+        "this session belongs to `{role}@{slug}`, not to `{model}`; use that model, or omit \
+        `X-Provost-Session` to open a new session"
     );
     Err(ApiError::new(Code::InvalidRequest, why))
 }
@@ -122,7 +122,7 @@ async fn open_session_for_model(
     model: &str,
 ) -> Result<SessionView, ApiError> {
     let unknown = || {
-        let why = format!("`{model}` is no role here; name it as `role/<name>`, see /v1/models");
+        let why = format!("unknown model `{model}`; use `role/<name>`, see /v1/models");
         ApiError::new(Code::UnknownModel, why)
     };
     let name = model.strip_prefix("role/").ok_or_else(unknown)?;
@@ -132,7 +132,7 @@ async fn open_session_for_model(
             [only] => (name, only.id.uuid().to_string()),
             [] => return Err(ApiError::new(Code::ProjectNotFound, "no project is open")),
             _ => {
-                let why = "several projects are open; name one, as `role/<name>@<project>`";
+                let why = "several projects are open; use `role/<name>@<project>`";
                 return Err(ApiError::new(Code::UnknownModel, why));
             }
         },
@@ -144,23 +144,23 @@ async fn open_session_for_model(
 async fn respond_whole(
     door: Arc<AppState>,
     mut listener: CompletionListener,
-    asked: &ValidatedCompletionRequest,
+    request: &ValidatedCompletionRequest,
 ) -> Result<Json<Value>, OpenAiError> {
-    let mut whole = CompletionCollector::new(asked.most);
+    let mut collector = CompletionCollector::new(request.max_output_tokens);
     loop {
-        let said = tokio::select! {
+        let next = tokio::select! {
             () = door.closing.cancelled() => None,
-            said = listener.next() => said.map_err(|error| whole.to_openai_error(error.into()))?,
+            next = listener.next() => next.map_err(|error| collector.to_openai_error(error.into()))?,
         };
-        let Some(said) = said else {
-            let failure = ApiError::new(Code::Unavailable, "the daemon is stopping");
-            return Err(whole.to_openai_error(failure));
+        let Some(event) = next else {
+            let error = ApiError::new(Code::Unavailable, "the daemon is stopping");
+            return Err(collector.to_openai_error(error));
         };
-        if let Some(reason) = whole.apply_event(said)? {
+        if let Some(reason) = collector.apply_event(event)? {
             let created = door.gateway.clock().now() / 1_000_000;
-            return Ok(Json(whole.into_json(
+            return Ok(Json(collector.into_json(
                 &listener.completion_id(),
-                &asked.model,
+                &request.model,
                 created,
                 reason,
             )));
@@ -171,19 +171,19 @@ async fn respond_whole(
 fn respond_streaming(
     door: Arc<AppState>,
     listener: CompletionListener,
-    asked: &ValidatedCompletionRequest,
+    request: &ValidatedCompletionRequest,
 ) -> Response {
     let created = door.gateway.clock().now() / 1_000_000;
-    let chunks = ChunkEncoder::new(listener.completion_id(), created, asked);
-    let state = (listener, door, chunks);
-    let pieces = stream::unfold(state, |(mut listener, door, mut chunks)| async move {
-        let said = tokio::select! {
+    let encoder = ChunkEncoder::new(listener.completion_id(), created, request);
+    let state = (listener, door, encoder);
+    let chunks = stream::unfold(state, |(mut listener, door, mut encoder)| async move {
+        let next = tokio::select! {
             () = door.closing.cancelled() => return None,
-            said = listener.next() => said.ok()??,
+            next = listener.next() => next.ok()??,
         };
-        let piece = chunks.encode_event(&said);
-        Some((Ok::<_, Infallible>(Bytes::from(piece)), (listener, door, chunks)))
+        let chunk = encoder.encode_event(&next);
+        Some((Ok::<_, Infallible>(Bytes::from(chunk)), (listener, door, encoder)))
     });
     let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")];
-    (headers, Body::from_stream(pieces)).into_response()
+    (headers, Body::from_stream(chunks)).into_response()
 }

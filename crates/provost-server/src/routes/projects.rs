@@ -1,4 +1,4 @@
-//! Projects.
+//! Projects: list, open, show, close.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use serde::Deserialize;
 use super::JsonResult;
 use crate::AppState;
 use crate::api_error::ApiError;
-use crate::auth::{RequireOperator, RequireReader};
-use crate::extractors::{IdempotencyHeader, JsonBody, Path, Query};
+use crate::middleware::auth::{RequireOperator, RequireReader};
+use crate::middleware::extractors::{IdempotencyHeader, JsonBody, Path, Query};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -60,7 +60,7 @@ pub(crate) async fn show(
 ) -> JsonResult<Project> {
     let project = door.gateway.projects.get_project(&name).await?;
     if !reader.may_see(project.id) {
-        // Whether it exists is not this reader's business either.
+        // Does not reveal whether the project exists.
         return Err(GatewayError::ProjectNotFound(name).into());
     }
     Ok(Json(project))

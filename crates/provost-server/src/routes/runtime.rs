@@ -1,5 +1,4 @@
-//! What a project runs: how it stands, what it printed, where it can be seen; and
-//! a person's own run, stop, restart and build.
+//! The runtime of a project: status, output, preview URL, and run, stop, restart and build.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,13 +16,13 @@ use serde_json::{Value, json};
 use super::JsonResult;
 use crate::AppState;
 use crate::api_error::ApiError;
-use crate::auth::{Authenticated, RequireReader};
-use crate::extractors::{JsonBody, Path, Query};
+use crate::middleware::auth::{Authenticated, RequireReader};
+use crate::middleware::extractors::{JsonBody, Path, Query};
 
-/// How long a request waits for its end if it does not say, in milliseconds.
+/// Default of `wait`, in milliseconds.
 const DEFAULT_WAIT_MS: u64 = 60_000;
 
-/// The longest it may say.
+/// Largest `wait`, in milliseconds.
 const MAX_WAIT_MS: u64 = 3_600_000;
 
 async fn find_visible_project(
@@ -33,13 +32,13 @@ async fn find_visible_project(
 ) -> Result<Project, ApiError> {
     let project = door.gateway.projects.get_project(&name).await?;
     if !reader.may_see(project.id) {
-        // Whether it exists is not this reader's business either.
+        // Does not reveal whether the project exists.
         return Err(GatewayError::ProjectNotFound(name).into());
     }
     Ok(project)
 }
 
-/// Show how a project's runtime stands: terminal, dev server, build and preview.
+/// Show the state of a project's runtime: terminal, dev server, build and preview.
 #[utoipa::path(get, path = "/api/projects/{p}/runtime/status", params(("p" = String, Path)), responses((status = 200, body = RuntimeStatusResponse), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn show_status(
     State(door): State<Arc<AppState>>,
@@ -67,12 +66,12 @@ pub(crate) struct RuntimeWaitQuery {
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct RuntimeParams {
-    /// How long it may take to end by itself, in milliseconds.
+    /// Time to exit after the first signal, in milliseconds.
     grace_ms: Option<u64>,
 }
 
-/// Run, stop, restart or build a project: the action of that name, asked for by
-/// whoever calls. `what` is one of `run`, `stop`, `restart`, `build`.
+/// Run, stop, restart or build a project: submits the action of that name for the caller.
+/// `what` is one of `run`, `stop`, `restart`, `build`.
 #[utoipa::path(post, path = "/api/projects/{p}/runtime/{what}", params(("p" = String, Path), ("what" = String, Path), ("wait" = Option<u64>, Query)), request_body = RuntimeParams, responses((status = 200, body = ActionResponse), (status = 202, body = ActionResponse), (status = 403, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn run_runtime_action(
     State(door): State<Arc<AppState>>,
@@ -82,7 +81,7 @@ pub(crate) async fn run_runtime_action(
     JsonBody { value, command }: JsonBody<RuntimeParams>,
 ) -> Result<impl IntoResponse, ApiError> {
     if !["run", "stop", "restart", "build"].contains(&what.as_str()) {
-        let why = format!("a runtime takes run, stop, restart and build, not `{what}`");
+        let why = format!("unknown runtime action `{what}`; use run, stop, restart or build");
         return Err(ApiError::new(Code::NotFound, why));
     }
     let params: Value = value.grace_ms.map_or_else(|| json!({}), |ms| json!({ "graceMs": ms }));
@@ -104,7 +103,7 @@ pub(crate) struct LogQuery {
     limit: Option<u64>,
 }
 
-/// Read what builds and dev servers printed, from a byte on.
+/// Read the output of builds and dev servers from a byte offset on.
 #[utoipa::path(get, path = "/api/projects/{p}/runtime/logs", params(("p" = String, Path), ("after" = Option<u64>, Query), ("limit" = Option<u64>, Query)), responses((status = 200, body = RuntimeLogPage), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn read_logs(
     State(door): State<Arc<AppState>>,
@@ -113,8 +112,8 @@ pub(crate) async fn read_logs(
     Query(LogQuery { after, limit }): Query<LogQuery>,
 ) -> JsonResult<RuntimeLogPage> {
     let project = find_visible_project(&door, &reader, name).await?;
-    let most = u64::try_from(limits::MAX_LOG_PAGE_BYTES).unwrap_or(u64::MAX);
-    let limit = limit.unwrap_or(most).clamp(1, most);
+    let max = u64::try_from(limits::MAX_LOG_PAGE_BYTES).unwrap_or(u64::MAX);
+    let limit = limit.unwrap_or(max).clamp(1, max);
     Ok(Json(door.gateway.runtime.runtime_logs(project.id, after, limit).await?))
 }
 
@@ -124,8 +123,8 @@ pub(crate) struct PreviewUrlQuery {
     port: Option<u16>,
 }
 
-/// Where to look at a project's preview, or at another port of the project. The
-/// address works once: it logs the browser in to that preview, and nothing else.
+/// Get the URL of a project's preview or of another of its ports. The URL works once: it gives
+/// the browser access to that preview, and to nothing else.
 #[utoipa::path(get, path = "/api/projects/{p}/preview/url", params(("p" = String, Path), ("port" = Option<u16>, Query)), responses((status = 200, body = PreviewUrl), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn create_preview_url(
     State(door): State<Arc<AppState>>,

@@ -22,18 +22,24 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::JsonResult;
+use crate::AppState;
 use crate::api_error::ApiError;
-use crate::auth::{RequireOperator, RequireOperatorLease};
-use crate::extractors::{IdempotencyHeader, JsonBody, Path, Query};
-use crate::turn_cursor::{TurnCursor, TurnEnd};
-use crate::{AppState, sse};
+use crate::middleware::auth::{RequireOperator, RequireOperatorLease};
+use crate::middleware::extractors::{IdempotencyHeader, JsonBody, Path, Query};
+use crate::stream::sse;
+use crate::stream::turn_cursor::{TurnCursor, TurnEnd};
 
 pub(super) fn parse_session_id(text: &str) -> Result<SessionId, ApiError> {
-    let missing = |_| ApiError::new(Code::NotFound, format!("there is no session `{text}`"));
+    let missing = |_| {
+        ApiError::new(
+            Code::NotFound,
+            format!("no session `{text}`; `provost sessions` lists the sessions"),
+        )
+    };
     text.parse().map_err(missing)
 }
 
-/// List the sessions, the newest first.
+/// List the sessions, the most recently changed first.
 #[utoipa::path(get, path = "/api/sessions", responses((status = 200, body = SessionList), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn list(
     State(door): State<Arc<AppState>>,
@@ -53,18 +59,18 @@ pub(crate) async fn open(
     Ok((StatusCode::CREATED, Json(session)))
 }
 
-/// Take the tour: an example project in a new folder, and a scripted conversation in it.
+/// Start the tour: creates an example project in a new folder and a scripted session in it.
 #[utoipa::path(post, path = "/api/tour", request_body = StartTourRequest, responses((status = 201, body = StartTourResponse), (status = 401, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn start_tour(
     State(door): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
     JsonBody { value, command }: JsonBody<StartTourRequest>,
 ) -> Result<impl IntoResponse, ApiError> {
-    let begun = door.runner.start_tour(&by, value, command).await?;
-    Ok((StatusCode::CREATED, Json(begun)))
+    let started = door.runner.start_tour(&by, value, command).await?;
+    Ok((StatusCode::CREATED, Json(started)))
 }
 
-/// Show a session with what was said in it.
+/// Show a session with its conversation.
 #[utoipa::path(get, path = "/api/sessions/{id}", params(("id" = String, Path)), responses((status = 200, body = SessionDetail), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn show(
     State(door): State<Arc<AppState>>,
@@ -74,7 +80,7 @@ pub(crate) async fn show(
     Ok(Json(door.runner.load_session_detail(parse_session_id(&name)?).await?))
 }
 
-/// Close a session; what goes on in it is cancelled, what was said stays.
+/// Close a session. A running turn is cancelled; the conversation stays readable.
 #[utoipa::path(delete, path = "/api/sessions/{id}", params(("id" = String, Path)), responses((status = 200, body = SessionView), (status = 404, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
 pub(crate) async fn close(
     State(door): State<Arc<AppState>>,
@@ -84,8 +90,8 @@ pub(crate) async fn close(
     Ok(Json(door.runner.close_session(&by, parse_session_id(&name)?).await?))
 }
 
-/// Say something. With `Accept: text/event-stream`, the answer is the turn itself,
-/// as events until its end; without, it is told that the turn has begun.
+/// Send a message. With `Accept: text/event-stream` the response is the turn as events until
+/// its end; otherwise it says that the turn has started or the message is queued.
 #[utoipa::path(post, path = "/api/sessions/{id}/messages", params(("id" = String, Path)), request_body = SendMessageRequest, responses((status = 202, body = SendMessageResponse), (status = 200, content_type = "text/event-stream", body = provost_proto::Event), (status = 404, body = ErrorResponse), (status = 409, body = ErrorResponse), (status = 429, body = ErrorResponse)))]
 pub(crate) async fn send_message(
     State(door): State<Arc<AppState>>,
@@ -96,32 +102,33 @@ pub(crate) async fn send_message(
 ) -> Result<Response, ApiError> {
     let session = parse_session_id(&name)?;
     let accepts = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let prompt = TurnPrompt { text: value.text, command, most: None };
-    let taken = door.runner.send_message(&by, session, prompt).await?;
+    let prompt = TurnPrompt { text: value.text, command, max_output_tokens: None };
+    let accepted = door.runner.send_message(&by, session, prompt).await?;
     if !accepts.contains("text/event-stream") {
-        return Ok((StatusCode::ACCEPTED, Json(taken.sent)).into_response());
+        return Ok((StatusCode::ACCEPTED, Json(accepted.sent)).into_response());
     }
-    let first = format!("event: sent\ndata: {}\n\n", json!(taken.sent));
-    let talk = TurnCursor::new(&door, &taken);
-    let pieces = stream::unfold((Some(first), talk, door), |(first, mut talk, door)| async move {
-        if let Some(first) = first {
-            return Some((Ok::<_, Infallible>(Bytes::from(first)), (None, talk, door)));
-        }
-        let said = tokio::select! {
-            () = door.closing.cancelled() => return None,
-            said = talk.next() => said.ok()??,
-        };
-        let mut piece = sse::encode_events(&[said.event]).to_vec();
-        if let Some(TurnEnd::Failed(problem)) = said.end {
-            piece.extend(format!("event: error\ndata: {}\n\n", json!(problem)).into_bytes());
-        }
-        Some((Ok(Bytes::from(piece)), (None, talk, door)))
-    });
+    let first = format!("event: sent\ndata: {}\n\n", json!(accepted.sent));
+    let cursor = TurnCursor::new(&door, &accepted);
+    let chunks =
+        stream::unfold((Some(first), cursor, door), |(first, mut cursor, door)| async move {
+            if let Some(first) = first {
+                return Some((Ok::<_, Infallible>(Bytes::from(first)), (None, cursor, door)));
+            }
+            let next = tokio::select! {
+                () = door.closing.cancelled() => return None,
+                next = cursor.next() => next.ok()??,
+            };
+            let mut chunk = sse::encode_events(&[next.event]).to_vec();
+            if let Some(TurnEnd::Failed(error)) = next.end {
+                chunk.extend(format!("event: error\ndata: {}\n\n", json!(error)).into_bytes());
+            }
+            Some((Ok(Bytes::from(chunk)), (None, cursor, door)))
+        });
     let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")];
-    Ok((headers, Body::from_stream(pieces)).into_response())
+    Ok((headers, Body::from_stream(chunks)).into_response())
 }
 
-/// Take back a message that waits for its turn.
+/// Withdraw a queued message.
 #[utoipa::path(delete, path = "/api/sessions/{id}/messages/{message}", params(("id" = String, Path), ("message" = String, Path)), responses((status = 200, body = Object), (status = 404, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
 pub(crate) async fn withdraw_message(
     State(door): State<Arc<AppState>>,
@@ -129,28 +136,28 @@ pub(crate) async fn withdraw_message(
     Path((name, message)): Path<(String, String)>,
     IdempotencyHeader(command): IdempotencyHeader,
 ) -> JsonResult<Value> {
-    let missing = |_| ApiError::new(Code::NotFound, format!("there is no message `{message}`"));
+    let missing = |_| ApiError::new(Code::NotFound, format!("no message `{message}`"));
     let message = message.parse().map_err(missing)?;
-    door.runner.withdraw_message(&by, (parse_session_id(&name)?, message), command).await?;
+    door.runner.withdraw_message(&by, parse_session_id(&name)?, message, command).await?;
     Ok(Json(json!({ "withdrawn": true })))
 }
 
-/// Cancel the turn of a message: it is stopped, or does not begin, and every other goes on.
-/// Answers when nothing of it runs any more, also if its turn was over before.
+/// Cancel the turn of a message, or remove it from the queue; other turns are not affected.
+/// Responds when none of its actions runs any more, also if the turn was over before.
 #[utoipa::path(post, path = "/api/sessions/{id}/messages/{message}/cancel", params(("id" = String, Path), ("message" = String, Path)), responses((status = 204), (status = 404, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
 pub(crate) async fn cancel_message(
     State(door): State<Arc<AppState>>,
     RequireOperator(_): RequireOperator,
     Path((name, message)): Path<(String, String)>,
 ) -> Result<StatusCode, ApiError> {
-    let missing = |_| ApiError::new(Code::NotFound, format!("there is no message `{message}`"));
+    let missing = |_| ApiError::new(Code::NotFound, format!("no message `{message}`"));
     let message: MessageId = message.parse().map_err(missing)?;
     door.runner.cancel_message(parse_session_id(&name)?, message).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Cancel the turn of a session. Answers when nothing of it runs any more. What waits for
-/// its turn goes on waiting until somebody says something or continues.
+/// Cancel the running turn of a session. Responds when none of its actions runs any more.
+/// Queued messages stay queued until a message is sent or the session is continued.
 #[utoipa::path(post, path = "/api/sessions/{id}/cancel", params(("id" = String, Path)), responses((status = 200, body = Object), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn cancel(
     State(door): State<Arc<AppState>>,
@@ -161,7 +168,7 @@ pub(crate) async fn cancel(
     Ok(Json(json!({ "cancelled": cancelled })))
 }
 
-/// Go on with a turn that was cut off, failed or was cancelled, and then with what waits.
+/// Continue a turn that was interrupted, failed or was cancelled, then the queued messages.
 #[utoipa::path(post, path = "/api/sessions/{id}/continue", params(("id" = String, Path)), responses((status = 202, body = Object), (status = 404, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
 pub(crate) async fn continue_session(
     State(door): State<Arc<AppState>>,
@@ -178,7 +185,7 @@ pub(crate) struct FollowSessionQuery {
     after: Option<Seq>,
 }
 
-/// Follow a session: all of it after a place, then live.
+/// Follow a session: all events after a position, then live.
 #[utoipa::path(get, path = "/api/sessions/{id}/events", params(("id" = String, Path), ("after" = Option<u64>, Query), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content_type = "text/event-stream", body = provost_proto::Event), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn follow(
     State(door): State<Arc<AppState>>,

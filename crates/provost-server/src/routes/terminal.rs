@@ -1,4 +1,4 @@
-//! The terminal: tickets, and the WebSocket.
+//! The terminal: tickets and the WebSocket.
 
 use std::sync::Arc;
 
@@ -14,17 +14,18 @@ use provost_proto::{Code, ErrorResponse};
 use serde::Deserialize;
 
 use super::JsonResult;
+use crate::AppState;
 use crate::api_error::ApiError;
-use crate::auth::{RequireOperatorLease, RequireTerminalTicket};
-use crate::extractors::{Path, Query};
-use crate::{AppState, terminal_bridge};
+use crate::middleware::auth::{RequireOperatorLease, RequireTerminalTicket};
+use crate::middleware::extractors::{Path, Query};
+use crate::terminal_socket::terminal_bridge;
 
-/// What is read of a message at most. Longer than what is taken, so that whoever
-/// sends too much can be told so; beyond this the connection is cut.
+/// Largest message that is read. More than what is accepted, so that a client that exceeds the
+/// limit gets an error; beyond this the connection is closed.
 const MAX_READ_BYTES: usize = 8 * terminal_bridge::MAX_SOCKET_MESSAGE_BYTES;
 
-/// What is read at once. Little, because it is cleared each time before something is
-/// read into it, and what comes is a letter as a rule.
+/// Size of the read buffer. Small, because it is cleared before each read and most messages are
+/// single keystrokes.
 const READ_BUFFER_BYTES: usize = 4 * 1024;
 
 #[derive(Deserialize)]
@@ -37,7 +38,7 @@ pub(crate) struct AttachQuery {
     _ticket: Option<String>,
 }
 
-/// Get a ticket for one connection to a project's terminal, good for 30 seconds.
+/// Get a ticket for one connection to a project's terminal, valid for 30 seconds.
 #[utoipa::path(post, path = "/api/projects/{p}/terminal/ticket", params(("p" = String, Path)), responses((status = 200, body = TerminalTicket), (status = 403, body = ErrorResponse), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn create_ticket(
     State(door): State<Arc<AppState>>,
@@ -50,8 +51,8 @@ pub(crate) async fn create_ticket(
     Ok(Json(TerminalTicket { ticket: ticket.reveal().to_owned() }))
 }
 
-/// Attach to a project's terminal, through a WebSocket; it is opened if it is
-/// not. Needs a ticket.
+/// Attach to a project's terminal by a WebSocket; opens the terminal if needed. Needs a
+/// ticket.
 #[utoipa::path(get, path = "/api/projects/{p}/terminal/attach", params(("p" = String, Path), ("after" = Option<u64>, Query, description = "how many bytes of output the client has"), ("cols" = u16, Query), ("rows" = u16, Query), ("ticket" = Option<String>, Query)), responses((status = 101, description = "the terminal's stream"), (status = 401, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn attach(
     State(door): State<Arc<AppState>>,
@@ -61,13 +62,13 @@ pub(crate) async fn attach(
     socket: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, ApiError> {
     if !(1..=MAX_TERMINAL_COLS).contains(&cols) || !(1..=MAX_TERMINAL_ROWS).contains(&rows) {
-        let why = format!(
+        let message = format!(
             "a terminal has 1 to {MAX_TERMINAL_COLS} columns and 1 to {MAX_TERMINAL_ROWS} rows"
         );
-        return Err(ApiError::new(Code::InvalidRequest, why));
+        return Err(ApiError::new(Code::InvalidRequest, message));
     }
     let socket = socket.map_err(|error| {
-        let why = format!("the terminal is a WebSocket: {error}");
+        let why = format!("this route is a WebSocket: {error}");
         ApiError::new(Code::InvalidRequest, why)
     })?;
     let view = TerminalAttachOptions { after, cols, rows };

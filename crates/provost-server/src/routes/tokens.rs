@@ -11,10 +11,10 @@ use provost_proto::{CreateTokenRequest, CreatedToken, ErrorResponse, TokenList};
 use super::JsonResult;
 use crate::AppState;
 use crate::api_error::ApiError;
-use crate::auth::RequireOperator;
-use crate::extractors::{JsonBody, Path};
+use crate::middleware::auth::RequireOperator;
+use crate::middleware::extractors::{JsonBody, Path};
 
-/// List the tokens that still work.
+/// List the valid tokens.
 #[utoipa::path(get, path = "/api/tokens", responses((status = 200, body = TokenList), (status = 403, body = ErrorResponse)))]
 pub(crate) async fn list(
     State(door): State<Arc<AppState>>,
@@ -23,7 +23,7 @@ pub(crate) async fn list(
     Json(TokenList { tokens: door.gateway.auth.list_tokens(&by) })
 }
 
-/// Hand out a token. It is shown this once.
+/// Create a token. Its secret is shown only in this response.
 #[utoipa::path(post, path = "/api/tokens", request_body = CreateTokenRequest, responses((status = 200, body = CreatedToken), (status = 403, body = ErrorResponse)))]
 pub(crate) async fn create(
     State(door): State<Arc<AppState>>,
@@ -35,7 +35,7 @@ pub(crate) async fn create(
     Ok(Json(CreatedToken { token: secret.reveal().to_owned(), entry }))
 }
 
-/// Take a token back.
+/// Revoke a token.
 #[utoipa::path(delete, path = "/api/tokens/{id}", params(("id" = String, Path)), responses((status = 204), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn revoke(
     State(door): State<Arc<AppState>>,

@@ -1,4 +1,4 @@
-//! What models used, and which can be asked.
+//! Usage and cost of models, and the available models.
 
 use std::sync::Arc;
 
@@ -10,24 +10,24 @@ use provost_runner::model::ProviderStatus;
 
 use super::JsonResult;
 use crate::AppState;
-use crate::auth::RequireOperator;
+use crate::middleware::auth::RequireOperator;
 
-/// Show what models used and cost.
+/// Show the usage and cost of models.
 #[utoipa::path(get, path = "/api/usage", responses((status = 200, body = UsageReport), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn show_usage(
     State(door): State<Arc<AppState>>,
     RequireOperator(_): RequireOperator,
 ) -> JsonResult<UsageReport> {
     let mut report = door.runner.build_usage_report().await?;
-    // A table of the person's own has a date of its own.
+    // A price table of the user has a date of its own.
     let models = report.rows.iter().map(|row| row.model.as_str());
     report.prices_as_of = door.runner.prices().price_dates(models).join(" and ");
     Ok(Json(report))
 }
 
-/// List the models that can be asked: scripts, those of servers on this machine, the
-/// priced ones of providers that have a key, and the providers. Others of a provider are
-/// named as `provider/model`.
+/// List the providers and the available models: scripts, those of servers on this machine, and
+/// the priced ones of providers with a key. Other models of a provider can be used as
+/// `provider/model`.
 #[utoipa::path(get, path = "/api/models", responses((status = 200, body = ModelList), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn list_models(
     State(door): State<Arc<AppState>>,

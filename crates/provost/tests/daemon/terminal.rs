@@ -234,7 +234,7 @@ async fn a_message_that_is_too_long_is_answered_with_why_and_nothing_of_it_is_ty
     let said = client.hear_out().await.last().cloned();
     let Some(ServerMessage::Error { code, message }) = said else { panic!("{said:?}") };
     assert_eq!(code.as_str(), "TOO_LARGE");
-    assert!(message.contains("at most 1048576 bytes"), "{message}");
+    assert!(message.contains("longer than 1048576 bytes"), "{message}");
     let mut again = daemon.attach(None).await;
     again.types("echo still-$((1))\r").await;
     again.until("still-1").await;

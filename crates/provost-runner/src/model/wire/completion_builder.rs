@@ -1,4 +1,4 @@
-//! A turn while it is read: what all wire formats have in common.
+//! A completion while it is decoded: what all wire formats have in common.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,7 @@ use super::super::{
     ModelOrigin, StopReason, ToolCall,
 };
 
-/// A turn that is not finished. What is told goes into `out` as events; what is
-/// finished goes into `items`.
+/// An unfinished completion. Events go into `out`, finished items into `items`.
 pub(super) struct CompletionBuilder {
     pub(super) out: Vec<ModelEvent>,
     pub(super) items: Vec<CompletionItem>,
@@ -25,7 +24,7 @@ pub(super) struct CompletionBuilder {
     native_usage: Option<Value>,
 }
 
-/// A call that has begun.
+/// A call in progress.
 #[derive(Debug, Clone)]
 pub(super) struct StartedToolCall {
     pub(super) index: u32,
@@ -48,7 +47,7 @@ impl CompletionBuilder {
         }
     }
 
-    /// Notes who answers, from the first event that says so.
+    /// Sets the response id and model from the first event that has them.
     pub(super) fn set_response_metadata(&mut self, id: &Value, model: &Value) {
         let text =
             |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
@@ -78,8 +77,8 @@ impl CompletionBuilder {
         }
     }
 
-    /// Begins a call. An id that is missing, or that another call of this turn has
-    /// already, is replaced: results could not be told apart.
+    /// Starts a call. A missing id, or one that another call of this completion has, is replaced,
+    /// so that results can be matched to calls.
     pub(super) fn begin_call(&mut self, id: Option<&str>, name: &str) -> StartedToolCall {
         let index = self.n_calls;
         self.n_calls += 1;
@@ -94,13 +93,13 @@ impl CompletionBuilder {
         }
         let id = chosen.unwrap_or_default();
         self.ids.insert(id.clone());
-        let begun = StartedToolCall { index, id: CallId::new(id), name: name.to_owned() };
+        let started = StartedToolCall { index, id: CallId::new(id), name: name.to_owned() };
         self.out.push(ModelEvent::ToolCallBegin {
             index,
-            id: begun.id.clone(),
-            name: begun.name.clone(),
+            id: started.id.clone(),
+            name: started.name.clone(),
         });
-        begun
+        started
     }
 
     pub(super) fn push_arguments(&mut self, index: u32, delta: &str) {
@@ -110,8 +109,8 @@ impl CompletionBuilder {
     }
 
     /// Ends a call and keeps it.
-    pub(super) fn end_call(&mut self, begun: &StartedToolCall) {
-        self.out.push(ModelEvent::ToolCallEnd { index: begun.index });
+    pub(super) fn end_call(&mut self, started: &StartedToolCall) {
+        self.out.push(ModelEvent::ToolCallEnd { index: started.index });
     }
 
     /// Keeps an item.
@@ -127,7 +126,7 @@ impl CompletionBuilder {
         }
     }
 
-    /// The usual end: what a model that has called tools waits for.
+    /// The usual stop reason: `ToolUse` after a call, else `EndTurn`.
     pub(super) fn default_stop_reason(&self) -> StopReason {
         if self.n_calls > 0 { StopReason::ToolUse } else { StopReason::EndTurn }
     }

@@ -1,24 +1,25 @@
-//! A conversation in the order that every provider wants: each turn with the
-//! results of its calls directly after it, each call with exactly one result.
+//! A conversation in the order that every provider requires: each completion followed directly
+//! by the results of its calls, each call with exactly one result.
 
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
 use super::super::{
-    Completion, ModelError, ModelMessage, ModelOrigin, ModelRequest, ToolCall, ToolResultStatus,
+    Completion, ModelError, ModelMessage, ModelOrigin, ModelRequest, ModelToolResultStatus,
+    ToolCall,
 };
 use super::CallIdFormat;
 
-/// What a call is said to have given that was never answered.
+/// Output that the model gets for a call without a result.
 const INTERRUPTED_RESULT: &str =
     "There is no result: the turn was interrupted before the call ended.";
 
 /// One step of a conversation.
 pub(super) enum ConversationStep<'a> {
-    /// What a person said.
+    /// What a person assistant.
     User(&'a str),
-    /// What a model said, and what came of its calls.
+    /// What a model assistant, and what came of its calls.
     Assistant(AssistantStep<'a>),
 }
 
@@ -36,7 +37,7 @@ pub(super) struct AssistantStep<'a> {
 /// A call and what came of it.
 pub(super) struct AnsweredToolCall<'a> {
     pub(super) call: &'a ToolCall,
-    pub(super) status: ToolResultStatus,
+    pub(super) status: ModelToolResultStatus,
     pub(super) output: &'a str,
 }
 
@@ -50,8 +51,8 @@ pub(super) fn build_conversation_steps<'a>(
         match message {
             ModelMessage::User { text } => {
                 for step in &mut steps {
-                    if let ConversationStep::Assistant(said) = step {
-                        said.current = false;
+                    if let ConversationStep::Assistant(assistant) = step {
+                        assistant.current = false;
                     }
                 }
                 steps.push(ConversationStep::User(text));
@@ -62,14 +63,14 @@ pub(super) fn build_conversation_steps<'a>(
                     verbatim: turn.origin == *origin,
                     current: true,
                     results: turn.tool_calls().map(AnsweredToolCall::interrupted).collect(),
-                }))
+                }));
             }
             ModelMessage::Results { results } => {
-                let Some(ConversationStep::Assistant(said)) = steps.last_mut() else {
+                let Some(ConversationStep::Assistant(assistant)) = steps.last_mut() else {
                     return Err(unsendable_error("results without a turn before them"));
                 };
                 for result in results {
-                    let mut answered = said.results.iter_mut();
+                    let mut answered = assistant.results.iter_mut();
                     let Some(answered) = answered.find(|have| have.call.id == result.call) else {
                         return Err(unsendable_error(
                             "a result of a call that the turn does not have",
@@ -89,7 +90,7 @@ pub(super) fn build_conversation_steps<'a>(
 
 impl<'a> AnsweredToolCall<'a> {
     fn interrupted(call: &'a ToolCall) -> Self {
-        Self { call, status: ToolResultStatus::Error, output: INTERRUPTED_RESULT }
+        Self { call, status: ModelToolResultStatus::Error, output: INTERRUPTED_RESULT }
     }
 }
 
@@ -145,8 +146,8 @@ fn hash_call_id(id: &str) -> String {
         id.bytes().fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
     // The low bits of this hash mix badly; fold the high ones in.
     hash ^= hash >> 32;
-    let letter = |place: u32| {
-        let bits = usize::try_from((hash >> (5 * place)) & 31).unwrap_or(0);
+    let letter = |position: u32| {
+        let bits = usize::try_from((hash >> (5 * position)) & 31).unwrap_or(0);
         char::from(LETTERS[bits])
     };
     (0..9).map(letter).collect()

@@ -1,4 +1,11 @@
-//! The wire formats: a request written down, and a stream read. Pure.
+//! The wire formats: encoding requests and decoding streams. Pure.
+//!
+//! | format | provider | folder |
+//! |---|---|---|
+//! | Messages | Anthropic | `anthropic` |
+//! | Responses | `OpenAI` | `responses` |
+//! | Chat Completions | `OpenAI` and compatible servers | `chat` |
+//! | `streamGenerateContent` | Gemini | `gemini` |
 
 mod anthropic;
 mod chat;
@@ -15,8 +22,8 @@ use serde_json::Value;
 use super::{ModelError, ModelEvent, ModelOrigin, ModelRequest, SseEvent, SseParser, StopReason};
 use completion_builder::CompletionBuilder;
 
-/// The longest answer, in bytes of the stream. A guard against a server that
-/// never ends, far above what any model writes.
+/// Most bytes of a stream. A guard against a server that never ends, far above what any model
+/// writes.
 const MAX_STREAM_BYTES: usize = 64 * 1024 * 1024;
 
 /// A wire format.
@@ -25,7 +32,7 @@ const MAX_STREAM_BYTES: usize = 64 * 1024 * 1024;
 pub enum WireFormat {
     /// Responses, of `OpenAI`.
     Responses,
-    /// Chat Completions, as `OpenAI` and everybody who imitates it speak it.
+    /// Chat Completions, of `OpenAI` and compatible servers.
     Chat,
     /// Messages, of Anthropic.
     Messages,
@@ -51,11 +58,11 @@ pub struct ChatDialect {
     pub ids: CallIdFormat,
     /// The field for the longest answer.
     pub limit: &'static str,
-    /// How it is told how much to think.
+    /// The field for the reasoning effort.
     pub effort: EffortField,
-    /// Whether it must be asked for usage, and may be.
+    /// Whether usage must be requested by `stream_options`.
     pub asks_for_usage: bool,
-    /// Whether each message with calls must say what was thought, be it nothing.
+    /// Whether each message with calls must contain reasoning, even if empty.
     pub needs_reasoning: bool,
     /// Whether it takes `prompt_cache_key`.
     pub takes_cache_key: bool,
@@ -70,10 +77,10 @@ pub enum CallIdFormat {
     NineAlphanumeric,
 }
 
-/// How a provider is told how much to think.
+/// How a provider takes the reasoning effort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EffortField {
-    /// It cannot be told.
+    /// Not supported.
     None,
     /// `reasoning_effort`.
     Flat,
@@ -94,8 +101,8 @@ impl ChatDialect {
 }
 
 impl WireFormat {
-    /// The request in this format. `origin` says whom it is for: turns that come from
-    /// there are sent as they came.
+    /// Encodes a request in this format for the model `origin`: completions of the same model
+    /// are sent back unchanged.
     pub fn encode(
         self,
         request: &ModelRequest,
@@ -120,7 +127,7 @@ impl WireFormat {
         };
         CompletionDecoder {
             sse: SseParser::new(),
-            draft: CompletionBuilder::new(origin),
+            builder: CompletionBuilder::new(origin),
             decode,
             n_bytes: 0,
         }
@@ -131,7 +138,7 @@ impl WireFormat {
 /// however they are cut. After an error it must not be used again.
 pub struct CompletionDecoder {
     sse: SseParser,
-    draft: CompletionBuilder,
+    builder: CompletionBuilder,
     decode: Box<dyn WireDecoder + Send + Sync>,
     n_bytes: usize,
 }
@@ -168,8 +175,8 @@ impl CompletionDecoder {
         event: &SseEvent,
         out: &mut Vec<ModelEvent>,
     ) -> Result<(), ModelError> {
-        let pushed = self.decode.push_event(event, &mut self.draft);
-        out.append(&mut self.draft.out);
+        let pushed = self.decode.push_event(event, &mut self.builder);
+        out.append(&mut self.builder.out);
         pushed
     }
 
@@ -178,36 +185,35 @@ impl CompletionDecoder {
         self.n_bytes > 0
     }
 
-    /// Whether the model has said why it stopped. What it used may still come.
+    /// Whether the stop reason was received. Usage may still follow.
     pub fn has_stopped(&self) -> bool {
         self.decode.has_stopped()
     }
 
-    /// Whether the provider has said that nothing more comes.
+    /// Whether the provider has ended the stream.
     pub fn is_done(&self) -> bool {
         self.decode.is_done()
     }
 
     /// The body has ended: adds what was left, and the end of the turn.
     ///
-    /// If the model has not said why it stopped, or stopped for a reason that is not known
-    /// here and said nothing, the answer is [`ModelError::Truncated`].
-    /// If it has, half an event at the end changes nothing.
+    /// Without a stop reason, or with an unknown one and no content, this is
+    /// [`ModelError::Truncated`]. With one, an incomplete event at the end changes nothing.
     pub fn finish(mut self, out: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         let last = std::mem::take(&mut self.sse).finish();
         if let Some(event) = last.filter(|event| !is_incomplete_event(event)) {
             self.push_event(&event, out)?;
         }
-        let stop = self.decode.finish(&mut self.draft);
-        out.append(&mut self.draft.out);
+        let stop = self.decode.finish(&mut self.builder);
+        out.append(&mut self.builder.out);
         let stop = stop?;
         if let StopReason::Other { native } = &stop
-            && self.draft.has_no_output()
+            && self.builder.has_no_output()
         {
-            let why = format!("the model stopped without an answer ({native})");
+            let why = format!("the model stopped without content ({native})");
             return Err(ModelError::Truncated(why));
         }
-        let turn = self.draft.into_completion(stop);
+        let turn = self.builder.into_completion(stop);
         out.push(ModelEvent::End { turn: Box::new(turn) });
         Ok(())
     }
@@ -225,14 +231,14 @@ trait WireDecoder {
     fn push_event(
         &mut self,
         event: &SseEvent,
-        draft: &mut CompletionBuilder,
+        builder: &mut CompletionBuilder,
     ) -> Result<(), ModelError>;
-    /// Whether the model has said why it stopped.
+    /// Whether the stop reason was received.
     fn has_stopped(&self) -> bool;
     /// Whether nothing more comes.
     fn is_done(&self) -> bool;
-    /// Completes what is open, and says why the model stopped.
-    fn finish(&mut self, draft: &mut CompletionBuilder) -> Result<StopReason, ModelError>;
+    /// Completes open items and returns the stop reason.
+    fn finish(&mut self, builder: &mut CompletionBuilder) -> Result<StopReason, ModelError>;
 }
 
 /// The JSON of an event.
@@ -243,5 +249,5 @@ fn parse_event_json(event: &SseEvent) -> Result<Value, ModelError> {
 
 /// The stream ended too early.
 fn truncated_stream_error() -> ModelError {
-    ModelError::Truncated("the stream ended before the model said why it stopped".to_owned())
+    ModelError::Truncated("the stream ended without a stop reason".to_owned())
 }

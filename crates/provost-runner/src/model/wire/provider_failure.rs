@@ -1,8 +1,7 @@
-//! What a provider says when it fails, as an error.
+//! Classifies the errors of providers.
 //!
-//! All of them put an object with a message somewhere into the body; the names of
-//! the kinds differ. The same shapes come as a body with a status and in the midst
-//! of a stream without one.
+//! All providers send an object with a message; the names of the error kinds differ. The same
+//! objects come as a body with a status, and in a stream without one.
 
 use std::time::Duration;
 
@@ -73,10 +72,10 @@ impl ProviderFailure {
         let Self { status, retry_after, .. } = self;
         let is = |word: &str| self.words.iter().any(|have| have == word);
         let has = |word: &str| self.words.iter().any(|have| have.contains(word));
-        let says = |text: &str| self.message.to_ascii_lowercase().contains(text);
+        let mentions = |text: &str| self.message.to_ascii_lowercase().contains(text);
         let at = |codes: &[u16]| status.is_some_and(|status| codes.contains(&status));
         let request = status.is_none_or(|status| (400..500).contains(&status));
-        let too_long = CONTEXT_LENGTH_PHRASES.iter().any(|text| says(text)) && !at(&[429]);
+        let too_long = CONTEXT_LENGTH_PHRASES.iter().any(|text| mentions(text)) && !at(&[429]);
         let message = self.message.clone();
         if has("context_length") || has("exceed_context") || at(&[413]) || request && too_long {
             return ModelError::ContextLength(message);
@@ -84,7 +83,11 @@ impl ProviderFailure {
         if at(&[401]) || is("authentication_error") || has("api_key") || is("unauthenticated") {
             return ModelError::Unauthorized(message);
         }
-        if at(&[402]) || is("insufficient_quota") || is("billing_error") || says("credit balance") {
+        if at(&[402])
+            || is("insufficient_quota")
+            || is("billing_error")
+            || mentions("credit balance")
+        {
             return ModelError::QuotaExceeded(message);
         }
         if has("content_filter") || has("content_policy") || is("invalid_prompt") {
@@ -108,7 +111,7 @@ impl ProviderFailure {
     }
 }
 
-/// How providers say that a conversation is too long.
+/// Phrases for a conversation that is too long.
 const CONTEXT_LENGTH_PHRASES: [&str; 10] = [
     "maximum context length",
     "context length",

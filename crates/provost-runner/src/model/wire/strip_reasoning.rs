@@ -1,15 +1,15 @@
-//! Leaving out what only the one who wrote it can read.
+//! Removes reasoning that its provider cannot read any more.
 //!
-//! Encrypted reasoning and signatures are read by the provider, and by the account, that
-//! made them. Where they are not any more, such as after a change of the key, a
-//! conversation would be refused for ever with them, and goes on without.
+//! Only the provider and account that made encrypted reasoning and signatures can read them.
+//! After a change of the key, for example, a conversation with them would be rejected for ever;
+//! it continues without them.
 
 use serde_json::{Value, json};
 
 use super::WireFormat;
 use super::gemini::SKIP_SIGNATURE_VALIDATION;
 
-/// Takes it out of a request; tells whether there was any.
+/// Removes it from a request; returns whether there was any.
 pub(crate) fn strip_signed_reasoning(wire: WireFormat, body: &mut Value) -> bool {
     match wire {
         WireFormat::Responses => {
@@ -23,12 +23,12 @@ pub(crate) fn strip_signed_reasoning(wire: WireFormat, body: &mut Value) -> bool
             })
         }
         WireFormat::Gemini => edit_message_parts(&mut body["contents"], "parts", strip_signatures),
-        // What was thought is told in plain text here.
+        // This format has reasoning in plain text only.
         WireFormat::Chat => false,
     }
 }
 
-/// Keeps the elements of a list that are so; tells whether others were there.
+/// Keeps matching elements of an array; returns whether others were removed.
 fn retain_elements(list: &mut Value, is_kept: impl Fn(&Value) -> bool) -> bool {
     let Value::Array(list) = list else { return false };
     let n_before = list.len();
@@ -36,7 +36,7 @@ fn retain_elements(list: &mut Value, is_kept: impl Fn(&Value) -> bool) -> bool {
     list.len() < n_before
 }
 
-/// Changes the parts of each message; one of which none are left goes too.
+/// Changes the parts of each message, and removes messages without parts.
 fn edit_message_parts(
     messages: &mut Value,
     field: &str,

@@ -1,4 +1,4 @@
-//! A client that waits for the answer to what it said.
+//! Sends a message for a client and follows its turn; cancels it if the client disconnects.
 
 use std::sync::Arc;
 
@@ -9,16 +9,17 @@ use provost_store::StoreError;
 
 use crate::AppState;
 use crate::api_error::ApiError;
-use crate::turn_cursor::{TurnCursor, TurnEnd, TurnEvent};
+use crate::stream::turn_cursor::{TurnCursor, TurnEnd, TurnEvent};
 
-/// What it hears. If it goes before the end, nobody wants the answer.
+/// Follows the turn of one message. Dropping it before the end cancels the turn.
 pub(super) struct CompletionListener {
-    talk: TurnCursor,
-    wanted: TurnCancelGuard,
+    cursor: TurnCursor,
+    cancel_guard: TurnCancelGuard,
 }
 
 impl CompletionListener {
-    /// Says something. A client that goes while it is said has begun a turn as well.
+    /// Sends the message. In a task of its own, so that a client that disconnects meanwhile
+    /// leaves no turn without a guard.
     pub(super) async fn send_and_listen(
         door: &Arc<AppState>,
         by: Operator,
@@ -26,49 +27,54 @@ impl CompletionListener {
         prompt: TurnPrompt,
     ) -> Result<Self, ApiError> {
         let door = Arc::clone(door);
-        let saying = tokio::spawn(async move {
-            let taken = door.runner.send_message(&by, session, prompt).await?;
-            let talk = TurnCursor::new(&door, &taken);
-            let message = taken.sent.message;
-            Ok(Self { talk, wanted: TurnCancelGuard { door, session, message, is_over: false } })
+        let sending = tokio::spawn(async move {
+            let accepted = door.runner.send_message(&by, session, prompt).await?;
+            let cursor = TurnCursor::new(&door, &accepted);
+            let message = accepted.sent.message;
+            Ok(Self {
+                cursor,
+                cancel_guard: TurnCancelGuard { door, session, message, is_over: false },
+            })
         });
-        let failed = |_| ApiError::new(Code::Internal, "the message could not be said");
-        saying.await.map_err(failed)?
+        let failed = |_| ApiError::new(Code::Internal, "cannot send the message");
+        sending.await.map_err(failed)?
     }
 
-    /// The name of the answer.
+    /// The id of the completion.
     pub(super) fn completion_id(&self) -> String {
-        format!("chatcmpl-{}", self.wanted.message.uuid())
+        format!("chatcmpl-{}", self.cancel_guard.message.uuid())
     }
 
     /// The next event of the turn; `None` after its end.
     pub(super) async fn next(&mut self) -> Result<Option<TurnEvent>, StoreError> {
-        let mut said = self.talk.next().await?;
-        let end = said.as_mut().map(|said| &mut said.end);
-        // What is held back would wait on, and the client does not.
-        if let Some(Some(TurnEnd::Failed(problem))) = end
-            && self.talk.is_held()
+        let mut next = self.cursor.next().await?;
+        let end = next.as_mut().map(|next| &mut next.end);
+        // A held message would stay queued, but this client does not wait for it.
+        if let Some(Some(TurnEnd::Failed(body))) = end
+            && self.cursor.is_held()
         {
             match self
-                .wanted
+                .cancel_guard
                 .door
                 .runner
-                .cancel_message(self.wanted.session, self.wanted.message)
+                .cancel_message(self.cancel_guard.session, self.cancel_guard.message)
                 .await
             {
                 Ok(()) => {
-                    "the turn before was stopped, so that this message was taken back"
-                        .clone_into(&mut problem.error);
+                    "the previous turn was cancelled, so this message was withdrawn"
+                        .clone_into(&mut body.error);
                 }
-                Err(error) => tracing::warn!(%error, "a message that nobody waits for stays"),
+                Err(error) => {
+                    tracing::warn!(%error, "cannot withdraw the message of a client that does not wait");
+                }
             }
         }
-        self.wanted.is_over = said.as_ref().is_none_or(|said| said.end.is_some());
-        Ok(said)
+        self.cancel_guard.is_over = next.as_ref().is_none_or(|next| next.end.is_some());
+        Ok(next)
     }
 }
 
-/// Dropped before it is over, it ends the turn of the message, and no other.
+/// Cancels the turn of the message, and no other, if dropped before it is over.
 struct TurnCancelGuard {
     door: Arc<AppState>,
     session: SessionId,
@@ -78,7 +84,7 @@ struct TurnCancelGuard {
 
 impl Drop for TurnCancelGuard {
     fn drop(&mut self) {
-        // A daemon that stops leaves its turns to the next.
+        // A daemon that stops leaves its turns to be resumed.
         if self.is_over || self.door.closing.is_cancelled() {
             return;
         }
@@ -86,7 +92,7 @@ impl Drop for TurnCancelGuard {
         let (door, session, message) = (Arc::clone(&self.door), self.session, self.message);
         runtime.spawn(async move {
             if let Err(error) = door.runner.cancel_message(session, message).await {
-                tracing::debug!(%error, "a turn that nobody waits for goes on");
+                tracing::debug!(%error, "cannot cancel the turn of a disconnected client");
             }
         });
     }

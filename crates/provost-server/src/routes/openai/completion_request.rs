@@ -1,5 +1,5 @@
-//! What a client of Chat Completions asks for. What cannot be done as it is asked is
-//! refused by name: an answer that silently is another one helps nobody.
+//! Requests of Chat Completions. A field that cannot be honoured is rejected by name rather
+//! than ignored.
 
 use provost_proto::Code;
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::completion_response::OpenAiError;
 use crate::api_error::ApiError;
 
-/// A request as it came.
+/// A request as received.
 #[derive(Deserialize)]
 pub(crate) struct ChatCompletionRequest {
     model: String,
@@ -26,42 +26,46 @@ struct ChatMessage {
     tool_calls: Value,
 }
 
-/// A request that can be met.
+/// A request that can be honoured.
 pub(super) struct ValidatedCompletionRequest {
     pub(super) model: String,
     messages: Vec<(String, String)>,
     pub(super) stream: bool,
-    /// Whether the tokens are told at the end of a stream.
-    pub(super) counts: bool,
-    /// The most tokens of all answers of the turn together.
-    pub(super) most: Option<u32>,
+    /// Whether a stream ends with its usage.
+    pub(super) include_usage: bool,
+    /// Most output tokens of all completions of the turn together.
+    pub(super) max_output_tokens: Option<u32>,
 }
 
-/// A field that is not read here: which values change nothing, and why no others.
+/// A field that is not used: its name, which values have no effect, and why others are rejected.
 type FieldConstraint = (&'static str, fn(&Value) -> bool, &'static str);
 
-const TOOLS_REJECTED: &str = "an agent calls the tools of its role, and no others; leave it out";
-const TOOL_CHOICE_REJECTED: &str = "which tools are there is a matter of the role; leave it out, or ask a \
-    role without skills";
-const MODEL_SETTINGS_REJECTED: &str = "how the model is set is a matter of the role; leave it out";
-const NON_TEXT_REJECTED: &str = "an agent answers in text; leave it out";
-const LOGPROBS_REJECTED: &str = "an agent tells no odds; leave it out";
+const TOOLS_REJECTED: &str = "an agent calls only the tools of its role; omit it";
+const TOOL_CHOICE_REJECTED: &str =
+    "the role determines the tools; omit it, or use a role without skills";
+const MODEL_SETTINGS_REJECTED: &str = "the role determines the model's settings; omit it";
+const NON_TEXT_REJECTED: &str = "an agent responds in text; omit it";
+const LOGPROBS_REJECTED: &str = "an agent returns no log probabilities; omit it";
 
-/// A value of null is the same as none, for each of them.
+/// For all of them, null is the same as absent.
 const FIELD_CONSTRAINTS: &[FieldConstraint] = &[
-    // For whoever serves; they change no answer.
+    // For the provider; no effect on the completion.
     ("metadata", |_| true, ""),
     ("prompt_cache_key", |_| true, ""),
     ("prompt_cache_retention", |_| true, ""),
     ("safety_identifier", |_| true, ""),
     ("user", |_| true, ""),
-    // Read below.
+    // Parsed below.
     ("max_completion_tokens", |_| true, ""),
     ("max_tokens", |_| true, ""),
     ("stream", |_| true, ""),
     ("stream_options", |_| true, ""),
-    // Only what happens anyway.
-    ("n", |value| equals_number(value, 1.0), "an agent answers once; leave it out, or ask again"),
+    // Accepted only with the value that applies anyway.
+    (
+        "n",
+        |value| equals_number(value, 1.0),
+        "an agent responds once; omit it, or send several requests",
+    ),
     ("tools", is_empty_collection, TOOLS_REJECTED),
     ("functions", is_empty_collection, TOOLS_REJECTED),
     ("tool_choice", |value| value == "auto", TOOL_CHOICE_REJECTED),
@@ -70,7 +74,7 @@ const FIELD_CONSTRAINTS: &[FieldConstraint] = &[
     ("response_format", |value| value["type"] == "text", NON_TEXT_REJECTED),
     ("modalities", |value| *value == serde_json::json!(["text"]), NON_TEXT_REJECTED),
     ("audio", |_| false, NON_TEXT_REJECTED),
-    ("stop", is_empty_collection, "an agent is not stopped by words; leave it out"),
+    ("stop", is_empty_collection, "an agent has no stop sequences; omit it"),
     ("temperature", |value| equals_number(value, 1.0), MODEL_SETTINGS_REJECTED),
     ("top_p", |value| equals_number(value, 1.0), MODEL_SETTINGS_REJECTED),
     ("presence_penalty", |value| equals_number(value, 0.0), MODEL_SETTINGS_REJECTED),
@@ -87,8 +91,8 @@ const FIELD_CONSTRAINTS: &[FieldConstraint] = &[
     (
         "store",
         |value| value == false,
-        "the log keeps what is said, and nothing is fetched from it \
-      here; leave it out",
+        "the log stores the conversation, and this API does not read it; \
+      omit it",
     ),
 ];
 
@@ -105,32 +109,32 @@ fn is_empty_collection(value: &Value) -> bool {
 }
 
 fn reject_field(field: &str, why: &str) -> OpenAiError {
-    let why = format!("`{field}` cannot be taken as it is: {why}");
+    let why = format!("`{field}` is not supported with this value: {why}");
     OpenAiError::for_field(field, ApiError::new(Code::InvalidRequest, why))
 }
 
 impl ChatCompletionRequest {
-    /// The request, if all of it can be met.
+    /// Checks that all fields can be honoured.
     pub(super) fn validate(self) -> Result<ValidatedCompletionRequest, OpenAiError> {
         let Self { model, messages, mut rest } = self;
         rest.retain(|_, value| !value.is_null());
         for (name, value) in &rest {
-            let Some((_, changes_nothing, why)) =
+            let Some((_, has_no_effect, why)) =
                 FIELD_CONSTRAINTS.iter().find(|(known, ..)| known == name)
             else {
-                return Err(reject_field(name, "it is not known here; leave it out"));
+                return Err(reject_field(name, "the field is unknown; omit it"));
             };
-            if !changes_nothing(value) {
+            if !has_no_effect(value) {
                 return Err(reject_field(name, why));
             }
         }
-        let read = messages.iter().enumerate().map(|(place, message)| message.parse_text(place));
+        let texts = messages.iter().enumerate().map(|(index, message)| message.parse_text(index));
         Ok(ValidatedCompletionRequest {
             model,
-            messages: read.collect::<Result<_, _>>()?,
+            messages: texts.collect::<Result<_, _>>()?,
             stream: parse_flag(&rest, "stream")?,
-            counts: parse_include_usage(&rest)?,
-            most: parse_max_tokens(&rest)?,
+            include_usage: parse_include_usage(&rest)?,
+            max_output_tokens: parse_max_tokens(&rest)?,
         })
     }
 }
@@ -140,7 +144,7 @@ fn parse_flag(fields: &Map<String, Value>, name: &str) -> Result<bool, OpenAiErr
         None | Some(Value::Null) => Ok(false),
         Some(Value::Bool(value)) => Ok(*value),
         Some(Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_)) => {
-            Err(reject_field(name, "it is true or false"))
+            Err(reject_field(name, "expected true or false"))
         }
     }
 }
@@ -148,44 +152,46 @@ fn parse_flag(fields: &Map<String, Value>, name: &str) -> Result<bool, OpenAiErr
 fn parse_include_usage(fields: &Map<String, Value>) -> Result<bool, OpenAiError> {
     let Some(options) = fields.get("stream_options") else { return Ok(false) };
     let Some(options) = options.as_object() else {
-        return Err(reject_field("stream_options", "it is an object"));
+        return Err(reject_field("stream_options", "expected an object"));
     };
-    // What pads a stream against listeners is the connection's matter.
-    let known = |name: &&String| !matches!(name.as_str(), "include_usage" | "include_obfuscation");
-    if let Some(name) = options.keys().find(known) {
+    // Obfuscation pads chunks against eavesdroppers; the transport takes care of that.
+    let is_unknown =
+        |name: &&String| !matches!(name.as_str(), "include_usage" | "include_obfuscation");
+    if let Some(name) = options.keys().find(is_unknown) {
         let name = format!("stream_options.{name}");
-        return Err(reject_field(&name, "it is not known here; leave it out"));
+        return Err(reject_field(&name, "the field is unknown; omit it"));
     }
     parse_flag(options, "include_usage")
 }
 
-/// The limit, by its new name or by its old one.
+/// The token limit, by its current or its deprecated name.
 fn parse_max_tokens(fields: &Map<String, Value>) -> Result<Option<u32>, OpenAiError> {
-    let mut most = None;
+    let mut max_tokens = None;
     for name in ["max_completion_tokens", "max_tokens"] {
         let Some(value) = fields.get(name) else { continue };
         let read = value.as_u64().and_then(|value| u32::try_from(value).ok());
         let read = read.filter(|read| *read > 0);
         let read =
-            read.ok_or_else(|| reject_field(name, "it is a whole number of tokens, from 1 on"))?;
-        if most.replace(read).is_some_and(|before| before != read) {
-            return Err(reject_field(name, "`max_completion_tokens` says another number"));
+            read.ok_or_else(|| reject_field(name, "expected a number of tokens, at least 1"))?;
+        if max_tokens.replace(read).is_some_and(|before| before != read) {
+            return Err(reject_field(name, "`max_completion_tokens` has another value"));
         }
     }
-    Ok(most)
+    Ok(max_tokens)
 }
 
 impl ChatMessage {
-    /// Who said what.
-    fn parse_text(&self, place: usize) -> Result<(String, String), OpenAiError> {
-        let field = |name: &str| format!("messages[{place}].{name}");
+    /// The role and the text.
+    fn parse_text(&self, index: usize) -> Result<(String, String), OpenAiError> {
+        let field = |name: &str| format!("messages[{index}].{name}");
         if !matches!(self.role.as_str(), "system" | "developer" | "user" | "assistant") {
             return Err(reject_field(&field("role"), TOOLS_REJECTED));
         }
         if !self.tool_calls.is_null() && !is_empty_collection(&self.tool_calls) {
             return Err(reject_field(&field("tool_calls"), TOOLS_REJECTED));
         }
-        let no_text = || reject_field(&field("content"), "it is text, or a list of parts of text");
+        let no_text =
+            || reject_field(&field("content"), "expected text, or an array of text parts");
         let text = match &self.content {
             Value::String(text) => text.clone(),
             Value::Array(parts) => {
@@ -203,22 +209,22 @@ impl ChatMessage {
 }
 
 impl ValidatedCompletionRequest {
-    /// What the user said last. What came before is in the session.
+    /// The last message of the user; the session has those before it.
     pub(super) fn last_user_text(&self) -> Result<String, OpenAiError> {
         let last = self.messages.last().filter(|(role, _)| role == "user");
         let last = last.map(|(_, text)| text.clone());
-        last.ok_or_else(|| reject_field("messages", "the last one is of the user"))
+        last.ok_or_else(|| reject_field("messages", "the last message must have the role `user`"))
     }
 
-    /// The whole conversation as one message, since the client keeps it.
+    /// The whole conversation as one message, for a new session of a client that keeps it.
     pub(super) fn format_transcript(&self) -> Result<String, OpenAiError> {
         let last = self.last_user_text()?;
         let before = self.messages.get(..self.messages.len().saturating_sub(1)).unwrap_or_default();
         if before.is_empty() {
             return Ok(last);
         }
-        let told = before.iter().map(|(role, text)| format!("[{role}]\n{text}\n\n"));
-        Ok(format!("What was said before:\n\n{}[user]\n{last}", told.collect::<String>()))
+        let earlier = before.iter().map(|(role, text)| format!("[{role}]\n{text}\n\n"));
+        Ok(format!("What was said before:\n\n{}[user]\n{last}", earlier.collect::<String>()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a client of Chat Completions is told: answers, their pieces, and errors.
+//! Responses of Chat Completions: completions, their chunks, and errors.
 
 use axum::Json;
 use axum::http::{HeaderName, StatusCode};
@@ -9,60 +9,56 @@ use serde_json::{Value, json};
 
 use super::completion_request::ValidatedCompletionRequest;
 use crate::api_error::ApiError;
-use crate::turn_cursor::{TurnEnd, TurnEvent};
+use crate::stream::turn_cursor::{TurnEnd, TurnEvent};
 
-/// An error as such clients read it.
+/// An error in the format of `OpenAI`.
 #[derive(Debug)]
 pub(crate) struct OpenAiError {
-    problem: Box<ErrorResponse>,
-    /// The field that it is about.
+    body: Box<ErrorResponse>,
+    /// The field that caused it.
     field: Option<String>,
-    again: RetryHint,
+    retry: RetryHint,
 }
 
-/// Whether to ask again is left to the client. Those of `OpenAI` do so by themselves after
-/// 409 and 5xx, unless they are told not to.
+/// Whether the client may retry. Clients of `OpenAI` retry after 409 and 5xx unless the response
+/// forbids it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RetryHint {
-    /// It may.
+    /// The client decides.
     Allowed,
-    /// Somebody wanted it to end, or it would do twice what was done.
+    /// The turn was cancelled, or a retry would repeat actions.
     Forbidden,
 }
 
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 impl OpenAiError {
-    pub(super) fn for_field(name: impl Into<String>, failure: ApiError) -> Self {
-        let problem = Box::new(failure.into_error_body());
-        Self { problem, field: Some(name.into()), again: RetryHint::Allowed }
+    pub(super) fn for_field(name: impl Into<String>, error: ApiError) -> Self {
+        let body = Box::new(error.into_error_body());
+        Self { body, field: Some(name.into()), retry: RetryHint::Allowed }
     }
 }
 
 impl From<ApiError> for OpenAiError {
-    fn from(failure: ApiError) -> Self {
-        Self {
-            problem: Box::new(failure.into_error_body()),
-            field: None,
-            again: RetryHint::Allowed,
-        }
+    fn from(error: ApiError) -> Self {
+        Self { body: Box::new(error.into_error_body()), field: None, retry: RetryHint::Allowed }
     }
 }
 
 impl IntoResponse for OpenAiError {
     fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.problem.status);
+        let status = StatusCode::from_u16(self.body.status);
         let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let told = Json(error_json(&self.problem, self.field.as_deref()));
-        match self.again {
-            RetryHint::Allowed => (status, told).into_response(),
-            RetryHint::Forbidden => (status, [(SHOULD_RETRY, "false")], told).into_response(),
+        let json = Json(error_json(&self.body, self.field.as_deref()));
+        match self.retry {
+            RetryHint::Allowed => (status, json).into_response(),
+            RetryHint::Forbidden => (status, [(SHOULD_RETRY, "false")], json).into_response(),
         }
     }
 }
 
-fn error_json(problem: &ErrorResponse, field: Option<&str>) -> Value {
-    let ErrorResponse { error, code, status, .. } = problem;
+fn error_json(body: &ErrorResponse, field: Option<&str>) -> Value {
+    let ErrorResponse { error, code, status, .. } = body;
     let kind = match status {
         401 => "authentication_error",
         402 => "insufficient_quota",
@@ -92,88 +88,97 @@ fn finish_reason_name(reason: FinishReason) -> &'static str {
     }
 }
 
-/// What stands between the text of two answers of one turn.
+/// Separates the texts of two completions of one turn.
 const ANSWER_SEPARATOR: &str = "\n\n";
 
-/// An answer that is told when it is whole.
+/// Collects the completions of a turn for a response without streaming.
 pub(super) struct CompletionCollector {
-    /// The most tokens that the client wants of it.
-    most: Option<u32>,
+    /// The client's limit of output tokens.
+    max_output_tokens: Option<u32>,
     text: String,
-    /// How much of it is of answers that are over: what begins anew is behind it.
-    is_said: usize,
-    used: TokenUsage,
-    /// Whether a provider told none of its tokens, so that they are only guessed.
-    is_guessed: bool,
-    /// Whether the agent called anything.
+    /// Bytes of `text` that belong to finished completions; a restarted attempt discards the
+    /// rest.
+    finished_len: usize,
+    usage: TokenUsage,
+    /// Whether a provider reported no usage, so that it is estimated.
+    is_estimated: bool,
+    /// Whether the agent called a tool.
     has_acted: bool,
 }
 
 impl CompletionCollector {
-    pub(super) fn new(most: Option<u32>) -> Self {
-        let (text, used) = (String::new(), TokenUsage::default());
-        Self { most, text, is_said: 0, used, is_guessed: false, has_acted: false }
+    pub(super) fn new(max_output_tokens: Option<u32>) -> Self {
+        Self {
+            max_output_tokens,
+            text: String::new(),
+            finished_len: 0,
+            usage: TokenUsage::default(),
+            is_estimated: false,
+            has_acted: false,
+        }
     }
 
-    /// Why there is no answer.
-    pub(super) fn to_openai_error(&self, failure: ApiError) -> OpenAiError {
-        self.end_with_error(Box::new(failure.into_error_body()))
+    /// The error response for a turn that failed so far in.
+    pub(super) fn to_openai_error(&self, error: ApiError) -> OpenAiError {
+        self.end_with_error(Box::new(error.into_error_body()))
     }
 
-    fn end_with_error(&self, problem: Box<ErrorResponse>) -> OpenAiError {
-        let is_stopped = matches!(problem.code, Code::Cancelled | Code::SessionClosed);
-        let again =
+    fn end_with_error(&self, body: Box<ErrorResponse>) -> OpenAiError {
+        let is_stopped = matches!(body.code, Code::Cancelled | Code::SessionClosed);
+        let retry =
             if is_stopped || self.has_acted { RetryHint::Forbidden } else { RetryHint::Allowed };
-        OpenAiError { problem, field: None, again }
+        OpenAiError { body, field: None, retry }
     }
 
-    /// Why the turn ended, if it did.
+    /// Applies an event; returns why the turn finished, if it did.
     pub(super) fn apply_event(
         &mut self,
-        said: TurnEvent,
+        event: TurnEvent,
     ) -> Result<Option<FinishReason>, OpenAiError> {
-        if let Some(Fact::TextDelta(delta)) = &said.fact {
-            if self.is_said > 0 && self.is_said == self.text.len() {
-                self.text.push_str(ANSWER_SEPARATOR);
+        match event.fact {
+            Some(Fact::TextDelta(delta)) => {
+                if self.finished_len > 0 && self.finished_len == self.text.len() {
+                    self.text.push_str(ANSWER_SEPARATOR);
+                }
+                self.text.push_str(&delta.text);
             }
-            self.text.push_str(&delta.text);
-        } else if let Some(Fact::AttemptRestarted(_)) = &said.fact {
-            self.text.truncate(self.is_said);
-        } else if let Some(Fact::MessageAdded(_)) = &said.fact {
-            self.is_said = self.text.len();
-        } else if let Some(Fact::ToolCalled(_)) = &said.fact {
-            self.has_acted = true;
-        } else if let Some(Fact::UsageRecorded(usage)) = said.fact {
-            self.used = self.used.saturating_add(usage.usage);
-            self.is_guessed |= usage.estimated;
-        } else if let Some(Fact::TaskUsed(task)) = said.fact {
-            self.used = self.used.saturating_add(task.usage);
+            Some(Fact::AttemptRestarted(_)) => self.text.truncate(self.finished_len),
+            Some(Fact::MessageAdded(_)) => self.finished_len = self.text.len(),
+            Some(Fact::ToolCalled(_)) => self.has_acted = true,
+            Some(Fact::UsageRecorded(recorded)) => {
+                self.usage = self.usage.saturating_add(recorded.usage);
+                self.is_estimated |= recorded.estimated;
+            }
+            Some(Fact::TaskUsed(task)) => self.usage = self.usage.saturating_add(task.usage),
+            _ => {}
         }
-        match said.end {
+        match event.end {
             None => Ok(None),
             Some(TurnEnd::Finished(reason)) => Ok(Some(reason)),
-            Some(TurnEnd::Failed(problem)) => Err(self.end_with_error(problem)),
+            Some(TurnEnd::Failed(body)) => Err(self.end_with_error(body)),
         }
     }
 
-    /// Of an answer whose provider did not keep the limit, about as much as that is. A
-    /// guess is no reason to cut what ended by itself.
+    /// The text, cut to about the limit if the provider exceeded it. An estimated usage is no
+    /// reason to cut a completion that ended by itself.
     fn text_within_limit(&self, reason: FinishReason) -> &str {
-        if self.is_guessed && reason != FinishReason::MaxTokens {
+        if self.is_estimated && reason != FinishReason::MaxTokens {
             return &self.text;
         }
-        let thought = self.used.reasoning;
-        let said = self.used.output.saturating_sub(thought);
-        let most = self.most.map_or(said, |most| u64::from(most).saturating_sub(thought));
-        if said <= most {
+        let reasoning = self.usage.reasoning;
+        let visible = self.usage.output.saturating_sub(reasoning);
+        let max_visible =
+            self.max_output_tokens.map_or(visible, |max| u64::from(max).saturating_sub(reasoning));
+        if visible <= max_visible {
             return &self.text;
         }
-        let bytes = (self.text.len() as u128 * u128::from(most)).checked_div(u128::from(said));
-        let mut fits = bytes.and_then(|fits| usize::try_from(fits).ok()).unwrap_or(0);
-        while !self.text.is_char_boundary(fits) {
-            fits -= 1;
+        let bytes =
+            (self.text.len() as u128 * u128::from(max_visible)).checked_div(u128::from(visible));
+        let mut end = bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
+        while !self.text.is_char_boundary(end) {
+            end -= 1;
         }
-        self.text.get(..fits).unwrap_or_default()
+        self.text.get(..end).unwrap_or_default()
     }
 
     pub(super) fn into_json(
@@ -196,90 +201,100 @@ impl CompletionCollector {
                 "message": { "role": "assistant", "content": text },
                 "finish_reason": finish_reason_name(reason),
             }],
-            "usage": usage_json(self.used),
+            "usage": usage_json(self.usage),
         })
     }
 }
 
-/// What makes the pieces of one answer.
+/// Encodes the events of a turn as chunks of a stream.
 pub(super) struct ChunkEncoder {
     id: String,
     model: String,
     created: u64,
-    /// Whether the tokens are told at the end.
-    counts: bool,
-    used: TokenUsage,
+    /// Whether the stream ends with its usage.
+    include_usage: bool,
+    usage: TokenUsage,
     has_begun: bool,
     text: StreamedTextState,
 }
 
-/// How it stands with the text of the turn.
+/// How far the text of the turn is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum StreamedTextState {
-    /// Nothing was said yet.
+    /// No text yet.
     None,
-    /// Something was.
+    /// A completion has text.
     Started,
-    /// That answer is over, and more would be of another.
+    /// That completion is finished; further text belongs to another.
     Ended,
 }
 
 impl ChunkEncoder {
-    pub(super) fn new(id: String, created: u64, asked: &ValidatedCompletionRequest) -> Self {
-        let (model, counts) = (asked.model.clone(), asked.counts);
-        let (used, has_begun) = (TokenUsage::default(), false);
-        Self { id, model, created, counts, used, has_begun, text: StreamedTextState::None }
+    pub(super) fn new(id: String, created: u64, request: &ValidatedCompletionRequest) -> Self {
+        Self {
+            id,
+            model: request.model.clone(),
+            created,
+            include_usage: request.include_usage,
+            usage: TokenUsage::default(),
+            has_begun: false,
+            text: StreamedTextState::None,
+        }
     }
 
-    /// What the client is sent for this.
-    pub(super) fn encode_event(&mut self, said: &TurnEvent) -> String {
-        let mut piece = String::new();
+    /// The chunks for one event.
+    pub(super) fn encode_event(&mut self, event: &TurnEvent) -> String {
+        let mut chunks = String::new();
         if !std::mem::replace(&mut self.has_begun, true) {
-            piece
+            chunks
                 .push_str(&self.encode_delta(&json!({ "role": "assistant", "content": "" }), None));
         }
-        if let Some(fact) = &said.fact {
-            piece.push_str(&self.encode_fact(fact));
+        if let Some(fact) = &event.fact {
+            chunks.push_str(&self.encode_fact(fact));
         }
-        match &said.end {
+        match &event.end {
             None => {}
             Some(TurnEnd::Finished(reason)) => {
-                piece.push_str(&self.encode_delta(&json!({}), Some(finish_reason_name(*reason))));
-                if self.counts {
-                    piece.push_str(&self.encode_chunk(&json!([]), &usage_json(self.used)));
+                chunks.push_str(&self.encode_delta(&json!({}), Some(finish_reason_name(*reason))));
+                if self.include_usage {
+                    chunks.push_str(&self.encode_chunk(&json!([]), &usage_json(self.usage)));
                 }
-                piece.push_str("data: [DONE]\n\n");
+                chunks.push_str("data: [DONE]\n\n");
             }
-            Some(TurnEnd::Failed(problem)) => {
-                let told = error_json(problem, None).to_string();
-                piece.extend(["data: ", &told, "\n\ndata: [DONE]\n\n"]);
+            Some(TurnEnd::Failed(body)) => {
+                let json = error_json(body, None).to_string();
+                chunks.extend(["data: ", &json, "\n\ndata: [DONE]\n\n"]);
             }
         }
-        piece
+        chunks
     }
 
     fn encode_fact(&mut self, fact: &Fact) -> String {
-        if let Fact::TextDelta(delta) = fact {
-            let before = std::mem::replace(&mut self.text, StreamedTextState::Started);
-            let gap = if before == StreamedTextState::Ended { ANSWER_SEPARATOR } else { "" };
-            self.encode_delta(&json!({ "content": format!("{gap}{}", delta.text) }), None)
-        } else if let Fact::ReasoningDelta(delta) = fact {
-            self.encode_delta(&json!({ "reasoning_content": delta.text }), None)
-        } else if let Fact::AttemptRestarted(_) = fact {
-            self.encode_delta(&json!({ "content": "\n\n[the answer begins anew]\n\n" }), None)
-        } else if let Fact::MessageAdded(_) = fact {
-            if self.text == StreamedTextState::Started {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "other facts add nothing to a stream")]
+        match fact {
+            Fact::TextDelta(delta) => {
+                let before = std::mem::replace(&mut self.text, StreamedTextState::Started);
+                let gap = if before == StreamedTextState::Ended { ANSWER_SEPARATOR } else { "" };
+                return self
+                    .encode_delta(&json!({ "content": format!("{gap}{}", delta.text) }), None);
+            }
+            Fact::ReasoningDelta(delta) => {
+                return self.encode_delta(&json!({ "reasoning_content": delta.text }), None);
+            }
+            Fact::AttemptRestarted(_) => {
+                let notice = json!({ "content": "\n\n[the answer begins anew]\n\n" });
+                return self.encode_delta(&notice, None);
+            }
+            Fact::MessageAdded(_) if self.text == StreamedTextState::Started => {
                 self.text = StreamedTextState::Ended;
             }
-            String::new()
-        } else {
-            if let Fact::UsageRecorded(usage) = fact {
-                self.used = self.used.saturating_add(usage.usage);
-            } else if let Fact::TaskUsed(task) = fact {
-                self.used = self.used.saturating_add(task.usage);
+            Fact::UsageRecorded(recorded) => {
+                self.usage = self.usage.saturating_add(recorded.usage);
             }
-            String::new()
+            Fact::TaskUsed(task) => self.usage = self.usage.saturating_add(task.usage),
+            _ => {}
         }
+        String::new()
     }
 
     fn encode_delta(&self, delta: &Value, finish: Option<&str>) -> String {

@@ -183,7 +183,7 @@ async fn nobody_asks_again_by_itself_after_a_stop_or_for_what_was_done() {
         daemon.session_until(&session, waits).await;
         stop().await;
     });
-    let why = "the turn before was stopped, so that this message was taken back";
+    let why = "the previous turn was cancelled, so this message was withdrawn";
     assert_eq!(told, (409, no, why.to_owned()));
     let detail = daemon.get(&format!("/api/sessions/{session}")).await;
     assert_eq!(detail["session"]["queued"], json!([]), "when it says so, it is so");

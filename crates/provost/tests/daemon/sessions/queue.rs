@@ -156,12 +156,15 @@ async fn who_waits_for_a_turn_hears_that_it_is_held_back_or_taken_back() {
         let message = waits(1).await;
         assert_eq!(daemon.take_back(&session, &message).await, 200);
     });
-    assert!(heard.contains("event: error") && heard.contains("taken back"), "{heard}");
+    assert!(heard.contains("event: error") && heard.contains("was withdrawn"), "{heard}");
     let (heard, ()) = tokio::join!(daemon.hear(&session, "b", "Three"), async {
         waits(1).await;
         daemon.stop(&session).await;
     });
-    assert!(heard.contains("event: error") && heard.contains("this message waits"), "{heard}");
+    assert!(
+        heard.contains("event: error") && heard.contains("this message stays queued"),
+        "{heard}"
+    );
     assert_eq!(n_queued(&daemon.get(&format!("/api/sessions/{session}")).await), 1);
 }
 

@@ -1,8 +1,8 @@
-//! Reads the events of Messages.
+//! Decodes the event stream of Anthropic's Messages API.
 //!
-//! A content block is put together from its start and its deltas, with everything
-//! that was in them: signatures, redacted thoughts, citations, and fields that are
-//! not known here. The answer is complete when a reason to stop was given.
+//! A content block is assembled from its start and its deltas, with everything that was in
+//! them: signatures, redacted thoughts, citations, and unknown fields. The completion is
+//! complete when a stop reason was received.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use crate::model::{
     CompletionContent, CompletionItem, CompletionUsage, ModelError, SseEvent, StopReason,
 };
 
-/// An answer while it is read.
+/// A completion in progress.
 #[derive(Default)]
 pub(in super::super) struct AnthropicDecoder {
-    begun: bool,
+    started: bool,
     blocks: BTreeMap<u64, ContentBlock>,
     usage: Map<String, Value>,
     stop: Option<String>,
@@ -26,7 +26,7 @@ pub(in super::super) struct AnthropicDecoder {
     done: bool,
 }
 
-/// A content block while it is read.
+/// A content block in progress.
 struct ContentBlock {
     value: Map<String, Value>,
     call: Option<StartedToolCall>,
@@ -39,7 +39,7 @@ impl WireDecoder for AnthropicDecoder {
     fn push_event(
         &mut self,
         event: &SseEvent,
-        draft: &mut CompletionBuilder,
+        builder: &mut CompletionBuilder,
     ) -> Result<(), ModelError> {
         if self.done {
             return Ok(());
@@ -48,28 +48,28 @@ impl WireDecoder for AnthropicDecoder {
         let kind = data["type"].as_str().unwrap_or(&event.event);
         let at = parse_count(&data["index"]);
         match kind {
-            "message_start" if !self.begun => {
-                self.begun = true;
+            "message_start" if !self.started => {
+                self.started = true;
                 let message = &data["message"];
-                draft.set_response_metadata(&message["id"], &message["model"]);
-                self.merge_usage(&message["usage"], draft);
+                builder.set_response_metadata(&message["id"], &message["model"]);
+                self.merge_usage(&message["usage"], builder);
             }
-            "content_block_start" => self.start_block(at, &data["content_block"], draft),
-            "content_block_delta" => self.apply_delta(at, &data["delta"], draft),
+            "content_block_start" => self.start_block(at, &data["content_block"], builder),
+            "content_block_delta" => self.apply_delta(at, &data["delta"], builder),
             "content_block_stop" => {
                 if let Some(block) = self.blocks.get_mut(&at) {
-                    block.close(draft);
+                    block.close(builder);
                 }
             }
             "message_delta" => {
-                self.merge_usage(&data["usage"], draft);
+                self.merge_usage(&data["usage"], builder);
                 let delta = &data["delta"];
                 if let Some(reason) = delta["stop_reason"].as_str() {
                     self.stop = Some(reason.to_owned());
                 }
                 if let Some(text) = delta["stop_details"]["explanation"].as_str() {
                     text.clone_into(&mut self.explanation);
-                    draft.push_refusal(text);
+                    builder.push_refusal(text);
                 }
             }
             "message_stop" => self.done = true,
@@ -88,16 +88,16 @@ impl WireDecoder for AnthropicDecoder {
         self.done && self.stop.is_some()
     }
 
-    fn finish(&mut self, draft: &mut CompletionBuilder) -> Result<StopReason, ModelError> {
+    fn finish(&mut self, builder: &mut CompletionBuilder) -> Result<StopReason, ModelError> {
         let Some(stop) = self.stop.take() else { return Err(truncated_stream_error()) };
         for (_, mut block) in std::mem::take(&mut self.blocks) {
-            block.close(draft);
-            draft.items.push(block.into_item());
+            block.close(builder);
+            builder.items.push(block.into_item());
         }
         if !self.explanation.is_empty() {
             // Said beside the message, so there is no block to send back.
             let text = std::mem::take(&mut self.explanation);
-            draft.items.push(CompletionItem {
+            builder.items.push(CompletionItem {
                 content: CompletionContent::Refusal { text },
                 native: None,
             });
@@ -116,7 +116,7 @@ impl WireDecoder for AnthropicDecoder {
 }
 
 impl AnthropicDecoder {
-    fn start_block(&mut self, at: u64, block: &Value, draft: &mut CompletionBuilder) {
+    fn start_block(&mut self, at: u64, block: &Value, builder: &mut CompletionBuilder) {
         let Value::Object(value) = block else { return };
         if self.blocks.contains_key(&at) {
             return;
@@ -124,11 +124,11 @@ impl AnthropicDecoder {
         let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
         let mut call = None;
         match text("type") {
-            "text" => draft.push_text(text("text")),
-            "thinking" => draft.push_reasoning(text("thinking")),
+            "text" => builder.push_text(text("text")),
+            "thinking" => builder.push_reasoning(text("thinking")),
             "tool_use" => {
                 let id = Some(text("id"));
-                call = Some(draft.begin_call(id, text("name")));
+                call = Some(builder.begin_call(id, text("name")));
             }
             _ => {}
         }
@@ -136,17 +136,17 @@ impl AnthropicDecoder {
         self.blocks.insert(at, block);
     }
 
-    fn apply_delta(&mut self, at: u64, delta: &Value, draft: &mut CompletionBuilder) {
+    fn apply_delta(&mut self, at: u64, delta: &Value, builder: &mut CompletionBuilder) {
         let Some(block) = self.blocks.get_mut(&at).filter(|block| !block.closed) else { return };
         let text = |name: &str| delta[name].as_str().unwrap_or_default();
         match delta["type"].as_str().unwrap_or_default() {
             "text_delta" => {
                 block.append_text("text", text("text"));
-                draft.push_text(text("text"));
+                builder.push_text(text("text"));
             }
             "thinking_delta" => {
                 block.append_text("thinking", text("thinking"));
-                draft.push_reasoning(text("thinking"));
+                builder.push_reasoning(text("thinking"));
             }
             "signature_delta" => {
                 block.value.insert("signature".to_owned(), json!(text("signature")));
@@ -154,7 +154,7 @@ impl AnthropicDecoder {
             "input_json_delta" => {
                 block.json.push_str(text("partial_json"));
                 if let Some(call) = &block.call {
-                    draft.push_arguments(call.index, text("partial_json"));
+                    builder.push_arguments(call.index, text("partial_json"));
                 }
             }
             "citations_delta" => {
@@ -171,7 +171,7 @@ impl AnthropicDecoder {
     }
 
     /// Usage comes at the start and at the end; what the end does not repeat holds.
-    fn merge_usage(&mut self, usage: &Value, draft: &mut CompletionBuilder) {
+    fn merge_usage(&mut self, usage: &Value, builder: &mut CompletionBuilder) {
         let Some(new) = usage.as_object() else { return };
         for (key, value) in new.iter().filter(|(_, value)| !value.is_null()) {
             self.usage.insert(key.clone(), value.clone());
@@ -189,7 +189,7 @@ impl AnthropicDecoder {
             reasoning: details.map_or(0, |details| parse_count(&details["thinking_tokens"])),
             reported_usd: None,
         };
-        draft.set_usage(usage, &Value::Object(self.usage.clone()));
+        builder.set_usage(usage, &Value::Object(self.usage.clone()));
     }
 }
 
@@ -212,7 +212,7 @@ impl ContentBlock {
         }
     }
 
-    fn close(&mut self, draft: &mut CompletionBuilder) {
+    fn close(&mut self, builder: &mut CompletionBuilder) {
         if std::mem::replace(&mut self.closed, true) {
             return;
         }
@@ -221,9 +221,9 @@ impl ContentBlock {
             let whole = self.value.get("input").and_then(Value::as_object);
             if let (true, Some(whole)) = (self.json.is_empty(), whole.filter(|w| !w.is_empty())) {
                 self.json = json!(whole).to_string();
-                draft.push_arguments(call.index, &self.json);
+                builder.push_arguments(call.index, &self.json);
             }
-            draft.end_call(call);
+            builder.end_call(call);
         }
     }
 

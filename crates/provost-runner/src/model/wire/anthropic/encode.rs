@@ -1,9 +1,9 @@
-//! Writes a request for Messages.
+//! Encodes a request for Anthropic's Messages API.
 //!
-//! Rules of the format that are kept here: messages of the two sides alternate, so
-//! neighbors are joined; results come first in their message; no text is empty; the
-//! blocks of a turn are sent back as they came, thoughts with their signatures; what
-//! was declined is not sent again, with what asked for it.
+//! Rules of the format: user and assistant messages alternate, so neighbours are joined;
+//! results come first in their message; no text is empty; blocks of a completion are sent back
+//! unchanged, thoughts with their signatures; a refusal is not sent again, nor the message that
+//! caused it.
 
 use serde_json::{Value, json};
 
@@ -18,15 +18,15 @@ use crate::model::{
 
 const CALL_ID_FORMAT: CallIdFormat = CallIdFormat::MaxLength(64);
 
-/// The longest answer if none is asked for; the format demands a number. Every
-/// model since Claude 4 can write more, earlier ones cannot.
+/// Output limit if the request has none, since the format requires a number. Every model since
+/// Claude 4 can write more, earlier ones cannot.
 const DEFAULT_MAX_TOKENS: u32 = 32_000;
 const LEGACY_MAX_TOKENS: u32 = 4096;
 
 /// The least that may be thought, and what is left for the answer beside it.
 const MIN_THINKING_TOKENS: u32 = 1024;
 
-/// Writes a request.
+/// Encodes a request.
 pub(in super::super) fn encode(
     request: &ModelRequest,
     origin: &ModelOrigin,
@@ -45,9 +45,9 @@ pub(in super::super) fn encode(
                     vec![json!({ "type": "text", "text": text })],
                 );
             }
-            ConversationStep::Assistant(said) => {
-                append_alternating(&mut messages, "assistant", "content", encode_blocks(said));
-                append_alternating(&mut messages, "user", "content", encode_results(said));
+            ConversationStep::Assistant(assistant) => {
+                append_alternating(&mut messages, "assistant", "content", encode_blocks(assistant));
+                append_alternating(&mut messages, "user", "content", encode_results(assistant));
             }
         }
     }
@@ -78,21 +78,21 @@ pub(in super::super) fn encode(
     Ok(EncodedRequest { path: "/v1/messages".to_owned(), headers, body })
 }
 
-/// The conversation without what was declined. With it, the provider goes on to decline
-/// whatever is said later, as its documentation warns.
+/// The conversation without refusals. With them, the provider keeps refusing later messages, as
+/// its documentation warns.
 fn drop_declined_steps(steps: Vec<ConversationStep<'_>>) -> Vec<ConversationStep<'_>> {
     let mut kept: Vec<ConversationStep<'_>> = Vec::new();
     let n_steps = steps.len();
     for (n, step) in steps.into_iter().enumerate() {
         let is_declined = match &step {
             ConversationStep::User(_) => false,
-            ConversationStep::Assistant(said) => {
-                said.verbatim && said.turn.stop == StopReason::Refusal
+            ConversationStep::Assistant(assistant) => {
+                assistant.verbatim && assistant.turn.stop == StopReason::Refusal
             }
         };
         if is_declined && n + 1 < n_steps {
-            let asked = kept.iter().rposition(|step| matches!(step, ConversationStep::User(_)));
-            kept.truncate(asked.unwrap_or(0));
+            let last_user = kept.iter().rposition(|step| matches!(step, ConversationStep::User(_)));
+            kept.truncate(last_user.unwrap_or(0));
         } else {
             kept.push(step);
         }
@@ -119,10 +119,10 @@ fn mark_cacheable(content: Option<&mut Value>) {
     }
 }
 
-fn encode_blocks(said: &AssistantStep<'_>) -> Vec<Value> {
+fn encode_blocks(assistant: &AssistantStep<'_>) -> Vec<Value> {
     let mut blocks = Vec::new();
-    for item in &said.turn.items {
-        let native = item.native.as_ref().filter(|_| said.verbatim);
+    for item in &assistant.turn.items {
+        let native = item.native.as_ref().filter(|_| assistant.verbatim);
         let block = match (&item.content, native) {
             (CompletionContent::Text { text }, _) if text.trim().is_empty() => continue,
             // A thought that was cut off has no signature, and is refused without.
@@ -136,7 +136,7 @@ fn encode_blocks(said: &AssistantStep<'_>) -> Vec<Value> {
                 "input": call.parse_arguments().unwrap_or_default(),
             }),
             (CompletionContent::Refusal { text }, None)
-                if !said.verbatim && !text.trim().is_empty() =>
+                if !assistant.verbatim && !text.trim().is_empty() =>
             {
                 json!({ "type": "text", "text": text })
             }
@@ -158,20 +158,20 @@ fn is_unsigned(native: &Value) -> bool {
     native["type"] == "thinking" && native["signature"].as_str().unwrap_or_default().is_empty()
 }
 
-fn encode_results(said: &AssistantStep<'_>) -> Vec<Value> {
+fn encode_results(assistant: &AssistantStep<'_>) -> Vec<Value> {
     let result = |answered: &super::super::conversation_steps::AnsweredToolCall<'_>| {
         let id = answered.call.id.as_str();
-        let id = if said.verbatim { id.into() } else { fit_call_id(id, CALL_ID_FORMAT) };
+        let id = if assistant.verbatim { id.into() } else { fit_call_id(id, CALL_ID_FORMAT) };
         let failed = answered.status.is_failure();
-        // A failure must say something.
+        // The content of an error must not be empty.
         let empty = answered.output.is_empty() && failed;
         let output = if empty { "(no message)" } else { answered.output };
         json!({ "type": "tool_result", "tool_use_id": id, "content": output, "is_error": failed })
     };
-    said.results.iter().map(result).collect()
+    assistant.results.iter().map(result).collect()
 }
 
-/// Models that are told a number of tokens to think. Later ones find it out.
+/// Models that need a budget of thinking tokens. Later ones decide themselves.
 const THINKING_BUDGET_MODELS: [&str; 7] =
     ["claude-3", "-4-0", "-4-1", "-4-5", "-4-2025", "claude-sonnet-4@", "claude-opus-4@"];
 
@@ -198,20 +198,20 @@ fn uses_thinking_budget(model: &str) -> bool {
     THINKING_BUDGET_MODELS.iter().any(|part| model.contains(part))
 }
 
-/// Whether thinking can be asked for. With a budget, a turn that is going on must
-/// have begun with thoughts; one that did not, or of another model, goes on without.
+/// Whether thinking can be requested. With a budget, the current turn must have started with
+/// thoughts; one that did not, or that another model started, continues without thinking.
 fn can_enable_thinking(model: &str, steps: &[ConversationStep<'_>]) -> bool {
-    let thoughtful = |said: &AssistantStep<'_>| {
-        let first = said.turn.items.first();
+    let thoughtful = |assistant: &AssistantStep<'_>| {
+        let first = assistant.turn.items.first();
         let thought =
             first.is_some_and(|item| matches!(item.content, CompletionContent::Reasoning { .. }));
-        said.verbatim && thought
+        assistant.verbatim && thought
     };
     !uses_thinking_budget(model)
         || steps.iter().all(|step| match step {
             ConversationStep::User(_) => true,
-            ConversationStep::Assistant(said) => {
-                !said.current || said.results.is_empty() || thoughtful(said)
+            ConversationStep::Assistant(assistant) => {
+                !assistant.current || assistant.results.is_empty() || thoughtful(assistant)
             }
         })
 }

@@ -1,4 +1,4 @@
-//! Messages, of Anthropic.
+//! The Messages API of Anthropic.
 
 mod decode;
 mod encode;

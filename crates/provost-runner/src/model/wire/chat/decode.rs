@@ -1,9 +1,9 @@
-//! Reads chunks of Chat Completions, with what compatible servers do differently:
+//! Decodes the chunks of Chat Completions, with what compatible servers do differently:
 //! calls without an index or with the same one, arguments as an object, ids that
 //! are missing or repeated, `finish_reason: ""`, `usage: {}`, errors in the stream.
 //!
-//! The answer is complete when there was a reason to finish or `[DONE]`: some
-//! servers leave out the one, some the other. With neither, it broke off.
+//! The completion is complete after a finish reason or `[DONE]`: some servers omit the one,
+//! some the other. With neither, it was cut off.
 
 use serde_json::{Map, Value, json};
 
@@ -13,7 +13,7 @@ use super::super::{WireDecoder, parse_event_json, truncated_stream_error};
 use super::reasoning::ReasoningBuilder;
 use crate::model::{CompletionContent, CompletionUsage, ModelError, SseEvent, StopReason};
 
-/// An answer while it is read.
+/// A completion in progress.
 #[derive(Default)]
 pub(in super::super) struct ChatDecoder {
     text: String,
@@ -24,16 +24,16 @@ pub(in super::super) struct ChatDecoder {
     done: bool,
 }
 
-/// A call while it is read.
+/// A tool call in progress.
 struct PartialToolCall {
     /// The server's index, if it gives one.
-    place: Option<u64>,
+    index: Option<u64>,
     id: String,
     name: String,
     arguments: String,
-    /// How many bytes of the arguments were told.
-    told: usize,
-    begun: Option<StartedToolCall>,
+    /// Bytes of the arguments that were reported as events.
+    reported: usize,
+    started: Option<StartedToolCall>,
     /// What else the server wrote beside the call (Gemini puts signatures there).
     extra: Map<String, Value>,
 }
@@ -42,7 +42,7 @@ impl WireDecoder for ChatDecoder {
     fn push_event(
         &mut self,
         event: &SseEvent,
-        draft: &mut CompletionBuilder,
+        builder: &mut CompletionBuilder,
     ) -> Result<(), ModelError> {
         let data = event.data.trim();
         if data == "[DONE]" {
@@ -56,17 +56,17 @@ impl WireDecoder for ChatDecoder {
         if !chunk["error"].is_null() || is_error {
             return Err(ProviderFailure::from_json(&chunk).into_error());
         }
-        draft.set_response_metadata(&chunk["id"], &chunk["model"]);
+        builder.set_response_metadata(&chunk["id"], &chunk["model"]);
         let choices = chunk["choices"].as_array().into_iter().flatten();
         for choice in choices.filter(|choice| parse_count(&choice["index"]) == 0) {
             if !choice["error"].is_null() {
                 return Err(ProviderFailure::from_json(choice).into_error());
             }
-            self.apply_choice(choice, draft);
+            self.apply_choice(choice, builder);
         }
         for usage in [&chunk["usage"], &chunk["x_groq"]["usage"]] {
             if usage["prompt_tokens"].is_number() {
-                draft.set_usage(parse_usage(usage), usage);
+                builder.set_usage(parse_usage(usage), usage);
                 break;
             }
         }
@@ -81,61 +81,61 @@ impl WireDecoder for ChatDecoder {
         self.done
     }
 
-    fn finish(&mut self, draft: &mut CompletionBuilder) -> Result<StopReason, ModelError> {
+    fn finish(&mut self, builder: &mut CompletionBuilder) -> Result<StopReason, ModelError> {
         if self.finish.is_none() && !self.done {
             return Err(truncated_stream_error());
         }
         for call in &mut self.calls {
-            call.emit_new_arguments(draft);
-            if let Some(begun) = &call.begun {
-                draft.end_call(begun);
+            call.emit_new_arguments(builder);
+            if let Some(started) = &call.started {
+                builder.end_call(started);
             }
         }
         if let Some((text, native)) = std::mem::take(&mut self.reasoning).finish() {
-            draft.push_item(CompletionContent::Reasoning { text }, native);
+            builder.push_item(CompletionContent::Reasoning { text }, native);
         }
         if !self.text.is_empty() {
             let text = std::mem::take(&mut self.text);
-            draft.push_item(
+            builder.push_item(
                 CompletionContent::Text { text: text.clone() },
                 json!({ "content": text }),
             );
         }
         if !self.refusal.is_empty() {
             let text = std::mem::take(&mut self.refusal);
-            draft.push_item(
+            builder.push_item(
                 CompletionContent::Refusal { text: text.clone() },
                 json!({ "refusal": text }),
             );
         }
         for call in std::mem::take(&mut self.calls) {
-            if let Some(begun) = call.begun {
-                let read = begun.to_tool_call(&call.arguments);
+            if let Some(started) = call.started {
+                let read = started.to_tool_call(&call.arguments);
                 let mut native = call.extra;
                 native.insert("id".to_owned(), json!(read.id));
                 native.insert("type".to_owned(), json!("function"));
                 let function =
                     json!({ "name": read.name, "arguments": read.valid_arguments_json() });
                 native.insert("function".to_owned(), function);
-                draft.push_item(CompletionContent::ToolCall(read), Value::Object(native));
+                builder.push_item(CompletionContent::ToolCall(read), Value::Object(native));
             }
         }
-        self.stop_reason(draft)
+        self.stop_reason(builder)
     }
 }
 
 impl ChatDecoder {
-    fn apply_choice(&mut self, choice: &Value, draft: &mut CompletionBuilder) {
+    fn apply_choice(&mut self, choice: &Value, builder: &mut CompletionBuilder) {
         let delta = if choice["delta"].is_object() { &choice["delta"] } else { &choice["message"] };
-        self.reasoning.push_delta(delta, draft);
+        self.reasoning.push_delta(delta, builder);
         match &delta["content"] {
-            Value::String(text) => self.push_text(text, draft),
+            Value::String(text) => self.push_text(text, builder),
             Value::Array(parts) => {
                 for part in parts {
                     if part["type"] == "thinking" {
-                        self.reasoning.push_thinking_part(part, draft);
+                        self.reasoning.push_thinking_part(part, builder);
                     } else if let Some(text) = part["text"].as_str() {
-                        self.push_text(text, draft);
+                        self.push_text(text, builder);
                     }
                 }
             }
@@ -143,30 +143,30 @@ impl ChatDecoder {
         }
         if let Some(text) = delta["refusal"].as_str() {
             self.refusal.push_str(text);
-            draft.push_refusal(text);
+            builder.push_refusal(text);
         }
         for entry in delta["tool_calls"].as_array().into_iter().flatten() {
-            self.apply_call_delta(entry, draft);
+            self.apply_call_delta(entry, builder);
         }
         if let Some(reason) = choice["finish_reason"].as_str().filter(|text| !text.is_empty()) {
             self.finish = Some(reason.to_owned());
         }
     }
 
-    fn push_text(&mut self, text: &str, draft: &mut CompletionBuilder) {
+    fn push_text(&mut self, text: &str, builder: &mut CompletionBuilder) {
         self.text.push_str(text);
-        draft.push_text(text);
+        builder.push_text(text);
     }
 
-    /// Takes a piece of a call.
-    fn apply_call_delta(&mut self, entry: &Value, draft: &mut CompletionBuilder) {
-        let place = entry["index"].as_u64();
+    /// Applies a fragment of a call.
+    fn apply_call_delta(&mut self, entry: &Value, builder: &mut CompletionBuilder) {
+        let index = entry["index"].as_u64();
         let id = entry["id"].as_str().unwrap_or_default();
         let function = &entry["function"];
         let name = function["name"].as_str().unwrap_or_default();
-        let at = self.find_call(place, id, name);
+        let at = self.find_call(index, id, name);
         let at = at.unwrap_or_else(|| {
-            self.calls.push(PartialToolCall::new(place));
+            self.calls.push(PartialToolCall::new(index));
             self.calls.len() - 1
         });
         let Some(call) = self.calls.get_mut(at) else { return };
@@ -192,18 +192,18 @@ impl ChatDecoder {
                 call.extra.insert(key.clone(), value.clone());
             }
         }
-        call.emit_new_arguments(draft);
+        call.emit_new_arguments(builder);
     }
 
-    /// The call that a piece belongs to, if it has begun.
+    /// The call that a fragment belongs to, if it has started.
     ///
-    /// By the index, unless another id says that it is another call after all: some
-    /// servers give every call the index 0. Without an index, by the id; a piece
-    /// with a name and no known id is a new call, one with neither goes on with the last.
-    fn find_call(&self, place: Option<u64>, id: &str, name: &str) -> Option<usize> {
+    /// By the index, unless a different id shows that it is another call: some servers give
+    /// every call the index 0. Without an index, by the id; a fragment with a name and no known
+    /// id is a new call, one with neither continues the last.
+    fn find_call(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
         let same = |call: &PartialToolCall| id.is_empty() || call.id.is_empty() || call.id == id;
-        if place.is_some() {
-            let at = self.calls.iter().rposition(|call| call.place == place)?;
+        if index.is_some() {
+            let at = self.calls.iter().rposition(|call| call.index == index)?;
             let call = self.calls.get(at)?;
             return (same(call) || name.is_empty()).then_some(at);
         }
@@ -213,12 +213,12 @@ impl ChatDecoder {
         if name.is_empty() { self.calls.len().checked_sub(1) } else { None }
     }
 
-    fn stop_reason(&self, draft: &CompletionBuilder) -> Result<StopReason, ModelError> {
-        let natural = draft.default_stop_reason();
+    fn stop_reason(&self, builder: &CompletionBuilder) -> Result<StopReason, ModelError> {
+        let natural = builder.default_stop_reason();
         Ok(match self.finish.as_deref() {
             None | Some("stop" | "tool_calls" | "function_call" | "eos") => {
                 let refused = matches!(natural, StopReason::EndTurn)
-                    && draft
+                    && builder
                         .items
                         .iter()
                         .any(|i| matches!(i.content, CompletionContent::Refusal { .. }));
@@ -236,19 +236,19 @@ impl ChatDecoder {
 }
 
 impl PartialToolCall {
-    fn new(place: Option<u64>) -> Self {
+    fn new(index: Option<u64>) -> Self {
         let (id, name, arguments) = Default::default();
-        Self { place, id, name, arguments, told: 0, begun: None, extra: Map::new() }
+        Self { index, id, name, arguments, reported: 0, started: None, extra: Map::new() }
     }
 
-    /// Tells what is new. Nothing is told before the name is known.
-    fn emit_new_arguments(&mut self, draft: &mut CompletionBuilder) {
-        if self.begun.is_none() && !self.name.is_empty() {
-            self.begun = Some(draft.begin_call(Some(&self.id), &self.name));
+    /// Reports new arguments. Nothing is reported before the name is known.
+    fn emit_new_arguments(&mut self, builder: &mut CompletionBuilder) {
+        if self.started.is_none() && !self.name.is_empty() {
+            self.started = Some(builder.begin_call(Some(&self.id), &self.name));
         }
-        if let Some(begun) = &self.begun {
-            draft.push_arguments(begun.index, &self.arguments[self.told..]);
-            self.told = self.arguments.len();
+        if let Some(started) = &self.started {
+            builder.push_arguments(started.index, &self.arguments[self.reported..]);
+            self.reported = self.arguments.len();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Writes a request for Chat Completions.
+//! Encodes a request for Chat Completions.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use super::super::conversation_steps::{
 use super::super::{ChatDialect, EffortField, EncodedRequest};
 use crate::model::{CompletionContent, ModelError, ModelOrigin, ModelRequest, ToolChoice};
 
-/// Writes a request.
+/// Encodes a request.
 pub(in super::super) fn encode(
     request: &ModelRequest,
     origin: &ModelOrigin,
@@ -21,12 +21,12 @@ pub(in super::super) fn encode(
     for step in build_conversation_steps(request, origin)? {
         match step {
             ConversationStep::User(text) => {
-                messages.push(json!({ "role": "user", "content": text }))
+                messages.push(json!({ "role": "user", "content": text }));
             }
-            ConversationStep::Assistant(said) => {
-                messages.extend(encode_assistant(&said, dialect));
-                messages.extend(said.results.iter().map(|answered| {
-                    let id = encode_call_id(answered, said.verbatim, dialect);
+            ConversationStep::Assistant(assistant) => {
+                messages.extend(encode_assistant(&assistant, dialect));
+                messages.extend(assistant.results.iter().map(|answered| {
+                    let id = encode_call_id(answered, assistant.verbatim, dialect);
                     json!({ "role": "tool", "tool_call_id": id, "content": answered.output })
                 }));
             }
@@ -79,14 +79,14 @@ fn encode_call_id<'a>(
     if verbatim { id.into() } else { fit_call_id(id, dialect.ids) }
 }
 
-/// The message of a turn, or `None` if nothing was said in it.
-fn encode_assistant(said: &AssistantStep<'_>, dialect: &ChatDialect) -> Option<Value> {
+/// The message of a completion, or `None` if it is empty.
+fn encode_assistant(assistant: &AssistantStep<'_>, dialect: &ChatDialect) -> Option<Value> {
     let mut message = Map::new();
     let mut content = Value::Null;
     let mut calls = Vec::new();
-    let mut results = said.results.iter();
-    for item in &said.turn.items {
-        let native = item.native.as_ref().filter(|_| said.verbatim);
+    let mut results = assistant.results.iter();
+    for item in &assistant.turn.items {
+        let native = item.native.as_ref().filter(|_| assistant.verbatim);
         if let CompletionContent::ToolCall(call) = &item.content {
             let answered = results.next()?;
             calls.push(native.cloned().unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! Chat Completions, as `OpenAI` defined it and as compatible servers speak it.
+//! Chat Completions of `OpenAI` and of compatible servers.
 
 mod decode;
 mod encode;

@@ -1,4 +1,4 @@
-//! What a model thought, in the ways that servers of Chat Completions tell it:
+//! Reasoning in the ways that servers of Chat Completions send it:
 //! `reasoning_content` (`DeepSeek`, vLLM, llama.cpp), `reasoning` (Ollama, Groq,
 //! `OpenRouter`), `reasoning_details` (`OpenRouter`; with signatures), or parts of
 //! the content (Mistral). Each is kept under its own name, to be sent back so.

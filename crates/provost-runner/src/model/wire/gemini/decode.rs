@@ -1,4 +1,4 @@
-//! Reads the chunks of `streamGenerateContent`.
+//! Decodes the chunks of `streamGenerateContent`.
 //!
 //! Each chunk brings parts. Texts that follow one another are joined, unless one of
 //! them carries more than text: a signature belongs to the part on which it came,
@@ -14,7 +14,7 @@ use crate::model::{
     CompletionContent, CompletionItem, CompletionUsage, ModelError, SseEvent, StopReason,
 };
 
-/// An answer while it is read.
+/// A completion in progress.
 #[derive(Default)]
 pub(in super::super) struct GeminiDecoder {
     parts: Vec<GeminiPart>,
@@ -35,7 +35,7 @@ impl WireDecoder for GeminiDecoder {
     fn push_event(
         &mut self,
         event: &SseEvent,
-        draft: &mut CompletionBuilder,
+        builder: &mut CompletionBuilder,
     ) -> Result<(), ModelError> {
         let data = event.data.trim();
         if data.is_empty() || data == "[DONE]" {
@@ -45,10 +45,10 @@ impl WireDecoder for GeminiDecoder {
         if !chunk["error"].is_null() || !chunk[0]["error"].is_null() {
             return Err(ProviderFailure::from_json(&chunk).into_error());
         }
-        draft.set_response_metadata(&chunk["responseId"], &chunk["modelVersion"]);
+        builder.set_response_metadata(&chunk["responseId"], &chunk["modelVersion"]);
         let candidate = &chunk["candidates"][0];
         for part in candidate["content"]["parts"].as_array().into_iter().flatten() {
-            self.apply_part(part, draft);
+            self.apply_part(part, builder);
         }
         if let Some(reason) = candidate["finishReason"].as_str() {
             self.finish = Some(reason.to_owned());
@@ -74,25 +74,25 @@ impl WireDecoder for GeminiDecoder {
         false
     }
 
-    fn finish(&mut self, draft: &mut CompletionBuilder) -> Result<StopReason, ModelError> {
+    fn finish(&mut self, builder: &mut CompletionBuilder) -> Result<StopReason, ModelError> {
         if !self.usage.is_null() {
-            draft.set_usage(parse_usage(&self.usage), &self.usage);
+            builder.set_usage(parse_usage(&self.usage), &self.usage);
         }
         let Some(finish) = self.finish.take() else { return Err(truncated_stream_error()) };
         if let Some(error) = finish_error(&finish, &self.message) {
             return Err(error);
         }
         for mut part in std::mem::take(&mut self.parts) {
-            part.close(draft);
-            part.add_to_completion(draft);
+            part.close(builder);
+            part.add_to_completion(builder);
         }
-        let stop = stop_reason(&finish, draft);
+        let stop = stop_reason(&finish, builder);
         if matches!(stop, StopReason::Refusal | StopReason::ContentFilter) {
             let message = std::mem::take(&mut self.message);
             let text = if message.is_empty() { finish } else { message };
-            draft.push_refusal(&text);
-            // Said beside the content, so there is no part to send back.
-            draft.items.push(CompletionItem {
+            builder.push_refusal(&text);
+            // Sent beside the content, so there is no part to send back.
+            builder.items.push(CompletionItem {
                 content: CompletionContent::Refusal { text },
                 native: None,
             });
@@ -106,10 +106,10 @@ impl GeminiDecoder {
         message.as_str().unwrap_or_default().clone_into(&mut self.message);
     }
 
-    fn apply_part(&mut self, part: &Value, draft: &mut CompletionBuilder) {
+    fn apply_part(&mut self, part: &Value, builder: &mut CompletionBuilder) {
         let Value::Object(value) = part else { return };
         if let Some(call) = value.get("functionCall") {
-            self.apply_call(call, value, draft);
+            self.apply_call(call, value, builder);
             return;
         }
         let Some(text) = value.get("text").and_then(Value::as_str) else {
@@ -117,9 +117,9 @@ impl GeminiDecoder {
             return;
         };
         if is_thought(value) {
-            draft.push_reasoning(text);
+            builder.push_reasoning(text);
         } else {
-            draft.push_text(text);
+            builder.push_text(text);
         }
         let joins = |last: &&mut GeminiPart| {
             is_text_only(&last.value)
@@ -139,46 +139,47 @@ impl GeminiDecoder {
         &mut self,
         call: &Value,
         value: &Map<String, Value>,
-        draft: &mut CompletionBuilder,
+        builder: &mut CompletionBuilder,
     ) {
         let goes_on = call["willContinue"] == true;
-        let pieces = call["partialArgs"].as_array().into_iter().flatten();
+        let fragments = call["partialArgs"].as_array().into_iter().flatten();
         let open = self.parts.last_mut().filter(|part| part.open && call["name"].is_null());
         if let Some(part) = open {
             for (key, value) in value.iter().filter(|(key, _)| *key != "functionCall") {
                 part.value.insert(key.clone(), value.clone());
             }
             if let Some(function) = part.value.get_mut("functionCall") {
-                pieces.for_each(|piece| {
-                    partial_arguments::apply_partial_argument(&mut function["args"], piece)
+                fragments.for_each(|fragment| {
+                    partial_arguments::apply_partial_argument(&mut function["args"], fragment);
                 });
             }
             if !goes_on {
-                part.close(draft);
+                part.close(builder);
             }
             return;
         }
         let name = call["name"].as_str().unwrap_or_default();
-        let begun = draft.begin_call(call["id"].as_str(), name);
-        let mut part = GeminiPart { value: value.clone(), call: Some(begun), open: true };
+        let started = builder.begin_call(call["id"].as_str(), name);
+        let mut part = GeminiPart { value: value.clone(), call: Some(started), open: true };
         if let Some(Value::Object(function)) = part.value.get_mut("functionCall") {
             function.remove("willContinue");
             function.remove("partialArgs");
             let args = function.entry("args").or_insert_with(|| json!({}));
-            pieces.for_each(|piece| partial_arguments::apply_partial_argument(args, piece));
+            fragments
+                .for_each(|fragment| partial_arguments::apply_partial_argument(args, fragment));
         }
         if !goes_on {
-            part.close(draft);
+            part.close(builder);
         }
         self.parts.push(part);
     }
 }
 
 impl GeminiPart {
-    fn close(&mut self, draft: &mut CompletionBuilder) {
+    fn close(&mut self, builder: &mut CompletionBuilder) {
         if let (true, Some(call)) = (std::mem::replace(&mut self.open, false), &self.call) {
-            draft.push_arguments(call.index, &self.arguments_json());
-            draft.end_call(call);
+            builder.push_arguments(call.index, &self.arguments_json());
+            builder.end_call(call);
         }
     }
 
@@ -187,7 +188,7 @@ impl GeminiPart {
         function.map(|function| function["args"].to_string()).unwrap_or_default()
     }
 
-    fn add_to_completion(self, draft: &mut CompletionBuilder) {
+    fn add_to_completion(self, builder: &mut CompletionBuilder) {
         let text = self.value.get("text").and_then(Value::as_str);
         let content = match (&self.call, text) {
             (Some(call), _) => {
@@ -203,7 +204,7 @@ impl GeminiPart {
                 CompletionContent::Other { kind }
             }
         };
-        draft.push_item(content, Value::Object(self.value));
+        builder.push_item(content, Value::Object(self.value));
     }
 }
 
@@ -216,25 +217,25 @@ fn is_text_only(part: &Map<String, Value>) -> bool {
     part.keys().all(|key| key == "text" || key == "thought")
 }
 
-/// What is no end but a failure: what the model wrote could not be read, which another
-/// attempt may mend; or the conversation itself is at fault, which none does.
+/// The error that a finish reason stands for, if any: a malformed call, which another attempt
+/// may avoid, or a rejected conversation, which none does.
 fn finish_error(finish: &str, message: &str) -> Option<ModelError> {
-    let said = if message.is_empty() { String::new() } else { format!(": {message}") };
+    let detail = if message.is_empty() { String::new() } else { format!(": {message}") };
     match finish {
         "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "MALFORMED_RESPONSE" => {
-            let why = format!("what the model called could not be read ({finish}){said}");
+            let why = format!("malformed tool call ({finish}){detail}");
             Some(ModelError::Truncated(why))
         }
         "TOO_MANY_TOOL_CALLS" | "MISSING_THOUGHT_SIGNATURE" => {
-            Some(ModelError::BadRequest(format!("{finish}{said}")))
+            Some(ModelError::BadRequest(format!("{finish}{detail}")))
         }
         _ => None,
     }
 }
 
-fn stop_reason(finish: &str, draft: &CompletionBuilder) -> StopReason {
+fn stop_reason(finish: &str, builder: &CompletionBuilder) -> StopReason {
     match finish {
-        "STOP" => draft.default_stop_reason(),
+        "STOP" => builder.default_stop_reason(),
         "MAX_TOKENS" => StopReason::MaxTokens,
         "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "LANGUAGE"
         | "IMAGE_SAFETY" => StopReason::ContentFilter,

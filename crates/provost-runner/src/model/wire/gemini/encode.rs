@@ -1,4 +1,4 @@
-//! Writes a request for `streamGenerateContent`.
+//! Encodes a request for `streamGenerateContent`.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use crate::model::{
 /// its models since the third refuse them.
 pub(in super::super) const SKIP_SIGNATURE_VALIDATION: &str = "skip_thought_signature_validator";
 
-/// Writes a request.
+/// Encodes a request.
 pub(in super::super) fn encode(
     request: &ModelRequest,
     origin: &ModelOrigin,
@@ -26,14 +26,14 @@ pub(in super::super) fn encode(
             ConversationStep::User(text) => {
                 append_alternating(&mut contents, "user", "parts", vec![json!({ "text": text })]);
             }
-            ConversationStep::Assistant(said) => {
+            ConversationStep::Assistant(assistant) => {
                 append_alternating(
                     &mut contents,
                     "model",
                     "parts",
-                    encode_parts(&said, &origin.model),
+                    encode_parts(&assistant, &origin.model),
                 );
-                append_alternating(&mut contents, "user", "parts", encode_results(&said));
+                append_alternating(&mut contents, "user", "parts", encode_results(&assistant));
             }
         }
     }
@@ -75,12 +75,12 @@ fn encode_tool(tool: &crate::model::ToolDefinition) -> Value {
     })
 }
 
-fn encode_parts(said: &AssistantStep<'_>, model: &str) -> Vec<Value> {
-    let mut unsigned = needs_signature(model) && !said.verbatim;
+fn encode_parts(assistant: &AssistantStep<'_>, model: &str) -> Vec<Value> {
+    let mut unsigned = needs_signature(model) && !assistant.verbatim;
     let mut part = |item: &CompletionItem| match (&item.content, item.native.as_ref()) {
-        (_, Some(native)) if said.verbatim => Some(native.clone()),
-        // A filter said it, not the model.
-        (CompletionContent::Refusal { .. }, None) if said.verbatim => None,
+        (_, Some(native)) if assistant.verbatim => Some(native.clone()),
+        // A filter assistant it, not the model.
+        (CompletionContent::Refusal { .. }, None) if assistant.verbatim => None,
         (CompletionContent::Text { text } | CompletionContent::Refusal { text }, _)
             if !text.is_empty() =>
         {
@@ -103,13 +103,13 @@ fn encode_parts(said: &AssistantStep<'_>, model: &str) -> Vec<Value> {
             _,
         ) => None,
     };
-    said.turn.items.iter().filter_map(&mut part).collect()
+    assistant.turn.items.iter().filter_map(&mut part).collect()
 }
 
-fn encode_results(said: &AssistantStep<'_>) -> Vec<Value> {
+fn encode_results(assistant: &AssistantStep<'_>) -> Vec<Value> {
     let calls =
-        said.turn.items.iter().filter(|i| matches!(i.content, CompletionContent::ToolCall(_)));
-    let natives = calls.map(|item| item.native.as_ref().filter(|_| said.verbatim));
+        assistant.turn.items.iter().filter(|i| matches!(i.content, CompletionContent::ToolCall(_)));
+    let natives = calls.map(|item| item.native.as_ref().filter(|_| assistant.verbatim));
     let result = |(answered, native): (
         &super::super::conversation_steps::AnsweredToolCall<'_>,
         Option<&Value>,
@@ -123,7 +123,7 @@ fn encode_results(said: &AssistantStep<'_>) -> Vec<Value> {
         }
         json!({ "functionResponse": response })
     };
-    said.results.iter().zip(natives).map(result).collect()
+    assistant.results.iter().zip(natives).map(result).collect()
 }
 
 fn needs_signature(model: &str) -> bool {

@@ -1,4 +1,4 @@
-//! `streamGenerateContent`, of Gemini.
+//! `streamGenerateContent` of Gemini.
 
 mod decode;
 mod encode;

@@ -1,66 +1,66 @@
-//! The arguments of a call when they come in pieces: each names a place in the
-//! object (`$.a.b[0]`) and gives a value, or more of a text, for it.
+//! Arguments of a call that arrive as fragments: each names a path in the object
+//! (`$.a.b[0]`) and gives a value for it, or more of its text.
 
 use serde_json::{Map, Value, json};
 
-/// The most elements a list can get by naming a place in it.
+/// Longest array that a path can create.
 const MAX_LIST_LEN: usize = 10_000;
 
-/// Puts one piece into its place.
-pub(super) fn apply_partial_argument(arguments: &mut Value, piece: &Value) {
-    let path = piece["jsonPath"].as_str().unwrap_or("$");
-    let Some(place) = resolve_json_path(arguments, path) else { return };
-    if let Some(more) = piece["stringValue"].as_str() {
-        if let Value::String(have) = place {
+/// Applies one fragment.
+pub(super) fn apply_partial_argument(arguments: &mut Value, fragment: &Value) {
+    let path = fragment["jsonPath"].as_str().unwrap_or("$");
+    let Some(slot) = resolve_json_path(arguments, path) else { return };
+    if let Some(more) = fragment["stringValue"].as_str() {
+        if let Value::String(have) = slot {
             have.push_str(more);
         } else {
-            *place = json!(more);
+            *slot = json!(more);
         }
-    } else if let Some(number) = piece["numberValue"].as_f64() {
-        *place = to_json_number(number);
-    } else if piece["boolValue"].is_boolean() {
-        *place = piece["boolValue"].clone();
-    } else if piece.get("nullValue").is_some() {
-        *place = Value::Null;
+    } else if let Some(number) = fragment["numberValue"].as_f64() {
+        *slot = to_json_number(number);
+    } else if fragment["boolValue"].is_boolean() {
+        *slot = fragment["boolValue"].clone();
+    } else if fragment.get("nullValue").is_some() {
+        *slot = Value::Null;
     }
 }
 
-/// The place that a path names, made if it is not there.
+/// The value at a path, created if it does not exist.
 fn resolve_json_path<'a>(value: &'a mut Value, path: &str) -> Option<&'a mut Value> {
-    let mut place = value;
+    let mut slot = value;
     let mut rest = path.strip_prefix('$')?;
     while !rest.is_empty() {
         if let Some(index) = rest.strip_prefix('[') {
             let (index, after) = index.split_once(']')?;
             rest = after;
             let name = index.trim_matches(|c| c == '\'' || c == '"');
-            place = match index.parse::<usize>() {
-                Ok(at) if at < MAX_LIST_LEN => get_or_insert_element(place, at)?,
+            slot = match index.parse::<usize>() {
+                Ok(at) if at < MAX_LIST_LEN => get_or_insert_element(slot, at)?,
                 Ok(_) => return None,
-                Err(_) => get_or_insert_field(place, name)?,
+                Err(_) => get_or_insert_field(slot, name)?,
             };
         } else {
             let after = rest.strip_prefix('.')?;
             let end = after.find(['.', '[']).unwrap_or(after.len());
-            place = get_or_insert_field(place, &after[..end])?;
+            slot = get_or_insert_field(slot, &after[..end])?;
             rest = &after[end..];
         }
     }
-    Some(place)
+    Some(slot)
 }
 
-fn get_or_insert_field<'a>(place: &'a mut Value, name: &str) -> Option<&'a mut Value> {
-    if !place.is_object() {
-        *place = Value::Object(Map::new());
+fn get_or_insert_field<'a>(slot: &'a mut Value, name: &str) -> Option<&'a mut Value> {
+    if !slot.is_object() {
+        *slot = Value::Object(Map::new());
     }
-    Some(place.as_object_mut()?.entry(name).or_insert(Value::Null))
+    Some(slot.as_object_mut()?.entry(name).or_insert(Value::Null))
 }
 
-fn get_or_insert_element(place: &mut Value, at: usize) -> Option<&mut Value> {
-    if !place.is_array() {
-        *place = json!([]);
+fn get_or_insert_element(slot: &mut Value, at: usize) -> Option<&mut Value> {
+    if !slot.is_array() {
+        *slot = json!([]);
     }
-    let list = place.as_array_mut()?;
+    let list = slot.as_array_mut()?;
     if list.len() <= at {
         list.resize(at + 1, Value::Null);
     }
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn pieces_are_put_where_they_say() {
         let mut arguments = json!({});
-        for piece in [
+        for fragment in [
             json!({ "jsonPath": "$.city", "stringValue": "Bos", "willContinue": true }),
             json!({ "jsonPath": "$.city", "stringValue": "ton" }),
             json!({ "jsonPath": "$.days[1].n", "numberValue": 3.0 }),
@@ -93,7 +93,7 @@ mod tests {
             json!({ "jsonPath": "$.list[99999999]", "boolValue": true }),
             json!({ "jsonPath": "no path", "boolValue": true }),
         ] {
-            apply_partial_argument(&mut arguments, &piece);
+            apply_partial_argument(&mut arguments, &fragment);
         }
         let expected = json!({
             "city": "Boston", "days": [true, { "n": 3 }], "a b": null, "half": 0.5, "list": null,

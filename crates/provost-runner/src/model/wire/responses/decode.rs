@@ -1,8 +1,8 @@
-//! Reads the events of Responses.
+//! Decodes the event stream of the Responses API.
 //!
-//! Items are told as they grow and kept as `response.output_item.done` gives them,
-//! whole: reasoning with its id, its summary and what is encrypted. Events carry a
-//! number; one that came before is a repetition and is skipped.
+//! Items are reported as they grow and kept as `response.output_item.done` gives them:
+//! reasoning with its id, its summary and its encrypted content. Events carry a sequence
+//! number; repeated ones are skipped.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::model::{
     CompletionContent, CompletionItem, CompletionUsage, ModelError, SseEvent, StopReason,
 };
 
-/// An answer while it is read.
+/// A completion in progress.
 #[derive(Default)]
 pub(in super::super) struct ResponsesDecoder {
     last: u64,
@@ -25,11 +25,11 @@ pub(in super::super) struct ResponsesDecoder {
     refused: bool,
 }
 
-/// An item while it is read.
+/// An item in progress.
 #[derive(Default)]
 struct OpenOutputItem {
     call: Option<StartedToolCall>,
-    /// How much was told of the arguments, or of the text.
+    /// Arguments or text reported so far.
     arguments: String,
     texts: usize,
     ended: bool,
@@ -39,7 +39,7 @@ impl WireDecoder for ResponsesDecoder {
     fn push_event(
         &mut self,
         event: &SseEvent,
-        draft: &mut CompletionBuilder,
+        builder: &mut CompletionBuilder,
     ) -> Result<(), ModelError> {
         if event.data.trim() == "[DONE]" || self.end.is_some() {
             return Ok(());
@@ -57,41 +57,41 @@ impl WireDecoder for ResponsesDecoder {
         let delta = data["delta"].as_str().unwrap_or_default();
         match kind.as_str() {
             "response.created" | "response.in_progress" => {
-                draft.set_response_metadata(&data["response"]["id"], &data["response"]["model"]);
+                builder.set_response_metadata(&data["response"]["id"], &data["response"]["model"]);
             }
-            "response.output_item.added" => self.begin_item(at, &data["item"], draft),
-            "response.output_item.done" => self.finish_item(at, &data["item"], draft),
+            "response.output_item.added" => self.begin_item(at, &data["item"], builder),
+            "response.output_item.done" => self.finish_item(at, &data["item"], builder),
             "response.output_text.delta" => {
                 self.open.entry(at).or_default().texts += delta.len();
-                draft.push_text(delta);
+                builder.push_text(delta);
             }
             "response.refusal.delta" => {
                 self.open.entry(at).or_default().texts += delta.len();
-                draft.push_refusal(delta);
+                builder.push_refusal(delta);
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
                 self.open.entry(at).or_default().texts += delta.len();
-                draft.push_reasoning(delta);
+                builder.push_reasoning(delta);
             }
             "response.reasoning_summary_part.added" if parse_count(&data["summary_index"]) > 0 => {
-                draft.push_reasoning("\n\n");
+                builder.push_reasoning("\n\n");
             }
-            "response.function_call_arguments.delta" => self.push_arguments(at, delta, draft),
+            "response.function_call_arguments.delta" => self.push_arguments(at, delta, builder),
             "response.function_call_arguments.done" => {
                 self.push_missing_arguments(
                     at,
                     data["arguments"].as_str().unwrap_or_default(),
-                    draft,
+                    builder,
                 );
             }
             "response.completed" | "response.incomplete" => {
-                self.finish_response(&data["response"], draft);
+                self.finish_response(&data["response"], builder);
             }
             "response.failed" => {
                 return Err(ProviderFailure::from_json(&data["response"]).into_error());
             }
             "error" => return Err(ProviderFailure::from_json(&data).into_error()),
-            // More of what is already told another way, or of tools that are never offered.
+            // Duplicates of other events, or events of tools that are never offered.
             _ if !data["error"].is_null() => {
                 return Err(ProviderFailure::from_json(&data).into_error());
             }
@@ -108,13 +108,13 @@ impl WireDecoder for ResponsesDecoder {
         self.end.is_some()
     }
 
-    fn finish(&mut self, draft: &mut CompletionBuilder) -> Result<StopReason, ModelError> {
+    fn finish(&mut self, builder: &mut CompletionBuilder) -> Result<StopReason, ModelError> {
         let Some(response) = self.end.take() else { return Err(truncated_stream_error()) };
         for (_, item) in std::mem::take(&mut self.finished) {
-            draft.items.push(item);
+            builder.items.push(item);
         }
         if response["status"] != "incomplete" {
-            let natural = draft.default_stop_reason();
+            let natural = builder.default_stop_reason();
             let refused = self.refused && natural == StopReason::EndTurn;
             return Ok(if refused { StopReason::Refusal } else { natural });
         }
@@ -128,37 +128,37 @@ impl WireDecoder for ResponsesDecoder {
 }
 
 impl ResponsesDecoder {
-    fn begin_item(&mut self, at: u64, item: &Value, draft: &mut CompletionBuilder) {
+    fn begin_item(&mut self, at: u64, item: &Value, builder: &mut CompletionBuilder) {
         if item["type"] == "function_call" && !self.open.contains_key(&at) {
             let name = item["name"].as_str().unwrap_or_default();
-            let call = Some(draft.begin_call(item["call_id"].as_str(), name));
+            let call = Some(builder.begin_call(item["call_id"].as_str(), name));
             self.open.insert(at, OpenOutputItem { call, ..OpenOutputItem::default() });
-            self.push_arguments(at, item["arguments"].as_str().unwrap_or_default(), draft);
+            self.push_arguments(at, item["arguments"].as_str().unwrap_or_default(), builder);
         }
     }
 
-    fn push_arguments(&mut self, at: u64, delta: &str, draft: &mut CompletionBuilder) {
+    fn push_arguments(&mut self, at: u64, delta: &str, builder: &mut CompletionBuilder) {
         let open = self.open.entry(at).or_default();
         if let Some(call) = &open.call {
             open.arguments.push_str(delta);
-            draft.push_arguments(call.index, delta);
+            builder.push_arguments(call.index, delta);
         }
     }
 
-    /// Tells what is missing of the arguments, which now are known whole.
-    fn push_missing_arguments(&mut self, at: u64, whole: &str, draft: &mut CompletionBuilder) {
-        let told = self.open.get(&at).map_or(0, |open| open.arguments.len());
-        if let Some(rest) = whole.get(told..) {
-            self.push_arguments(at, rest, draft);
+    /// Reports the rest of the arguments, which are complete now.
+    fn push_missing_arguments(&mut self, at: u64, whole: &str, builder: &mut CompletionBuilder) {
+        let reported = self.open.get(&at).map_or(0, |open| open.arguments.len());
+        if let Some(rest) = whole.get(reported..) {
+            self.push_arguments(at, rest, builder);
         }
     }
 
-    /// Keeps an item that is whole, and tells what was not told of it.
-    fn finish_item(&mut self, at: u64, item: &Value, draft: &mut CompletionBuilder) {
+    /// Keeps a complete item, and reports what was not reported of it.
+    fn finish_item(&mut self, at: u64, item: &Value, builder: &mut CompletionBuilder) {
         if self.finished.contains_key(&at) {
             return;
         }
-        self.begin_item(at, item, draft);
+        self.begin_item(at, item, builder);
         let untold = self.open.get(&at).is_none_or(|open| open.texts == 0);
         let parts = |field: &str, kind: &str| -> Vec<&str> {
             let parts = item[field].as_array().into_iter().flatten();
@@ -174,8 +174,8 @@ impl ResponsesDecoder {
                 );
                 self.refused |= !refusal.is_empty();
                 if untold {
-                    draft.push_text(&text);
-                    draft.push_refusal(&refusal);
+                    builder.push_text(&text);
+                    builder.push_refusal(&refusal);
                 }
                 let is_refusal = text.is_empty() && !refusal.is_empty();
                 if is_refusal {
@@ -189,7 +189,7 @@ impl ResponsesDecoder {
                 texts.extend(parts("content", "reasoning_text"));
                 let text = texts.join("\n\n");
                 if untold {
-                    draft.push_reasoning(&text);
+                    builder.push_reasoning(&text);
                 }
                 CompletionContent::Reasoning { text }
             }
@@ -197,11 +197,11 @@ impl ResponsesDecoder {
                 self.push_missing_arguments(
                     at,
                     item["arguments"].as_str().unwrap_or_default(),
-                    draft,
+                    builder,
                 );
                 let Some(open) = self.open.get_mut(&at) else { return };
                 let Some(call) = open.call.clone() else { return };
-                draft.end_call(&call);
+                builder.end_call(&call);
                 open.ended = true;
                 let call = call.to_tool_call(&open.arguments);
                 native["call_id"] = json!(call.id);
@@ -213,9 +213,9 @@ impl ResponsesDecoder {
         self.finished.insert(at, CompletionItem { content, native: Some(native) });
     }
 
-    /// The end: what was never told to be done is taken from the whole.
-    fn finish_response(&mut self, response: &Value, draft: &mut CompletionBuilder) {
-        draft.set_response_metadata(&response["id"], &response["model"]);
+    /// The end: items without a `done` event are taken from the final response.
+    fn finish_response(&mut self, response: &Value, builder: &mut CompletionBuilder) {
+        builder.set_response_metadata(&response["id"], &response["model"]);
         let known: Vec<Value> = self
             .finished
             .values()
@@ -224,13 +224,13 @@ impl ResponsesDecoder {
         for (at, item) in (0..).zip(response["output"].as_array().into_iter().flatten()) {
             let missing = item["id"].is_null() || !known.contains(&item["id"]);
             if missing && !self.finished.contains_key(&at) {
-                self.finish_item(at, item, draft);
+                self.finish_item(at, item, builder);
             }
         }
-        self.close_open_calls(draft);
+        self.close_open_calls(builder);
         let usage = &response["usage"];
         if usage["input_tokens"].is_number() {
-            draft.set_usage(parse_usage(usage), usage);
+            builder.set_usage(parse_usage(usage), usage);
         }
         self.end = Some(json!({
             "status": response["status"],
@@ -238,11 +238,11 @@ impl ResponsesDecoder {
         }));
     }
 
-    /// Calls that broke off, since the answer was too long.
-    fn close_open_calls(&mut self, draft: &mut CompletionBuilder) {
+    /// Calls that were cut off by the output limit.
+    fn close_open_calls(&mut self, builder: &mut CompletionBuilder) {
         for (at, open) in &mut self.open {
             if let (Some(call), false) = (&open.call, open.ended) {
-                draft.end_call(call);
+                builder.end_call(call);
                 let call = call.to_tool_call(&open.arguments);
                 let native = json!({
                     "type": "function_call",

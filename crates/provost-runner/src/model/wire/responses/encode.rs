@@ -1,4 +1,4 @@
-//! Writes a request for Responses.
+//! Encodes a request for the Responses API.
 //!
 //! Nothing is stored at the provider (`store: false`): the whole conversation goes
 //! along each time, with the encrypted reasoning that the model reads again.
@@ -15,15 +15,15 @@ use crate::model::{
 
 const CALL_ID_FORMAT: CallIdFormat = CallIdFormat::MaxLength(64);
 
-/// Models that do not reason, and refuse to be asked for what they reasoned. All
-/// others are asked: a new model more likely reasons than not.
+/// Models that do not reason, and reject a request for reasoning. All others get it, since a
+/// new model more likely reasons than not.
 const NON_REASONING_MODELS: [&str; 4] = ["gpt-3", "gpt-4", "chatgpt-4", "gpt-5-chat"];
 
-/// The smallest limit of an answer that is taken; what is said beyond a smaller one is
-/// cut by whoever reads the stream.
+/// The smallest output limit that the provider accepts; a smaller one is enforced by the output
+/// limiter.
 const PROVIDER_MIN_OUTPUT_TOKENS: u32 = 16;
 
-/// Writes a request.
+/// Encodes a request.
 pub(in super::super) fn encode(
     request: &ModelRequest,
     origin: &ModelOrigin,
@@ -35,7 +35,7 @@ pub(in super::super) fn encode(
                 let content = json!([{ "type": "input_text", "text": text }]);
                 input.push(json!({ "type": "message", "role": "user", "content": content }));
             }
-            ConversationStep::Assistant(said) => encode_assistant(&said, &mut input),
+            ConversationStep::Assistant(assistant) => encode_assistant(&assistant, &mut input),
         }
     }
     let mut body = json!({
@@ -83,16 +83,16 @@ fn encode_tool(tool: &crate::model::ToolDefinition) -> Value {
     })
 }
 
-fn encode_assistant(said: &AssistantStep<'_>, input: &mut Vec<Value>) {
+fn encode_assistant(assistant: &AssistantStep<'_>, input: &mut Vec<Value>) {
     let id = |id: &str| {
-        if said.verbatim { json!(id) } else { json!(fit_call_id(id, CALL_ID_FORMAT)) }
+        if assistant.verbatim { json!(id) } else { json!(fit_call_id(id, CALL_ID_FORMAT)) }
     };
     // Reasoning that nothing followed, since the answer was cut, is refused.
     let is_thought =
         |item: &&CompletionItem| matches!(item.content, CompletionContent::Reasoning { .. });
-    let n_cut = said.turn.items.iter().rev().take_while(is_thought).count();
-    for item in said.turn.items.iter().take(said.turn.items.len() - n_cut) {
-        if let Some(native) = item.native.as_ref().filter(|_| said.verbatim) {
+    let n_cut = assistant.turn.items.iter().rev().take_while(is_thought).count();
+    for item in assistant.turn.items.iter().take(assistant.turn.items.len() - n_cut) {
+        if let Some(native) = item.native.as_ref().filter(|_| assistant.verbatim) {
             if is_readable(native) {
                 input.push(native.clone());
             }
@@ -116,7 +116,7 @@ fn encode_assistant(said: &AssistantStep<'_>, input: &mut Vec<Value>) {
             | CompletionContent::Other { .. } => {}
         }
     }
-    input.extend(said.results.iter().map(|answered| {
+    input.extend(assistant.results.iter().map(|answered| {
         json!({
             "type": "function_call_output",
             "call_id": id(answered.call.id.as_str()),
@@ -125,8 +125,8 @@ fn encode_assistant(said: &AssistantStep<'_>, input: &mut Vec<Value>) {
     }));
 }
 
-/// Whether the provider can make something of an item that it has not stored.
-/// Reasoning of which nothing but an id came would be looked up, and not found.
+/// Whether an item can be sent to a provider that has not stored it. It would look up reasoning
+/// that consists of an id only, and not find it.
 fn is_readable(native: &Value) -> bool {
     let has = |field: &str| match &native[field] {
         Value::String(text) => !text.is_empty(),

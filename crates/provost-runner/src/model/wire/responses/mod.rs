@@ -1,4 +1,4 @@
-//! Responses, of `OpenAI`, and of servers that imitate it.
+//! The Responses API of `OpenAI` and of compatible servers.
 
 mod decode;
 mod encode;

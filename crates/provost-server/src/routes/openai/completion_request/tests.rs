@@ -1,4 +1,4 @@
-//! Which requests are met, and which are refused by name.
+//! Which requests are accepted, and which fields are rejected.
 
 use axum::response::IntoResponse as _;
 use serde_json::json;
@@ -11,16 +11,17 @@ fn read(more: &Value) -> Result<ValidatedCompletionRequest, OpenAiError> {
     serde_json::from_value::<ChatCompletionRequest>(body).unwrap().validate()
 }
 
-/// What the client is told: the status, the field and the sentence.
-async fn complaint(more: &Value) -> (u16, Value) {
-    let response = read(more).err().unwrap_or_else(|| panic!("{more} was taken")).into_response();
+/// The error response: its status and its `error` object.
+async fn rejection(more: &Value) -> (u16, Value) {
+    let response =
+        read(more).err().unwrap_or_else(|| panic!("{more} was accepted")).into_response();
     let status = response.status().as_u16();
     let body = axum::body::to_bytes(response.into_body(), 4096).await.unwrap();
     (status, serde_json::from_slice::<Value>(&body).unwrap()["error"].clone())
 }
 
 #[tokio::test]
-async fn what_would_be_another_answer_is_refused_by_its_name() {
+async fn a_field_that_cannot_be_honoured_is_rejected_by_name() {
     for (field, value) in [
         ("n", json!(2)),
         ("tools", json!([{ "type": "function", "function": { "name": "f" } }])),
@@ -57,21 +58,21 @@ async fn what_would_be_another_answer_is_refused_by_its_name() {
         ("stream", json!("yes")),
         ("stream_options", json!(true)),
     ] {
-        let (status, error) = complaint(&json!({ field: value })).await;
+        let (status, error) = rejection(&json!({ field: value })).await;
         assert_eq!((status, &error["param"]), (422, &json!(field)), "{field}: {value}");
         assert_eq!(error["type"], "invalid_request_error", "{field}");
         assert_eq!(error["code"], "INVALID_REQUEST", "{field}");
         let message = error["message"].as_str().unwrap();
         assert!(message.contains(field) && message.len() > field.len() + 40, "{message}");
     }
-    let both = complaint(&json!({ "max_tokens": 5, "max_completion_tokens": 6 })).await;
+    let both = rejection(&json!({ "max_tokens": 5, "max_completion_tokens": 6 })).await;
     assert_eq!(both.1["param"], "max_tokens");
-    let option = complaint(&json!({ "stream_options": { "x": 1 } })).await;
+    let option = rejection(&json!({ "stream_options": { "x": 1 } })).await;
     assert_eq!(option.1["param"], "stream_options.x");
 }
 
 #[tokio::test]
-async fn what_is_said_in_other_than_text_is_refused_by_its_place() {
+async fn content_other_than_text_is_rejected_by_its_path() {
     for (message, field) in [
         (json!({ "role": "tool", "content": "x" }), "messages[0].role"),
         (json!({ "role": "assistant", "tool_calls": [{ "id": "a" }] }), "messages[0].tool_calls"),
@@ -81,15 +82,15 @@ async fn what_is_said_in_other_than_text_is_refused_by_its_place() {
             "messages[0].content",
         ),
     ] {
-        let said = json!({ "messages": [message, { "role": "user", "content": "x" }] });
-        assert_eq!(complaint(&said).await.1["param"], field);
+        let body = json!({ "messages": [message, { "role": "user", "content": "x" }] });
+        assert_eq!(rejection(&body).await.1["param"], field);
     }
 }
 
 #[test]
-fn what_changes_nothing_is_taken_and_limits_are_read() {
+fn fields_without_effect_are_accepted_and_limits_are_parsed() {
     let parts = json!([{ "role": "system", "content": "Be short." }, { "role": "user", "content": [{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }] }]);
-    for (more, most, stream) in [
+    for (more, max_tokens, stream) in [
         (json!({}), None, false),
         (json!({ "n": 1, "temperature": 1.0, "top_p": 1, "stop": null, "tools": [] }), None, false),
         (json!({ "user": "ann", "metadata": { "a": "b" }, "store": false }), None, false),
@@ -98,13 +99,13 @@ fn what_changes_nothing_is_taken_and_limits_are_read() {
         (json!({ "max_tokens": 64, "max_completion_tokens": 64 }), Some(64), false),
         (json!({ "messages": parts, "max_completion_tokens": 1 }), Some(1), false),
     ] {
-        let asked = read(&more).unwrap_or_else(|error| panic!("{more}: {error:?}"));
-        assert_eq!((asked.most, asked.stream), (most, stream), "{more}");
+        let request = read(&more).unwrap_or_else(|error| panic!("{more}: {error:?}"));
+        assert_eq!((request.max_output_tokens, request.stream), (max_tokens, stream), "{more}");
     }
-    let asked = read(&json!({ "messages": parts, "stream_options": { "include_usage": true } }));
-    let asked = asked.unwrap();
-    assert!(asked.counts);
+    let request = read(&json!({ "messages": parts, "stream_options": { "include_usage": true } }));
+    let request = request.unwrap();
+    assert!(request.include_usage);
     let whole = "What was said before:\n\n[system]\nBe short.\n\n[user]\nab";
-    assert_eq!(asked.format_transcript().unwrap(), whole);
-    assert_eq!(asked.last_user_text().unwrap(), "ab");
+    assert_eq!(request.format_transcript().unwrap(), whole);
+    assert_eq!(request.last_user_text().unwrap(), "ab");
 }

@@ -1,0 +1,126 @@
+//! A turn whose daemon stopped during a completion: the text so far is kept and charged.
+
+use std::sync::Arc;
+
+use provost_core::fold::{ViewDocument, ViewKind};
+use provost_core::session::reservation_ledger::AccountKey;
+use provost_gateway::SessionAppend;
+use provost_proto::session::{
+    CompletionDraft, CompletionPurpose, MessageAdded, MessageAuthor, MessagePart, SessionView,
+    TurnInterrupted, TurnView,
+};
+use provost_proto::{Actor, Fact};
+use provost_store::Durability;
+use tokio_util::sync::CancellationToken;
+
+use crate::model::{CompletionUsage, ModelRequest};
+use crate::session::budget::shared_ledger::day_number;
+use crate::session::history::ConversationHistory;
+use crate::session::history::session_log::SessionLog;
+use crate::session::turn::Turn;
+use crate::session::turn::request_completion::estimate_usage;
+use crate::session::{CallerIdentity, Runner, RunnerError};
+
+impl Runner {
+    /// Keeps the text so far as an item, charges it, and ends the turn as interrupted.
+    pub(crate) async fn interrupt_turn(
+        self: &Arc<Self>,
+        session: &SessionView,
+        read: ConversationHistory,
+    ) -> Result<(), RunnerError> {
+        let Some(turn) = &session.turn else { return Ok(()) };
+        let doc = self.gateway.store().get_document(ViewKind::Drafts, session.id.uuid()).await?;
+        let draft = doc.and_then(ViewDocument::into_draft).filter(|draft| draft.turn == turn.id);
+        let mut facts = Vec::new();
+        if let Some(draft) = draft {
+            let written = draft_bytes(&draft);
+            let parts = draft_parts(draft);
+            if !parts.is_empty() {
+                facts.push(Fact::MessageAdded(MessageAdded {
+                    session: session.id,
+                    item: session.items,
+                    message: self.gateway.clock().new_id(),
+                    turn: Some(turn.id),
+                    from: MessageAuthor::Assistant,
+                    parts,
+                    answer: None,
+                }));
+            }
+            facts.extend(self.charge_interrupted_completion(session, turn, read, written).await?);
+        }
+        let why = "the daemon stopped during a completion".to_owned();
+        facts.push(Fact::TurnInterrupted(TurnInterrupted {
+            session: session.id,
+            turn: turn.id,
+            why,
+        }));
+        let saying = SessionAppend {
+            principal: turn.principal.clone(),
+            actor: Actor::Daemon,
+            command: None,
+            durability: Durability::Buffered,
+            facts,
+        };
+        self.gateway.sessions.append_session_events(session.id, saying).await?;
+        self.ledger.lock_accounts().remove_account(AccountKey::Turn(turn.id));
+        Ok(())
+    }
+
+    /// Charges a completion that was cut off after `written` bytes, by an estimate: the provider's
+    /// usage report is lost.
+    async fn charge_interrupted_completion(
+        self: &Arc<Self>,
+        session: &SessionView,
+        turn: &TurnView,
+        ConversationHistory { messages, touched, .. }: ConversationHistory,
+        written: usize,
+    ) -> Result<Vec<Fact>, RunnerError> {
+        let interrupted = Turn {
+            runner: Arc::clone(self),
+            log: Arc::new(SessionLog::new(Arc::clone(&self.gateway), session)),
+            id: turn.id,
+            by: CallerIdentity { principal: turn.principal.clone(), actor: Actor::Daemon },
+            max_output_tokens: None,
+            cancel: CancellationToken::new(),
+            stopped: CancellationToken::new(),
+        };
+        let minimal = ModelRequest::new(session.model.clone(), messages);
+        let built = interrupted.build_request(session, minimal.messages.clone(), &touched).await;
+        let request = match built {
+            Ok(request) => request,
+            Err(error) => {
+                // The role may not exist any more; the conversation is known all the same.
+                tracing::warn!(?error, "estimating an interrupted completion without its role");
+                minimal
+            }
+        };
+        let usage = estimate_usage(&request, written);
+        if usage == CompletionUsage::default() {
+            return Ok(Vec::new());
+        }
+        let lineage = self.load_lineage(session, turn.id).await?;
+        let today = day_number(self.gateway.clock().now());
+        let purpose = CompletionPurpose::Answer;
+        let (spent, facts) =
+            interrupted.build_usage_facts(session, &lineage, today, &usage, purpose, true);
+        self.ledger.record_spending(lineage.account_keys(today), spent);
+        Ok(facts)
+    }
+}
+
+/// Bytes that the model wrote.
+fn draft_bytes(draft: &CompletionDraft) -> usize {
+    let calls = draft.calls.iter().map(|call| call.tool.len() + call.arguments.len());
+    draft.text.len() + draft.reasoning.len() + calls.sum::<usize>()
+}
+
+fn draft_parts(draft: CompletionDraft) -> Vec<MessagePart> {
+    let reasoning = MessagePart::Reasoning { text: draft.reasoning };
+    let text = MessagePart::Text { text: draft.text };
+    let is_not_empty = |part: &MessagePart| match part {
+        MessagePart::Text { text }
+        | MessagePart::Reasoning { text }
+        | MessagePart::Refusal { text } => !text.is_empty(),
+    };
+    [reasoning, text].into_iter().filter(is_not_empty).collect()
+}

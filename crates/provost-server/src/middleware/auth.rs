@@ -1,0 +1,136 @@
+//! Authentication as extractors: a handler that takes [`RequireOperator`] or [`RequireReader`]
+//! cannot be reached without that right.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::header::{AUTHORIZATION, COOKIE};
+use axum::http::request::Parts;
+use provost_gateway::{
+    AuthorizedReader, Caller, Operator, RequestCredentials, TerminalAccess, TokenLease,
+};
+use provost_proto::Code;
+
+use crate::AppState;
+use crate::api_error::ApiError;
+
+/// Requires the token of an operator, a person who may decide.
+pub(crate) struct RequireOperator(pub(crate) Operator);
+
+/// Requires a token that may read.
+pub(crate) struct RequireReader(pub(crate) AuthorizedReader);
+
+/// Requires any valid token; the gateway decides what it permits.
+pub(crate) struct Authenticated(pub(crate) Caller);
+
+impl FromRequestParts<Arc<AppState>> for Authenticated {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, door: &Arc<AppState>) -> Result<Self, ApiError> {
+        Ok(Self(authenticate_caller(parts, door)?))
+    }
+}
+
+const MISSING_TOKEN_MESSAGE: &str = "this request needs a token: run `provost up` for a login link in the \
+browser, or send `Authorization: Bearer <token>`";
+
+/// [`RequireReader`] for a stream, which ends with the token.
+pub(crate) struct RequireReaderLease(pub(crate) AuthorizedReader, pub(crate) TokenLease);
+
+/// [`RequireOperator`] for a stream, which ends with the token.
+pub(crate) struct RequireOperatorLease(pub(crate) Operator, pub(crate) TokenLease);
+
+/// Requires a terminal ticket. A page cannot send headers with a WebSocket, and the cookie
+/// alone does not authenticate.
+pub(crate) struct RequireTerminalTicket(pub(crate) TerminalAccess);
+
+const MISSING_TICKET_MESSAGE: &str = "a terminal needs a ticket: request one with a token, or run `provost \
+up` for a login link in the browser";
+
+/// The header with the page's half of a login; the cookie is the other half.
+pub(crate) const PAGE_SECRET_HEADER: &str = "provost-page";
+
+fn authenticate_caller(parts: &Parts, door: &AppState) -> Result<Caller, ApiError> {
+    Ok(door.gateway.auth.authenticate(find_credentials(parts, door)?)?)
+}
+
+fn find_credentials<'a>(
+    parts: &'a Parts,
+    door: &AppState,
+) -> Result<RequestCredentials<'a>, ApiError> {
+    let no_token = || ApiError::new(Code::Unauthenticated, MISSING_TOKEN_MESSAGE);
+    if let Some(value) = parts.headers.get(AUTHORIZATION) {
+        let value = value.to_str().map_err(|_| no_token())?;
+        let (scheme, token) = value.split_once(' ').ok_or_else(no_token)?;
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return Err(no_token());
+        }
+        return Ok(RequestCredentials::Header(token.trim()));
+    }
+    let page = parts.headers.get(PAGE_SECRET_HEADER).and_then(|value| value.to_str().ok());
+    let mut all = cookie_values(parts, &door.cookie)
+        .map(|cookie| RequestCredentials::Browser { cookie, page })
+        .peekable();
+    let first = *all.peek().ok_or_else(no_token)?;
+    // Pages on other ports of this host can set cookies of the same name before ours; that must
+    // not lock the user out.
+    Ok(all.find(|bearer| door.gateway.auth.authenticate(*bearer).is_ok()).unwrap_or(first))
+}
+
+fn cookie_values<'a>(parts: &'a Parts, name: &str) -> impl Iterator<Item = &'a str> {
+    let values = parts.headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let pairs = values.flat_map(|value| value.split(';'));
+    pairs.filter_map(move |pair| {
+        let (key, value) = pair.trim().split_once('=')?;
+        (key == name).then_some(value)
+    })
+}
+
+impl FromRequestParts<Arc<AppState>> for RequireOperator {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, door: &Arc<AppState>) -> Result<Self, ApiError> {
+        Ok(Self(authenticate_caller(parts, door)?.into_operator()?))
+    }
+}
+
+impl FromRequestParts<Arc<AppState>> for RequireReader {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, door: &Arc<AppState>) -> Result<Self, ApiError> {
+        Ok(Self(authenticate_caller(parts, door)?.into_reader()?))
+    }
+}
+
+impl FromRequestParts<Arc<AppState>> for RequireReaderLease {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, door: &Arc<AppState>) -> Result<Self, ApiError> {
+        let bearer = find_credentials(parts, door)?;
+        let reader = door.gateway.auth.authenticate(bearer)?.into_reader()?;
+        Ok(Self(reader, door.gateway.auth.lease_token(bearer)?))
+    }
+}
+
+impl FromRequestParts<Arc<AppState>> for RequireOperatorLease {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, door: &Arc<AppState>) -> Result<Self, ApiError> {
+        let bearer = find_credentials(parts, door)?;
+        let operator = door.gateway.auth.authenticate(bearer)?.into_operator()?;
+        Ok(Self(operator, door.gateway.auth.lease_token(bearer)?))
+    }
+}
+
+impl FromRequestParts<Arc<AppState>> for RequireTerminalTicket {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, door: &Arc<AppState>) -> Result<Self, ApiError> {
+        let query = parts.uri.query().unwrap_or_default();
+        let ticket = query.split('&').find_map(|pair| pair.strip_prefix("ticket="));
+        if let Some(ticket) = ticket {
+            return Ok(Self(door.gateway.terminal.redeem_terminal_ticket(ticket)?));
+        }
+        Err(ApiError::new(Code::Unauthenticated, MISSING_TICKET_MESSAGE))
+    }
+}

@@ -1,0 +1,4 @@
+//! Reading the log forward for a client: as server-sent events, or until one turn ends.
+
+pub(crate) mod sse;
+pub(crate) mod turn_cursor;

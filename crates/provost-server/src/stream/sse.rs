@@ -1,0 +1,174 @@
+//! The log as server-sent events.
+//!
+//! `id:` is the position in the log, so that a browser that reconnects continues there. When a
+//! client has received all past events it gets `event: live`, so that a page knows that
+//! what it has not seen does not exist. Available events are sent in one chunk and at once,
+//! since a model's tokens must not be delayed. Only with many followers is each served less
+//! often, at most every few milliseconds, which saves a system call per event and client.
+//!
+//! A stream ends with the token that it was opened with.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use bytes::{BufMut, Bytes, BytesMut};
+use futures::stream;
+use provost_gateway::TokenLease;
+use provost_proto::Seq;
+use provost_store::{EventScope, LogTail, RecordedEvent, StoreError};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::AppState;
+use crate::middleware::server_metrics::FollowerGuard;
+
+/// A comment is sent after this long without events, so that both ends detect a dead
+/// connection.
+const PING_INTERVAL: Duration = Duration::from_secs(15);
+
+/// Minimum time between two chunks to one client, per follower: all followers together get at
+/// most 20,000 chunks per second.
+const INTERVAL_PER_FOLLOWER: Duration = Duration::from_micros(50);
+
+/// Upper bound of that time.
+const MAX_SEND_INTERVAL: Duration = Duration::from_millis(10);
+
+struct SseStream {
+    door: Arc<AppState>,
+    pass: TokenLease,
+    first: Option<Bytes>,
+    tail: PacedTail,
+    _follower: FollowerGuard,
+}
+
+/// A client's cursor in the log, and when it may be served next.
+struct PacedTail {
+    tail: LogTail,
+    replaying: bool,
+    not_before: Instant,
+}
+
+/// Streams the events of a scope after `after`, without an end.
+pub(crate) fn stream_events(
+    door: Arc<AppState>,
+    pass: TokenLease,
+    scope: EventScope,
+    after: Seq,
+) -> Response {
+    let head = *door.gateway.store().watch_head().borrow();
+    // A client with a later position has seen another log.
+    let (first, after) = if after > head {
+        (Bytes::from_static(b"event: resync\ndata: {}\n\n"), 0)
+    } else {
+        (Bytes::from_static(b": provost\n\n"), after)
+    };
+    let feed = SseStream {
+        pass,
+        first: Some(first),
+        tail: PacedTail {
+            tail: LogTail::new(Arc::clone(door.gateway.store()), scope, after),
+            replaying: true,
+            not_before: Instant::now(),
+        },
+        _follower: door.meter.track_follower(),
+        door,
+    };
+    let chunks = stream::unfold(feed, |mut feed| async move {
+        let chunk = feed.next().await?;
+        Some((Ok::<_, Infallible>(chunk), feed))
+    });
+    let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")];
+    (headers, Body::from_stream(chunks)).into_response()
+}
+
+impl SseStream {
+    /// The next chunk; `None` when the daemon stops or the token is not valid any more.
+    async fn next(&mut self) -> Option<Bytes> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
+        let door = Arc::clone(&self.door);
+        let chunk = tokio::select! {
+            biased;
+            () = door.closing.cancelled() => None,
+            () = door.gateway.auth.wait_lease_end(&mut self.pass) => None,
+            chunk = self.tail.next_chunk(send_interval(door.meter.follower_count())) => chunk,
+        };
+        // The token may have been revoked meanwhile.
+        chunk.filter(|_| door.gateway.auth.is_lease_valid(&self.pass))
+    }
+}
+
+impl PacedTail {
+    async fn next_chunk(&mut self, interval: Duration) -> Option<Bytes> {
+        let chunk = if self.replaying {
+            self.next_history_chunk().await
+        } else {
+            self.next_live_chunk(interval).await
+        };
+        match chunk {
+            Ok(chunk) => Some(chunk),
+            Err(StoreError::Closed) => None,
+            Err(error) => {
+                tracing::error!(%error, "cannot read the log; a follower's stream ends");
+                None
+            }
+        }
+    }
+
+    /// Events from before the client connected, as fast as it reads them.
+    async fn next_history_chunk(&mut self) -> Result<Bytes, StoreError> {
+        let events = self.tail.next_available().await?;
+        if events.is_empty() {
+            self.replaying = false;
+            return Ok(Bytes::from_static(b"event: live\ndata: {}\n\n"));
+        }
+        Ok(encode_events(&events))
+    }
+
+    /// New events.
+    async fn next_live_chunk(&mut self, interval: Duration) -> Result<Bytes, StoreError> {
+        // A timer waits for its next millisecond even if the deadline has passed.
+        if self.not_before > Instant::now() {
+            sleep_until(self.not_before).await;
+        }
+        let chunk = match timeout(PING_INTERVAL, self.tail.next()).await {
+            Err(_) => Bytes::from_static(b": ping\n\n"),
+            Ok(events) => encode_events(&events?),
+        };
+        self.not_before = Instant::now() + interval;
+        Ok(chunk)
+    }
+}
+
+fn send_interval(followers: u32) -> Duration {
+    INTERVAL_PER_FOLLOWER.saturating_mul(followers).min(MAX_SEND_INTERVAL)
+}
+
+pub(crate) fn encode_events(events: &[Arc<RecordedEvent>]) -> Bytes {
+    let size = events.iter().map(|event| event.wire_json().len() + 40).sum();
+    let mut out = BytesMut::with_capacity(size);
+    for event in events {
+        out.put_slice(b"id: ");
+        out.put_slice(event.seq.to_string().as_bytes());
+        out.put_slice(b"\ndata: ");
+        out.put_slice(&event.wire_json());
+        out.put_slice(b"\n\n");
+    }
+    out.freeze()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_grows_with_the_followers_up_to_a_bound() {
+        for (followers, micros) in [(1, 50), (20, 1000), (200, 10_000), (5000, 10_000)] {
+            assert_eq!(send_interval(followers), Duration::from_micros(micros), "{followers}");
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! The WebSocket of a terminal.
+
+pub(crate) mod terminal_bridge;
