@@ -71,7 +71,7 @@ const BANS: &[Ban] = &[
             "crates/provost-sandbox",
             "crates/provost-kernel/src/host/terminal",
             // Measures one that is only read beside ours.
-            "crates/provost/examples/bench_terminal/main.rs",
+            "crates/provost/benches/terminal/main.rs",
             "xtask/src/tidy/sources.rs",
         ],
         why: "a project has one terminal, and its kernel has it",

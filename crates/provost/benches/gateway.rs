@@ -1,8 +1,8 @@
 //! The gateway's benchmark: a read and a command over HTTP, decided, run and
 //! logged, against servers and a spawn that check nothing.
 //!
-//! `cargo xtask bench gateway`, which builds the release binary first and
-//! installs wrk and Fastify where they are missing and may be installed.
+//! `cargo xtask bench gateway`, which installs wrk and Fastify where they are missing
+//! and may be installed.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -100,10 +100,8 @@ struct Measured {
 
 impl Bench {
     fn new() -> Self {
-        // <target>/release/examples/bench_gateway
         let own = std::env::current_exe().unwrap();
-        let binary = own.ancestors().nth(2).unwrap().join("provost");
-        assert!(binary.exists(), "{} is not built", binary.display());
+        let binary = PathBuf::from(env!("CARGO_BIN_EXE_provost"));
         let folder = tempfile::tempdir().unwrap();
         let project = folder.path().join("app");
         std::fs::create_dir_all(project.join(".provost/roles")).unwrap();
