@@ -13,6 +13,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
+/// Without the benchmarks, which stand in a table of their own.
 const HELP: &str = "\
 cargo xtask run            build everything and start Provost on the current folder
 cargo xtask test           install what the tests need and run all of them
@@ -21,7 +22,6 @@ cargo xtask tidy           check what no compiler checks: layers, lints, licence
 cargo xtask codegen        write the generated files (--check: only compare them)
 cargo xtask ui             build the web UI
 cargo xtask wasm           build the core for the browser, where the target is there
-cargo xtask bench NAME     store, http, sandbox
 ";
 
 fn main() -> ExitCode {
@@ -46,11 +46,15 @@ fn run(args: &[&str]) -> Result<()> {
         ["codegen", "--check"] => codegen::check(),
         ["ui"] => ui::build(),
         ["wasm"] => wasm::check(),
-        ["bench", name] => bench::run(name),
+        ["bench", name, parts @ ..] => bench::run(name, parts),
         [] | ["help" | "--help" | "-h"] => {
-            print!("{HELP}");
+            print!("{}", help());
             Ok(())
         }
-        other => bail!("`{}` is no command\n\n{HELP}", other.join(" ")),
+        other => bail!("`{}` is no command\n\n{}", other.join(" "), help()),
     }
+}
+
+fn help() -> String {
+    format!("{HELP}cargo xtask bench NAME     a benchmark: {}\n", bench::names())
 }

@@ -53,7 +53,7 @@ pub(crate) fn all(compiler: &Compiler) -> Result<()> {
     ui::build()?;
     // Programs and tests together: without the tests, dependencies have other features,
     // and everything would be built twice.
-    must(&mut compiler.cargo(&["build", "--workspace", "--bins", "--tests"]))?;
+    must(&mut compiler.cargo(&["build", "--workspace", "--bins", "--tests", "--examples"]))?;
     must(&mut compiler.cargo(&["test", "--workspace", "--doc", "--quiet"]))?;
     if output(&mut cargo(&["nextest", "--version"])).is_ok() {
         must(&mut compiler.cargo(&["nextest", "run", "--workspace", "--no-fail-fast"]))?;

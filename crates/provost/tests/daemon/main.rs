@@ -4,6 +4,7 @@
 mod actions;
 mod answers;
 mod cli;
+mod examples;
 mod govern;
 mod governance;
 mod kill;

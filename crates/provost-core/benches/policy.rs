@@ -1,4 +1,4 @@
-//! How long it takes to decide by 200 rules: `cargo run --release --example bench_policy`.
+//! How long it takes to decide by 200 rules: part of `cargo xtask bench core`.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a tool for a person at a terminal")]
 
 use std::hint::black_box;

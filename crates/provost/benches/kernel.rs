@@ -1,7 +1,7 @@
 //! The kernel's benchmark: the output of a command through kernel, log and door
 //! against the same pipe read directly, and the memory of idle kernels.
 //!
-//! `cargo xtask bench sandbox`, which builds the release binary first.
+//! Part of `cargo xtask bench sandbox`.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

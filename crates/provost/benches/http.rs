@@ -1,6 +1,6 @@
 //! The daemon's benchmark: start, memory at rest, and many followers.
 //!
-//! `cargo xtask bench http`, which builds the release binary first.
+//! `cargo xtask bench http`
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -56,10 +56,7 @@ impl Drop for Daemon {
 
 impl Bench {
     fn new() -> Self {
-        // <target>/release/examples/bench_http
-        let own = std::env::current_exe().unwrap();
-        let binary = own.ancestors().nth(2).unwrap().join("provost");
-        assert!(binary.exists(), "{} is not built", binary.display());
+        let binary = PathBuf::from(env!("CARGO_BIN_EXE_provost"));
         Self { binary, folder: tempfile::tempdir().unwrap() }
     }
 

@@ -1,4 +1,4 @@
-//! What the wall costs: `cargo run --release -p provost-sandbox --example bench_sandbox`.
+//! What the wall costs: part of `cargo xtask bench sandbox`.
 //!
 //! All ways are measured in turn in the same run, so that a busy machine slows
 //! all of them, and only ratios are judged.

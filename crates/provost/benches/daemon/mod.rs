@@ -73,12 +73,9 @@ impl Daemon {
     }
 }
 
-/// The binary that was built beside this benchmark.
+/// The binary, built with this benchmark and with the same profile.
 pub(crate) fn binary() -> PathBuf {
-    let own = std::env::current_exe().unwrap();
-    let binary = own.ancestors().nth(2).unwrap().join("provost");
-    assert!(binary.exists(), "{} is not built", binary.display());
-    binary
+    PathBuf::from(env!("CARGO_BIN_EXE_provost"))
 }
 
 pub(crate) fn resident_kib(pid: Pid) -> u32 {

@@ -1,7 +1,7 @@
 //! The log's benchmark: every figure is a ratio to a bare operation measured in
 //! the same run, interleaved with it, so that the machine's noise hits both.
 //!
-//! `cargo xtask bench store`
+//! `cargo xtask bench store`, or `cargo xtask bench store cost` for that part only.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -32,12 +32,16 @@ const ROUNDS: usize = 5;
 const BATCH: usize = 64;
 const WRITERS: usize = 64;
 
+/// The arguments, without the one that `cargo bench` adds.
+fn args() -> impl Iterator<Item = String> {
+    std::env::args().skip(1).filter(|arg| arg != "--bench")
+}
+
 fn main() {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.unwrap();
-    // With a word, only that part: `bench_store cost`.
-    let only = std::env::args().nth(1);
+    let only = args().next();
     let wanted = |part: &str| only.as_ref().is_none_or(|only| only == part);
     if wanted("durable") {
         durable_appends(&runtime);
@@ -251,7 +255,7 @@ fn loads() -> [Load; 5] {
 fn cost_of_one(runtime: &tokio::runtime::Runtime, tasks: usize) {
     const EVENTS: usize = 25_600;
     const SINGLES: usize = 2000;
-    let only: Option<usize> = std::env::args().nth(2).and_then(|n| n.parse().ok());
+    let only: Option<usize> = args().nth(1).and_then(|n| n.parse().ok());
     for (n, load) in loads().into_iter().enumerate() {
         if only.is_some_and(|only| only != n) {
             continue;

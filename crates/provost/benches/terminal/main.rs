@@ -1,9 +1,8 @@
 //! The terminal's benchmark: output and keystrokes through kernel, daemon and
 //! WebSocket against a bare terminal that is only read.
 //!
-//! `cargo xtask bench terminal`, which builds the release binary first. The example
-//! itself takes the names of parts, to measure only those: `seq`, `logs`, `memory`,
-//! `snapshot`, `echo`, `port`, `stop`.
+//! `cargo xtask bench terminal`, which takes the names of parts, to measure only those: `seq`,
+//! `logs`, `memory`, `snapshot`, `echo`, `port`, `stop`.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -37,7 +36,8 @@ const SIZE: pty::PtySize = pty::PtySize { cols: 80, rows: 24 };
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
-    let parts: Vec<String> = std::env::args().skip(1).collect();
+    // `cargo bench` adds an argument of its own.
+    let parts: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let wants = |part: &str| parts.is_empty() || parts.iter().any(|wanted| wanted == part);
     let daemon = Daemon::start(&[("SHELL", "/bin/bash")]).await;
     let logs = daemon.folder.path().join("app/logs");

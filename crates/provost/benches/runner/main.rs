@@ -1,7 +1,7 @@
 //! The runner's benchmark: what a session adds to what its model and its tools take
 //! anyway, against the provider read directly and against pi.
 //!
-//! `cargo xtask bench runner`, which builds the release binary first.
+//! `cargo xtask bench runner`
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,

@@ -1,4 +1,4 @@
-//! How long it takes to read a command line: `cargo run --release --example bench_command`.
+//! How long it takes to read a command line: part of `cargo xtask bench core`.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a tool for a person at a terminal")]
 
 use std::hint::black_box;

@@ -1,13 +1,15 @@
 //! The gateway's benchmark: a read and a command over HTTP, decided, run and
 //! logged, against servers and a spawn that check nothing.
 //!
-//! `cargo xtask bench gateway`, which builds the release binary first and
-//! installs wrk and Fastify where they are missing and may be installed.
+//! `cargo xtask bench gateway`, which installs wrk, Fastify and sandbox-agent where they
+//! are missing and may be installed.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
     reason = "a benchmark prints, and fails loudly"
 )]
+
+mod sandbox_agent;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -20,9 +22,13 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use sandbox_agent::SandboxAgent;
+
 const ROUNDS: usize = 5;
 const SECONDS: &str = "3s";
 const COMMANDS: usize = 200;
+/// Commands before those that count.
+const WARM_UP: usize = 20;
 const ROLE: &str = "---\nname: dev\nskills: [fs.read, terminal.runCommand]\n---\nYou build.\n";
 
 const FASTIFY: &str = "
@@ -52,6 +58,10 @@ async fn main() {
     let bare = bench.bare();
     bench.reads(&provost, &bare).await;
     bench.commands(&provost).await;
+    match SandboxAgent::start(&bench) {
+        Some(peer) => peer.compare(&bench, &provost).await,
+        None => println!("sandbox-agent could not be started; the comparison with it is missing"),
+    }
 }
 
 /// A server that reads the file that it is asked for, and checks nothing.
@@ -100,10 +110,8 @@ struct Measured {
 
 impl Bench {
     fn new() -> Self {
-        // <target>/release/examples/bench_gateway
         let own = std::env::current_exe().unwrap();
-        let binary = own.ancestors().nth(2).unwrap().join("provost");
-        assert!(binary.exists(), "{} is not built", binary.display());
+        let binary = PathBuf::from(env!("CARGO_BIN_EXE_provost"));
         let folder = tempfile::tempdir().unwrap();
         let project = folder.path().join("app");
         std::fs::create_dir_all(project.join(".provost/roles")).unwrap();
@@ -204,9 +212,9 @@ impl Bench {
         let fastify = self.fastify();
         let mut rounds = Vec::new();
         for _ in 0..ROUNDS {
-            let ours = self.wrk(provost, &wanted);
-            let plain = self.wrk(bare, &wanted);
-            let node = fastify.as_ref().map(|fastify| self.wrk(fastify, &wanted));
+            let ours = self.wrk(provost, 16, &wanted);
+            let plain = self.wrk(bare, 16, &wanted);
+            let node = fastify.as_ref().map(|fastify| self.wrk(fastify, 16, &wanted));
             rounds.push((ours, plain, node));
         }
         let (ours, plain, _) = rounds[ROUNDS / 2];
@@ -227,19 +235,25 @@ impl Bench {
         at_least("reads a second, × Fastify without any check", faster, 2.0);
     }
 
-    /// One `wrk` with 16 connections.
-    fn wrk(&self, server: &Server, wanted: &Value) -> Measured {
-        let script = self.folder.path().join("post.lua");
+    /// One `wrk` that posts this to a server.
+    fn wrk(&self, server: &Server, connections: usize, wanted: &Value) -> Measured {
+        let post = format!(
+            "wrk.method = 'POST'\nwrk.headers['Content-Type'] = 'application/json'\n\
+             wrk.body = [[{wanted}]]\n"
+        );
+        self.wrk_with(server, connections, &server.url, &post)
+    }
+
+    /// One `wrk` with a script that says what is sent, beside the server's token.
+    fn wrk_with(&self, server: &Server, connections: usize, url: &str, text: &str) -> Measured {
+        let script = self.folder.path().join("wrk.lua");
         let token = server.token.as_ref().map_or_else(String::new, |token| {
             format!("wrk.headers['Authorization'] = 'Bearer {token}'\n")
         });
-        let text = format!(
-            "wrk.method = 'POST'\nwrk.headers['Content-Type'] = 'application/json'\n{token}\
-             wrk.body = [[{wanted}]]\n"
-        );
-        std::fs::write(&script, text).unwrap();
+        std::fs::write(&script, format!("{text}{token}")).unwrap();
         let script = script.to_str().unwrap();
-        let args = ["-t1", "-c16", "-d", SECONDS, "--latency", "-s", script, &server.url];
+        let connections = format!("-c{connections}");
+        let args = ["-t1", &connections, "-d", SECONDS, "--latency", "-s", script, url];
         let done = launch::run_and_capture(Path::new("wrk"), &args).unwrap();
         let text = String::from_utf8(done.stdout).unwrap();
         assert!(!text.contains("Non-2xx"), "{text}");
@@ -255,14 +269,14 @@ impl Bench {
         let wanted = json!({ "action": "terminal.runCommand", "params": { "argv": ["true"] } });
         let none: [&str; 0] = [];
         let (mut asked, mut plain) = (Vec::new(), Vec::new());
-        for round in 0..COMMANDS + 20 {
+        for round in 0..COMMANDS + WARM_UP {
             let began = Instant::now();
             let answer = run(provost, &wanted).await;
             let took = began.elapsed();
             assert_eq!(answer["result"]["exitCode"], 0, "{answer}");
             let began = Instant::now();
             launch::run_and_capture(Path::new("true"), &none).unwrap();
-            if round >= 20 {
+            if round >= WARM_UP {
                 asked.push(took.as_secs_f64() * 1000.0);
                 plain.push(began.elapsed().as_secs_f64() * 1000.0);
             }
