@@ -2,26 +2,26 @@
 
 mod audit;
 mod chat;
-mod governance;
+mod daemon;
+mod govern;
+mod project;
 mod runtime;
-mod token;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use audit::{AuditArgs, AuditCommand, EventsArgs};
 pub(crate) use chat::{ChatArgs, SessionsArgs};
-pub(crate) use governance::{
+pub(crate) use daemon::{KernelArgs, ServeArgs, UpArgs};
+pub(crate) use govern::{
     AllowArgs, ApprovalsArgs, ApprovalsCommand, DenyArgs, ExplainArgs, GrantsArgs, GrantsCommand,
     LayerArg, ModeArgs, PolicyArgs, PolicyCommand, ProjectScopeArgs, RolesArgs, RolesCommand,
+    TokenCommand,
 };
-pub(crate) use runtime::{
-    BuildArgs, InitArgs, LogsArgs, PreviewArgs, RunArgs, StaticArgs, StopArgs,
-};
-pub(crate) use token::TokenCommand;
+pub(crate) use project::{DoActionArgs, InitArgs, ProfileArg, ProjectsCommand, SandboxArgs};
+pub(crate) use runtime::{BuildArgs, LogsArgs, PreviewArgs, RunArgs, StaticArgs, StopArgs};
 
 /// The runtime authority for AI agents: agents ask, people decide, Provost runs it.
 ///
@@ -210,115 +210,4 @@ pub(crate) struct JsonArgs {
     /// Print JSON, for programs.
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct DoActionArgs {
-    /// The action: fs.readFile, fs.writeFile, terminal.runCommand, …
-    pub(crate) action: String,
-    /// Its parameters.
-    #[arg(value_name = "KEY=VALUE")]
-    pub(crate) params: Vec<String>,
-    /// All parameters as one JSON object.
-    #[arg(long, value_name = "JSON")]
-    pub(crate) json: Option<String>,
-    /// The project: id or short name; that of the current folder if left out.
-    #[arg(long, value_name = "P")]
-    pub(crate) project: Option<String>,
-    /// The role to act in; without it you act for yourself.
-    #[arg(long, value_name = "R")]
-    pub(crate) role: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SandboxArgs {
-    /// How much it may do.
-    #[arg(long, value_enum, default_value = "build")]
-    pub(crate) profile: ProfileArg,
-    /// Print what it could reach, and do not run it.
-    #[arg(long)]
-    pub(crate) explain: bool,
-    /// The command.
-    #[arg(last = true, value_name = "CMD")]
-    pub(crate) command: Vec<std::ffi::OsString>,
-}
-
-/// A profile as an argument.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum ProfileArg {
-    /// The project can be read; no network.
-    Read,
-    /// The project and the tools' caches can be written; no network.
-    Build,
-    /// As build, and it may listen.
-    Serve,
-    /// Your own shell, without Provost's own data.
-    Terminal,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct KernelArgs {
-    /// Where it meets the daemon.
-    #[arg(long)]
-    pub(crate) place: PathBuf,
-    /// The project's folder.
-    #[arg(long)]
-    pub(crate) project: PathBuf,
-    /// The person's home.
-    #[arg(long)]
-    pub(crate) home: PathBuf,
-    /// What commands leave out of the permissions of what they make.
-    #[arg(long)]
-    pub(crate) umask: u32,
-    /// How long it waits for a daemon while nothing runs.
-    #[arg(long)]
-    pub(crate) idle_seconds: u64,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct UpArgs {
-    /// The folder to open; the current one if left out.
-    #[arg(value_name = "PATH")]
-    pub(crate) path: Option<PathBuf>,
-    /// Do not open a browser.
-    #[arg(long)]
-    pub(crate) no_open: bool,
-    #[command(flatten)]
-    pub(crate) serve: ServeArgs,
-}
-
-#[derive(Debug, Args, Clone, Default)]
-pub(crate) struct ServeArgs {
-    /// Where to listen [env: `PROVOST_LISTEN`] [default: 127.0.0.1:3001].
-    #[arg(long, value_name = "ADDR")]
-    pub(crate) listen: Option<SocketAddr>,
-    /// A further name under which Provost may be called; needed beyond loopback
-    /// [env: `PROVOST_ALLOW_HOSTS`].
-    #[arg(long = "allow-host", value_name = "NAME", value_delimiter = ',')]
-    pub(crate) allow_hosts: Option<Vec<String>>,
-    /// The first of the ports on which each project's preview has an origin of its
-    /// own, for browsers that do not know `*.localhost` [env: `PROVOST_PREVIEW_PORT`].
-    #[arg(long, value_name = "N")]
-    pub(crate) preview_port: Option<u16>,
-    /// What to log: a level, or `module=level` pairs [env: `PROVOST_LOG`] [default: info].
-    #[arg(long, value_name = "FILTER")]
-    pub(crate) log: Option<String>,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ProjectsCommand {
-    /// Open a folder as a project.
-    Open {
-        /// The folder.
-        path: PathBuf,
-        #[command(flatten)]
-        json: JsonArgs,
-    },
-    /// Close a project; its folder and history stay.
-    Close {
-        /// Its id or its short name.
-        project: String,
-        #[command(flatten)]
-        json: JsonArgs,
-    },
 }

@@ -37,10 +37,10 @@ fn main() -> ExitCode {
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     // These two need no configuration and must work even if it is broken.
     if let CliCommand::Completions { shell } = cli.command {
-        return commands::completions::print_completions(shell);
+        return commands::daemon::completions::print_completions(shell);
     }
     if let CliCommand::Man { folder } = &cli.command {
-        return commands::completions::print_man_pages(folder.as_deref());
+        return commands::daemon::completions::print_man_pages(folder.as_deref());
     }
     // This one runs behind the wall, where there is no configuration.
     if let CliCommand::Static(args) = cli.command {

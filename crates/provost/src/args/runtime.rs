@@ -71,19 +71,6 @@ pub(crate) struct PreviewArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct InitArgs {
-    /// The folder; the current one if left out.
-    #[arg(value_name = "PATH")]
-    pub(crate) path: Option<PathBuf>,
-    /// Print what would be written, and write nothing.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Write it though there is one.
-    #[arg(long)]
-    pub(crate) force: bool,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct StaticArgs {
     /// The port; any free one if it is 0.
     #[arg(long, default_value_t = 0)]

@@ -1,6 +1,7 @@
 //! `provost audit`.
 
 mod actions;
+pub(crate) mod events;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -11,11 +11,13 @@ mod piped_answer;
 mod prompt_message;
 mod queued_messages;
 mod resume_session;
+pub(crate) mod sessions;
 mod termination_signals;
 mod tool_summary;
 mod tour;
 mod turn_outcome;
 mod turn_printer;
+pub(crate) mod usage;
 
 use std::process::ExitCode;
 
@@ -23,8 +25,8 @@ use anyhow::{Context as _, anyhow, bail};
 use provost_proto::session::{FinishReason, OpenSessionRequest, SessionList, SessionView};
 use provost_proto::{Project, RoleList};
 
+use super::daemon::up;
 use super::lookup::{find_by_short_id, resolve_project, short_id};
-use super::up;
 use crate::args::ChatArgs;
 use crate::client::DaemonClient;
 use crate::config::Config;

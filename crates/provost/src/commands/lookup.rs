@@ -3,7 +3,7 @@
 use anyhow::bail;
 use provost_proto::{Project, ProjectList};
 
-use super::projects::encode_path_segment;
+use super::project::projects::encode_path_segment;
 use crate::client::DaemonClient;
 use crate::output::sanitize_text;
 

@@ -1,5 +1,10 @@
 //! `provost run`, `stop`, `restart`, `build`: a project's dev server and build.
 
+pub(crate) mod attach;
+pub(crate) mod logs;
+pub(crate) mod preview;
+pub(crate) mod static_files;
+
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -11,7 +16,6 @@ use provost_proto::runtime::{
 use provost_proto::{ActionResponse, Code, ErrorResponse, Project};
 use serde_json::{Value, json};
 
-use super::logs;
 use super::lookup::resolve_project;
 use crate::args::{BuildArgs, RunArgs, StopArgs};
 use crate::client::{ApiResponse, DaemonClient};
@@ -234,7 +238,7 @@ fn print_build_errors(errors: &[BuildDiagnostic]) -> anyhow::Result<()> {
 }
 
 /// What a project's runtime is doing, in a few words, for lists.
-pub(super) fn describe_runtime(state: &RuntimeStatusResponse) -> Option<String> {
+pub(crate) fn describe_runtime(state: &RuntimeStatusResponse) -> Option<String> {
     let build = match state.build.status {
         BuildStatus::Failed => ", its last build failed",
         BuildStatus::None

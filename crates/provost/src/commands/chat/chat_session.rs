@@ -15,7 +15,7 @@ use super::line_input::LineInput;
 use super::termination_signals::TerminationSignals;
 use super::turn_outcome::{ChatTurnOutcome, ChatTurnSelector};
 use crate::client::DaemonClient;
-use crate::commands::events::fetch_latest_seq;
+use crate::commands::audit::events::fetch_latest_seq;
 use crate::output::{EXIT_OUTPUT_CLOSED, OutputClosed, print_stderr};
 
 /// How long whoever leaves waits until the turn has ended. The daemon ends it anyway.

@@ -13,7 +13,7 @@ use super::line_input::{LineInput, TypedLine, next_typed_or_pending};
 use super::queued_messages::print_withdrawn;
 use super::turn_outcome::{ChatTurnOutcome, ChatTurnSelector, EXIT_INTERRUPTED};
 use super::turn_printer::TurnPrinter;
-use crate::commands::events::drain_sse_events;
+use crate::commands::audit::events::drain_sse_events;
 use crate::output::{faint, print_stderr, sanitize_lines};
 
 impl ChatSession {

@@ -78,14 +78,14 @@ async fn follow_events(
 }
 
 /// The place of the last event.
-pub(super) async fn fetch_latest_seq(client: &DaemonClient) -> anyhow::Result<Seq> {
+pub(crate) async fn fetch_latest_seq(client: &DaemonClient) -> anyhow::Result<Seq> {
     let page: AuditPage = client.get(&format!("/api/audit?before={}&limit=1", i64::MAX)).await?;
     Ok(page.events.first().map_or(0, |event| event.seq))
 }
 
 /// Takes the complete messages out of the buffer. A message that has a name of
 /// its own, such as `live`, is no event; every other must be one.
-pub(super) fn drain_sse_events(rest: &mut Vec<u8>) -> anyhow::Result<Vec<Event>> {
+pub(crate) fn drain_sse_events(rest: &mut Vec<u8>) -> anyhow::Result<Vec<Event>> {
     let Some(end) = rest.windows(2).rposition(|pair| pair == b"\n\n") else {
         return Ok(Vec::new());
     };

@@ -1,9 +1,13 @@
 //! The arguments of what governs agents, and of looking back.
 
+mod token;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use provost_proto::{AnswerScope, Hash, ProjectMode};
+
+pub(crate) use token::TokenCommand;
 
 /// Which project, and how to print.
 #[derive(Debug, Args)]

@@ -11,12 +11,12 @@ use provost_proto::{
 };
 use serde_json::json;
 
-use super::do_action::parse_params;
-use super::lookup::{resolve_project, short_id};
 use super::roles::{TrustCandidate, confirm_and_trust};
 use crate::approval_text::format_command_effects;
 use crate::args::{ExplainArgs, LayerArg, PolicyArgs, PolicyCommand, ProjectScopeArgs};
 use crate::client::DaemonClient;
+use crate::commands::lookup::{resolve_project, short_id};
+use crate::commands::project::do_action::parse_params;
 use crate::config::Config;
 use crate::output::{self, bold, faint, print_line, sanitize_lines, sanitize_text};
 

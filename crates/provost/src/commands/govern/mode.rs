@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use provost_proto::{ProjectMode, ProjectModeView, SetModeRequest};
 use provost_store::Clock;
 
-use super::lookup::resolve_project;
 use crate::approval_text::format_time_left;
 use crate::args::ModeArgs;
 use crate::client::DaemonClient;
+use crate::commands::lookup::resolve_project;
 use crate::config::Config;
 use crate::output::{self, bold, faint, print_line, sanitize_text};
 

@@ -12,10 +12,10 @@ use provost_proto::{
 };
 use provost_store::Clock;
 
-use super::lookup::{find_by_short_id, resolve_project, short_id};
 use crate::approval_text::{ProjectNames, format_approval, format_approval_line, scope_name};
 use crate::args::{AllowArgs, ApprovalsArgs, ApprovalsCommand, DenyArgs};
 use crate::client::DaemonClient;
+use crate::commands::lookup::{find_by_short_id, resolve_project, short_id};
 use crate::config::Config;
 use crate::output::{
     self, ask_confirmation, bold, faint, is_interactive, print_line, sanitize_text,

@@ -7,9 +7,9 @@ use provost_proto::Project;
 use provost_proto::kernel::OutputData;
 use provost_proto::runtime::RuntimeLogPage;
 
-use super::lookup::resolve_project;
 use crate::args::LogsArgs;
 use crate::client::{DaemonClient, RequestRejected};
+use crate::commands::lookup::resolve_project;
 use crate::config::Config;
 use crate::output::{self, faint, print_stderr};
 
@@ -39,7 +39,7 @@ async fn fetch_page(
 }
 
 /// Where the log ends now.
-pub(super) async fn fetch_end_offset(
+pub(crate) async fn fetch_end_offset(
     client: &DaemonClient,
     project: &Project,
 ) -> anyhow::Result<u64> {
@@ -77,7 +77,7 @@ async fn print_from_offset(
 }
 
 /// Prints as it is printed; comes back by itself when the daemon does.
-pub(super) async fn follow_logs(
+pub(crate) async fn follow_logs(
     config: &Config,
     mut client: DaemonClient,
     project: &Project,
@@ -104,7 +104,7 @@ pub(super) async fn follow_logs(
 }
 
 /// Prints what is printed while something is waited for, and what is left then.
-pub(super) async fn print_while_pending<T>(
+pub(crate) async fn print_while_pending<T>(
     client: &DaemonClient,
     project: &Project,
     mut after: u64,

@@ -17,10 +17,10 @@ use reqwest::Method;
 use serde_json::{Map, Value};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::events::{drain_sse_events, fetch_latest_seq};
-use super::lookup::resolve_project;
 use crate::args::DoActionArgs;
 use crate::client::DaemonClient;
+use crate::commands::audit::events::{drain_sse_events, fetch_latest_seq};
+use crate::commands::lookup::resolve_project;
 use crate::config::Config;
 use crate::output::{self, faint, print_error, print_line, print_stderr};
 
@@ -67,7 +67,7 @@ fn print_result(result: &Value) -> anyhow::Result<()> {
 }
 
 /// The parameters of an action, as they are written on the command line.
-pub(super) fn parse_params(json: Option<&str>, pairs: &[String]) -> anyhow::Result<Value> {
+pub(crate) fn parse_params(json: Option<&str>, pairs: &[String]) -> anyhow::Result<Value> {
     let mut params = match json {
         None => Map::new(),
         Some(text) => {

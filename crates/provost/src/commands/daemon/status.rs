@@ -6,10 +6,10 @@ use provost_proto::runtime::RuntimeStatusResponse;
 use provost_proto::{Health, Project, ProjectList};
 use serde::{Deserialize, Serialize};
 
-use super::projects::encode_path_segment;
-use super::runtime;
 use crate::args::JsonArgs;
 use crate::client::DaemonClient;
+use crate::commands::project::projects::encode_path_segment;
+use crate::commands::runtime;
 use crate::config::Config;
 use crate::daemon::data_folder::RunningDaemon;
 use crate::output::{self, bold, faint, print_line, sanitize_text};

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use provost_proto::{Grant, GrantList};
 use provost_store::Clock;
 
-use super::lookup::{find_by_short_id, resolve_project, short_id};
 use crate::args::{GrantsArgs, GrantsCommand};
 use crate::client::DaemonClient;
+use crate::commands::lookup::{find_by_short_id, resolve_project, short_id};
 use crate::config::Config;
 use crate::output::{self, bold, faint, print_line, sanitize_text};
 

@@ -6,9 +6,9 @@ use anyhow::bail;
 use provost_proto::runtime::{PreviewStatus, PreviewUrl};
 use provost_sandbox::launch;
 
-use super::lookup::resolve_project;
 use crate::args::PreviewArgs;
 use crate::client::DaemonClient;
+use crate::commands::lookup::resolve_project;
 use crate::config::Config;
 use crate::output::{self, faint, print_line, print_stderr};
 

@@ -8,10 +8,10 @@ use provost_proto::{
     TrustedFile,
 };
 
-use super::lookup::resolve_project;
-use super::projects::encode_path_segment;
 use crate::args::{RolesArgs, RolesCommand};
 use crate::client::DaemonClient;
+use crate::commands::lookup::resolve_project;
+use crate::commands::project::projects::encode_path_segment;
 use crate::config::Config;
 use crate::output::{
     self, ask_confirmation, bold, faint, is_interactive, print_line, sanitize_lines, sanitize_text,

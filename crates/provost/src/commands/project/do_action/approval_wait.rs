@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::client::DaemonClient;
-use crate::commands::events::{drain_sse_events, fetch_latest_seq};
+use crate::commands::audit::events::{drain_sse_events, fetch_latest_seq};
 use crate::commands::lookup::short_id;
 use crate::output::{faint, print_stderr, sanitize_text};
 

@@ -3,7 +3,7 @@
 use clap::{Subcommand, ValueEnum};
 use provost_proto::TokenClass;
 
-use super::JsonArgs;
+use crate::args::JsonArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {

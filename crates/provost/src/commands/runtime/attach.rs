@@ -16,8 +16,8 @@ use anyhow::{Context as _, bail};
 use provost_proto::Project;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::lookup;
 use crate::client::{DaemonClient, RequestRejected};
+use crate::commands::lookup;
 use crate::config::Config;
 use crate::output::print_line;
 use escape_filter::EscapeSequenceFilter;

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use provost_proto::{CreateTokenRequest, CreatedToken, RoleList, TokenList};
 use reqwest::Method;
 
-use super::projects::encode_path_segment;
 use crate::args::{JsonArgs, TokenCommand};
 use crate::client::DaemonClient;
+use crate::commands::project::projects::encode_path_segment;
 use crate::config::Config;
 use crate::output::{self, bold, faint, print_line, print_stderr, sanitize_text};
 

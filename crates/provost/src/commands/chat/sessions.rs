@@ -7,9 +7,9 @@ use provost_proto::session::{
     ItemContent, MessageAuthor, MessagePart, SessionDetail, SessionList, SessionStatus, SessionView,
 };
 
-use super::lookup::{find_by_short_id, short_id};
 use crate::args::SessionsArgs;
 use crate::client::DaemonClient;
+use crate::commands::lookup::{find_by_short_id, short_id};
 use crate::config::Config;
 use crate::output::{self, bold, faint, print_line, sanitize_lines, sanitize_text};
 

@@ -13,7 +13,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::ApprovalsCommandContext;
 use super::prompt_queue::{ApprovalPromptQueue, PromptQueueEffect};
 use crate::client::{DaemonClient, RequestRejected};
-use crate::commands::events::{drain_sse_events, fetch_latest_seq};
+use crate::commands::audit::events::{drain_sse_events, fetch_latest_seq};
 use crate::config::Config;
 use crate::output::{faint, print_error, print_line, print_stderr, sanitize_text};
 
