@@ -1,15 +1,15 @@
-//! Benchmarks: they print ratios measured in one run, never a verdict on time alone.
+//! Benchmarks: they print ratios measured in one run, since absolute times depend on the machine.
 
 use anyhow::{Result, bail};
 
 use crate::shell::{cargo, find, install, must};
 
-/// A benchmark as it is asked for by name.
+/// A benchmark and its name on the command line.
 struct Benchmark {
     name: &'static str,
-    /// What it runs, in this order: packages and their bench targets.
+    /// Packages and their bench targets, in order.
     targets: &'static [(&'static str, &'static str)],
-    /// A Debian package with the program of the same name that it needs.
+    /// A program that it needs, and the Debian package of the same name.
     needs: Option<&'static str>,
 }
 
@@ -35,7 +35,7 @@ const BENCHMARKS: &[Benchmark] = &[
     Benchmark { name: "terminal", targets: &[("provost", "terminal")], needs: None },
 ];
 
-/// The names of all benchmarks, for people.
+/// The names of all benchmarks, for the help.
 pub(crate) fn names() -> String {
     let names: Vec<_> = BENCHMARKS.iter().map(|benchmark| benchmark.name).collect();
     names.join(", ")
@@ -44,7 +44,7 @@ pub(crate) fn names() -> String {
 /// Builds and runs a benchmark, with the optimizations of `release`; `parts` are its arguments.
 pub(crate) fn run(name: &str, parts: &[&str]) -> Result<()> {
     let Some(benchmark) = BENCHMARKS.iter().find(|benchmark| benchmark.name == name) else {
-        bail!("there is no benchmark `{name}`; there are: {}", names());
+        bail!("unknown benchmark `{name}`; one of: {}", names());
     };
     if let Some(package) = benchmark.needs
         && find(package).is_none()
