@@ -1,6 +1,6 @@
 //! The command line.
 
-mod unheard;
+mod unwritable_log;
 
 use std::fs;
 use std::net::TcpListener;

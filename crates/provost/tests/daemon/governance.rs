@@ -2,13 +2,13 @@
 //! agent's token, a planted file, a race or a crash could win. The tests name
 //! the threats they are about by their numbers.
 
+mod action_results;
 mod answers;
+mod approval_prompts;
 mod attacks;
 mod grants;
-mod later;
-mod meaning;
+mod implied_command;
 mod pins;
-mod questions;
 mod races;
 mod roles;
 mod rules;

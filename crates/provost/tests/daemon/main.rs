@@ -1,6 +1,7 @@
 //! The real binary, as a person or a script uses it.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod action_report;
 mod actions;
 mod answers;
 mod cli;
@@ -12,7 +13,6 @@ mod preview;
 mod runtime;
 mod secrets;
 mod sessions;
-mod story;
 mod survive;
 mod terminal;
 

@@ -1,23 +1,23 @@
 //! Sessions with models: the real binary, and a provider that speaks the wire
 //! formats of the real ones.
 
+mod budgets;
 mod chat;
 mod cli;
 mod completions;
 mod handoff;
 mod leave;
 mod long;
-mod money;
-mod once;
 mod openai;
 mod queue;
-mod real;
+mod real_model;
+mod recovery;
+mod single_message;
 mod survive;
-mod taken_up;
 mod telemetry;
 mod tour;
-mod typed;
-mod wires;
+mod typed_input;
+mod wire_formats;
 
 use std::fs;
 use std::time::Duration;
