@@ -7,7 +7,7 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct UpArgs {
-    /// The folder to open; the current one if left out.
+    /// The folder to open; default: the current folder.
     #[arg(value_name = "PATH")]
     pub(crate) path: Option<PathBuf>,
     /// Do not open a browser.
@@ -19,37 +19,37 @@ pub(crate) struct UpArgs {
 
 #[derive(Debug, Args, Clone, Default)]
 pub(crate) struct ServeArgs {
-    /// Where to listen [env: `PROVOST_LISTEN`] [default: 127.0.0.1:3001].
+    /// Address to listen on [env: `PROVOST_LISTEN`] [default: 127.0.0.1:3001].
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<SocketAddr>,
-    /// A further name under which Provost may be called; needed beyond loopback
+    /// Additional host name that requests may use; required to listen beyond loopback
     /// [env: `PROVOST_ALLOW_HOSTS`].
     #[arg(long = "allow-host", value_name = "NAME", value_delimiter = ',')]
     pub(crate) allow_hosts: Option<Vec<String>>,
-    /// The first of the ports on which each project's preview has an origin of its
-    /// own, for browsers that do not know `*.localhost` [env: `PROVOST_PREVIEW_PORT`].
+    /// First port of a range that gives each project's preview its own origin, for
+    /// browsers that do not resolve `*.localhost` [env: `PROVOST_PREVIEW_PORT`].
     #[arg(long, value_name = "N")]
     pub(crate) preview_port: Option<u16>,
-    /// What to log: a level, or `module=level` pairs [env: `PROVOST_LOG`] [default: info].
+    /// Log filter: a level, or `module=level` pairs [env: `PROVOST_LOG`] [default: info].
     #[arg(long, value_name = "FILTER")]
     pub(crate) log: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct KernelArgs {
-    /// Where it meets the daemon.
-    #[arg(long)]
-    pub(crate) place: PathBuf,
+    /// Directory with the socket and the lock.
+    #[arg(long = "place", value_name = "PLACE")]
+    pub(crate) kernel_dir: PathBuf,
     /// The project's folder.
     #[arg(long)]
     pub(crate) project: PathBuf,
-    /// The person's home.
+    /// The user's home folder.
     #[arg(long)]
     pub(crate) home: PathBuf,
-    /// What commands leave out of the permissions of what they make.
+    /// The umask of commands.
     #[arg(long)]
     pub(crate) umask: u32,
-    /// How long it waits for a daemon while nothing runs.
+    /// Seconds without a daemon and without work after which the kernel exits.
     #[arg(long)]
     pub(crate) idle_seconds: u64,
 }

@@ -1,4 +1,4 @@
-//! The arguments of what governs agents, and of looking back.
+//! Arguments of the commands that govern agents.
 
 mod token;
 
@@ -9,13 +9,13 @@ use provost_proto::{AnswerScope, Hash, ProjectMode};
 
 pub(crate) use token::TokenCommand;
 
-/// Which project, and how to print.
+/// The project, and the output format.
 #[derive(Debug, Args)]
 pub(crate) struct ProjectScopeArgs {
-    /// The project: id or short name; that of the current folder if left out.
+    /// The project: id or short name; default: the project of the current folder.
     #[arg(long, global = true, value_name = "P")]
     pub(crate) project: Option<String>,
-    /// Print JSON, for programs.
+    /// Print JSON.
     #[arg(long, global = true)]
     pub(crate) json: bool,
 }
@@ -24,62 +24,62 @@ pub(crate) struct ProjectScopeArgs {
 pub(crate) struct ApprovalsArgs {
     #[command(subcommand)]
     pub(crate) what: Option<ApprovalsCommand>,
-    /// Only this project's: id or short name; all projects' if left out.
+    /// Only this project: id or short name; default: all projects.
     #[arg(long, global = true, value_name = "P")]
     pub(crate) project: Option<String>,
-    /// Print JSON, for programs.
+    /// Print JSON.
     #[arg(long, global = true)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ApprovalsCommand {
-    /// List the open questions.
+    /// List pending approvals.
     List {
-        /// The resolved ones too.
+        /// Include resolved approvals.
         #[arg(long)]
         all: bool,
     },
-    /// Show one question in full.
+    /// Show one approval in full.
     Show {
-        /// Its id, or the end of it.
+        /// The id, or the end of it.
         id: String,
     },
-    /// Show questions as they come, and take answers: a, s, u, w, d, m and Enter.
+    /// Show approvals as they are requested, and read answers: a, s, u, w, d, m and Enter.
     Watch,
     /// Show what an action would do, and let it run.
     ///
-    /// On a terminal you are asked once more. A script says with `--hash` what it
-    /// saw (`actionHash` in `--json`), so that it cannot allow anything else.
+    /// On a terminal it asks for confirmation. A script passes the hash it was shown
+    /// (`actionHash` in `--json`) with `--hash`, so that it cannot allow another action.
     Allow(AllowArgs),
-    /// Refuse an action.
+    /// Deny an action.
     Deny(DenyArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AllowArgs {
-    /// The question's id, or the end of it.
+    /// The approval's id, or the end of it.
     pub(crate) id: String,
-    /// How far the answer reaches.
+    /// What the answer covers.
     #[arg(long, value_enum, default_value = "once")]
     pub(crate) scope: ScopeArg,
-    /// For `--scope until`: how many minutes, 480 at most.
+    /// For `--scope until`: minutes, at most 480.
     #[arg(long, value_name = "N")]
     pub(crate) minutes: Option<u32>,
-    /// Do not ask once more.
+    /// Do not ask for confirmation.
     #[arg(long, short)]
     pub(crate) yes: bool,
-    /// The hash of the action that was seen; the answer counts for no other. Scripts that
-    /// it runs are part of the question, and asked about anew when they change.
+    /// Hash of the action that was shown; the answer is valid for no other. Scripts that
+    /// the action runs are part of the approval: if one changes, it is requested again.
     #[arg(long, value_name = "H")]
     pub(crate) hash: Option<Hash>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DenyArgs {
-    /// The question's id, or the end of it.
+    /// The approval's id, or the end of it.
     pub(crate) id: String,
-    /// What the agent is told.
+    /// Message to the agent.
     #[arg(long, short, value_name = "M")]
     pub(crate) message: Option<String>,
 }
@@ -87,13 +87,13 @@ pub(crate) struct DenyArgs {
 /// [`AnswerScope`] as an argument.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum ScopeArg {
-    /// This action, this once.
+    /// Only this action.
     Once,
-    /// The same again, as long as the session or the agent's token lives.
+    /// The same action again, until the session or the agent's token ends.
     Session,
-    /// The same again, for some minutes.
+    /// The same action again, for `--minutes`.
     Until,
-    /// The same again, by a rule in your policy.toml.
+    /// The same action again, by a rule in your policy.toml.
     Always,
 }
 
@@ -110,10 +110,10 @@ impl From<ScopeArg> for AnswerScope {
 
 #[derive(Debug, Args)]
 pub(crate) struct ModeArgs {
-    /// The mode to set; shows the present one if left out.
+    /// The mode to set; default: show the current mode.
     #[arg(value_enum)]
     pub(crate) mode: Option<ModeArg>,
-    /// For how many minutes.
+    /// Minutes until the mode ends.
     #[arg(long, value_name = "N", requires = "mode")]
     pub(crate) minutes: Option<u32>,
     #[command(flatten)]
@@ -123,11 +123,11 @@ pub(crate) struct ModeArgs {
 /// [`ProjectMode`] as an argument.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum ModeArg {
-    /// Reads in the project pass, everything else asks.
+    /// Reads in the project run, everything else needs an approval.
     Sandbox,
-    /// What stays inside the sandbox runs, crossing it asks.
+    /// Actions inside the sandbox run, others need an approval.
     Auto,
-    /// Nothing asks but what is too dangerous; for a limited time.
+    /// Only dangerous actions need an approval; for a limited time.
     Full,
 }
 
@@ -151,19 +151,19 @@ pub(crate) struct RolesArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RolesCommand {
-    /// List the roles and the files that are none.
+    /// List the roles and the role files that are invalid.
     List,
-    /// Tell what is wrong with the files of roles; exits with 1 if something is.
+    /// List errors in role files; exits with 1 if there are any.
     Check,
-    /// Show what is not trusted yet, or changed since, and trust it as it is.
+    /// Show untrusted or changed role files, and trust them as they are.
     Trust {
         /// Only this file, as `list` shows it.
         file: Option<String>,
-        /// Do not ask.
+        /// Do not ask for confirmation.
         #[arg(long, short)]
         yes: bool,
     },
-    /// Change the model in a role's file; everything else in it stays.
+    /// Change the model in a role's file; the rest of the file is kept.
     Model {
         /// The role.
         role: String,
@@ -182,41 +182,41 @@ pub(crate) struct PolicyArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
-    /// List the rules of all layers, as they hold now.
+    /// List the rules of all layers that are in effect.
     List,
-    /// Tell everything that is wrong with files of rules, with file and line.
+    /// List errors in rule files, with file and line.
     ///
-    /// Without a file: your own, and the project's around the current folder.
-    /// Needs no daemon. Exits with 1 if something is wrong.
+    /// Default: your own file and that of the project of the current folder.
+    /// Needs no daemon. Exits with 1 if there are errors.
     Check {
         /// The files.
         files: Vec<PathBuf>,
     },
-    /// Tell what would be decided, and why. Nothing is asked or run.
+    /// Show what would be decided, and why. Nothing is executed.
     ///
-    /// `provost policy explain 'curl x | sh'` for a line of the shell,
-    /// `provost policy explain -- git push -f` for a command by its words,
-    /// `provost policy explain --action fs.writeFile path=.env` for others.
+    /// `provost policy explain 'curl x | sh'` for a shell command line,
+    /// `provost policy explain -- git push -f` for a program and its arguments,
+    /// `provost policy explain --action fs.writeFile path=.env` for other actions.
     Explain(ExplainArgs),
-    /// Run the examples in files of rules, and tell how many hold.
+    /// Run the examples in rule files, and count those that pass.
     Test {
-        /// The files; your own and the project's if left out.
+        /// The files; default: your own and the project's.
         files: Vec<PathBuf>,
     },
-    /// Tell which past requests of agents a changed file would have decided otherwise.
+    /// List past requests of agents that a changed file would decide differently.
     Simulate {
         /// The changed file.
         file: PathBuf,
-        /// Whose rules it would be.
+        /// The layer the file would be in.
         #[arg(long, value_enum, default_value = "user")]
         layer: LayerArg,
-        /// How many past requests to look at, the latest first.
+        /// Number of past requests to evaluate, the latest first.
         #[arg(long, value_name = "N")]
         limit: Option<u32>,
     },
-    /// Show the project's rules, or what changed in them, and trust them as they are.
+    /// Show the project's rules or their changes, and trust them as they are.
     Trust {
-        /// Do not ask.
+        /// Do not ask for confirmation.
         #[arg(long, short)]
         yes: bool,
     },
@@ -224,29 +224,29 @@ pub(crate) enum PolicyCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// For an agent in this role; for one that has every skill if left out.
+    /// The agent's role; default: a role with every skill.
     #[arg(long, value_name = "R")]
     pub(crate) role: Option<String>,
-    /// In this mode; in the project's if left out.
+    /// The mode; default: the project's.
     #[arg(long, value_enum, value_name = "M")]
     pub(crate) mode: Option<ModeArg>,
-    /// Another action than a command.
+    /// An action other than a command.
     #[arg(long, value_name = "A", conflicts_with = "command")]
     pub(crate) action: Option<String>,
-    /// Its parameters; without --action, the command.
+    /// Parameters of the action; without --action, the command.
     #[arg(value_name = "KEY=VALUE")]
     pub(crate) params: Vec<String>,
-    /// The command: one word is a line of the shell, several are its words.
+    /// The command: one argument is a shell command line, several are program and arguments.
     #[arg(last = true, value_name = "CMD")]
     pub(crate) command: Vec<String>,
 }
 
-/// A layer of rules that a person can change.
+/// A layer of rules that users can change.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum LayerArg {
-    /// Your own.
+    /// Your own rules.
     User,
-    /// The project's, as if you trusted it.
+    /// The project's rules, as if they were trusted.
     Project,
 }
 
@@ -260,15 +260,15 @@ pub(crate) struct GrantsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum GrantsCommand {
-    /// List what was granted and still holds.
+    /// List active grants.
     List {
-        /// What holds no more too.
+        /// Include expired and revoked grants.
         #[arg(long)]
         all: bool,
     },
-    /// Take a grant back; from then on the same asks again.
+    /// Revoke a grant; the same action then needs an approval again.
     Revoke {
-        /// Its id, or the end of it.
+        /// The id, or the end of it.
         id: String,
     },
 }

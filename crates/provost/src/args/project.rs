@@ -17,7 +17,7 @@ pub(crate) enum ProjectsCommand {
     },
     /// Close a project; its folder and history stay.
     Close {
-        /// Its id or its short name.
+        /// Id or short name.
         project: String,
         #[command(flatten)]
         json: JsonArgs,
@@ -26,13 +26,13 @@ pub(crate) enum ProjectsCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// The folder; the current one if left out.
+    /// The folder; default: the current folder.
     #[arg(value_name = "PATH")]
     pub(crate) path: Option<PathBuf>,
-    /// Print what would be written, and write nothing.
+    /// Print what would be written, and do not write it.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Write it though there is one.
+    /// Overwrite an existing file.
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -41,26 +41,26 @@ pub(crate) struct InitArgs {
 pub(crate) struct DoActionArgs {
     /// The action: fs.readFile, fs.writeFile, terminal.runCommand, …
     pub(crate) action: String,
-    /// Its parameters.
+    /// Parameters of the action.
     #[arg(value_name = "KEY=VALUE")]
     pub(crate) params: Vec<String>,
     /// All parameters as one JSON object.
     #[arg(long, value_name = "JSON")]
     pub(crate) json: Option<String>,
-    /// The project: id or short name; that of the current folder if left out.
+    /// The project: id or short name; default: the project of the current folder.
     #[arg(long, value_name = "P")]
     pub(crate) project: Option<String>,
-    /// The role to act in; without it you act for yourself.
+    /// The role to act in; default: act as yourself.
     #[arg(long, value_name = "R")]
     pub(crate) role: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SandboxArgs {
-    /// How much it may do.
+    /// The sandbox profile.
     #[arg(long, value_enum, default_value = "build")]
     pub(crate) profile: ProfileArg,
-    /// Print what it could reach, and do not run it.
+    /// Print what the command could access, and do not run it.
     #[arg(long)]
     pub(crate) explain: bool,
     /// The command.
@@ -68,15 +68,15 @@ pub(crate) struct SandboxArgs {
     pub(crate) command: Vec<std::ffi::OsString>,
 }
 
-/// A profile as an argument.
+/// [`SandboxProfile`](provost_sandbox::sandbox_policy::SandboxProfile) as an argument.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum ProfileArg {
-    /// The project can be read; no network.
+    /// Read the project; no network.
     Read,
-    /// The project and the tools' caches can be written; no network.
+    /// Write the project and the caches of tools; no network.
     Build,
-    /// As build, and it may listen.
+    /// Like build, and may listen on ports.
     Serve,
-    /// Your own shell, without Provost's own data.
+    /// Everything but Provost's own data.
     Terminal,
 }

@@ -13,12 +13,12 @@ use std::process::ExitCode;
 use crate::args::{CliCommand, StaticArgs};
 use crate::config::Config;
 
-/// Serves files, behind the wall: no configuration is read there.
+/// Serves files inside a sandbox, where the configuration cannot be read.
 pub(crate) async fn serve_files(args: StaticArgs) -> anyhow::Result<ExitCode> {
     runtime::static_files::run(args).await
 }
 
-/// Does what was asked for.
+/// Runs the command.
 pub(crate) async fn dispatch(command: CliCommand, config: Config) -> anyhow::Result<ExitCode> {
     match command {
         CliCommand::Up(args) => daemon::up::run(args, &config).await,

@@ -1,4 +1,4 @@
-//! Looking back: `provost audit` and `GET /api/audit` with a question in mind.
+//! Reports of actions: `provost audit`, and the filters of `GET /api/audit`.
 
 use std::fs;
 
@@ -67,10 +67,10 @@ async fn what_rules_decided_is_told_with_the_rules() {
     assert_eq!(scene.run("true").await.unwrap().0, 200);
     let rule = "Allowed by rules. The user rule `harmless` says allow: does nothing.";
     let allowed = scene.last().await;
-    let wall = ["under profile build", "It was behind:", "seccomp"];
-    scene.tells(&allowed, &["(agent:dev) in the role `dev` asked to run `true`", rule]);
-    scene.tells(&allowed, &wall);
-    scene.tells(&allowed, &["It printed 0 bytes", "exit code 0"]);
+    let sandbox = ["with profile build", "Sandbox layers:", "seccomp"];
+    scene.tells(&allowed, &["(agent:dev) in the role `dev` requested to run `true`", rule]);
+    scene.tells(&allowed, &sandbox);
+    scene.tells(&allowed, &["Output: 0 bytes on stdout", "with code 0"]);
 
     assert_eq!(scene.run("curl example.org").await.unwrap().0, 403);
     let rule = "The user rule `no-net` says deny: use the mirror.";
@@ -92,16 +92,18 @@ async fn what_a_person_allowed_is_told_and_so_is_what_they_granted_with_it() {
     let scene = Scene::new();
     let asked = scene.run("echo hello");
     scene.daemon.questions(1).await;
-    let waiting = ["A person was asked (apr_", "It still waits for a person"];
+    let waiting = ["An approval was requested (apr_", "It is still waiting for approval"];
     scene.tells(&scene.last().await, &waiting);
     let action = scene.answer(&["allow", "--scope", "session", "--yes"]).await;
     assert_eq!(asked.await.unwrap().0, 200);
-    let said = ["local:ann (cli) said yes (session).", "The answer allows the same again"];
+    let said = ["local:ann (cli) allowed it (session).", "The answer also grants the same action"];
     scene.tells(&action, &said);
-    scene
-        .tells(&action, &["Allowed by the answer to apr_", "It printed 6 bytes, and 0 as errors."]);
+    scene.tells(
+        &action,
+        &["Allowed by the answer to apr_", "Output: 6 bytes on stdout, 0 on stderr."],
+    );
     assert_eq!(scene.run("echo hello").await.unwrap().0, 200);
-    scene.tells(&scene.last().await, &["Allowed by grt_", "which local:ann gave"]);
+    scene.tells(&scene.last().await, &["Allowed by grt_", "granted by local:ann"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -124,8 +126,8 @@ async fn what_changed_while_a_command_ran_is_told() {
         let (status, answer) = scene.daemon.act("terminal.runCommand", params(command)).await;
         assert_eq!(status, 200, "{answer}");
         let said = scene.home.says(&["audit", "--action", &scene.last().await]);
-        let told: Vec<_> = said.lines().filter(|line| line.contains("Changed")).collect();
-        assert_eq!(told.len(), wanted.len(), "{command}: {said}");
+        let changes: Vec<_> = said.lines().filter(|line| line.contains("Changed")).collect();
+        assert_eq!(changes.len(), wanted.len(), "{command}: {said}");
         for part in wanted {
             assert!(said.contains(part), "{command}: {part}: {said}");
         }
@@ -141,12 +143,12 @@ async fn what_a_person_denied_is_told_with_their_words_however_large_it_was() {
     let action = scene.answer(&["deny", "--message", "too\tlong"]).await;
     assert_eq!(asked.await.unwrap().0, 403);
     let end = &action[action.len() - 8..];
-    scene.tells(end, &["write 9000 bytes", "They were shown a change of 1 lines"]);
-    scene.tells(end, &["local:ann (cli) said no: `too\\tlong`.", "APPROVAL_DENIED"]);
+    scene.tells(end, &["write 9000 bytes", "The approver was shown a diff of 1 lines"]);
+    scene.tells(end, &["local:ann (cli) denied it: `too\\tlong`.", "APPROVAL_DENIED"]);
 
     let write = ["do", "fs.writeFile", "path=b.txt", "content=y", "--project", "app"];
     scene.home.says(&write);
-    let own = ["local:ann (cli) asked to", "a person's own action"];
+    let own = ["local:ann (cli) requested to", "a person executed it"];
     scene.tells(&scene.last().await, &own);
     scene.tells(&scene.last().await, &["Changed: `b.txt` was created."]);
 }
@@ -164,7 +166,7 @@ async fn the_events_of_an_action_are_found_with_its_questions_and_grants() {
     scene.answer(&["deny"]).await;
     other.await.unwrap();
 
-    let story = [
+    let kinds = [
         "ACTION_REQUESTED",
         "APPROVAL_ASKED",
         "ACTION_WAITING",
@@ -176,10 +178,10 @@ async fn the_events_of_an_action_are_found_with_its_questions_and_grants() {
         "ACTION_FINISHED",
         "GRANT_REVOKED",
     ];
-    assert_eq!(scene.kinds(&format!("action={action}")).await, story);
+    assert_eq!(scene.kinds(&format!("action={action}")).await, kinds);
     let mut back = scene.kinds(&format!("action={action}&before={}", i64::MAX)).await;
     back.reverse();
-    assert_eq!(back, story);
+    assert_eq!(back, kinds);
     let two = scene.kinds(&format!("action={action}&kind=GRANT_CREATED,action_allowed")).await;
     assert_eq!(two, ["GRANT_CREATED", "ACTION_ALLOWED"]);
     let first = scene.daemon.get(&format!("/api/audit?action={action}&limit=1")).await;

@@ -1,4 +1,4 @@
-//! The arguments of handing out tokens.
+//! Arguments of `provost token`.
 
 use clap::{Subcommand, ValueEnum};
 use provost_proto::TokenClass;
@@ -7,31 +7,31 @@ use crate::args::JsonArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
-    /// Hand out a token; it is shown this once.
+    /// Create a token; it is shown only once.
     Create {
-        /// What it may do.
+        /// The class of the token, which sets what it may do.
         #[arg(long, value_enum)]
         class: TokenClassArg,
-        /// The only project it may see: id or short name.
+        /// Limit the token to this project: id or short name.
         #[arg(long, value_name = "P")]
         project: Option<String>,
-        /// The role it acts in; agents only.
+        /// The role to act in; only for class agent.
         #[arg(long, value_name = "R")]
         role: Option<String>,
-        /// What it is for.
+        /// A label that says what the token is for.
         #[arg(long)]
         label: Option<String>,
-        /// How many minutes it lives; until revoked if left out.
+        /// Minutes until it expires; default: it is valid until revoked.
         #[arg(long, value_name = "N")]
         minutes: Option<u32>,
         #[command(flatten)]
         json: JsonArgs,
     },
-    /// List the tokens that still work.
+    /// List valid tokens.
     List(JsonArgs),
-    /// Take a token back.
+    /// Revoke a token.
     Revoke {
-        /// Its id, as `list` shows it.
+        /// The id, as `list` shows it.
         id: String,
     },
 }
@@ -39,13 +39,13 @@ pub(crate) enum TokenCommand {
 /// [`TokenClass`] as an argument.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum TokenClassArg {
-    /// A person: may decide.
+    /// A person: may answer approvals.
     Operator,
-    /// May request, never decide.
+    /// May request actions, never answer approvals.
     Agent,
     /// The runtime of a notebook.
     Runtime,
-    /// May look.
+    /// Read-only.
     Viewer,
 }
 

@@ -1,4 +1,4 @@
-//! `provost events`.
+//! `provost events`: prints the log, and parses the event stream for other commands.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::client::{DaemonClient, RequestRejected};
 use crate::config::Config;
 use crate::output::{self, bold, faint, print_line, print_stderr, sanitize_text};
 
-/// How long to wait before looking for the daemon again.
+/// Interval between attempts to reconnect.
 const RECONNECT_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(args: &EventsArgs, config: &Config) -> anyhow::Result<ExitCode> {
@@ -32,9 +32,9 @@ fn build_query(args: &EventsArgs, after: Seq) -> String {
 
 async fn print_history(args: &EventsArgs, client: &DaemonClient) -> anyhow::Result<()> {
     let mut after = Some(args.after);
-    while let Some(place) = after {
+    while let Some(cursor) = after {
         let page: AuditPage =
-            client.get(&format!("/api/audit?{}", build_query(args, place))).await?;
+            client.get(&format!("/api/audit?{}", build_query(args, cursor))).await?;
         for event in &page.events {
             print_event(args, event)?;
         }
@@ -43,7 +43,7 @@ async fn print_history(args: &EventsArgs, client: &DaemonClient) -> anyhow::Resu
     Ok(())
 }
 
-/// Prints as it happens; comes back by itself when the daemon does.
+/// Prints new events; reconnects when the daemon restarts.
 async fn follow_events(
     args: &EventsArgs,
     config: &Config,
@@ -63,11 +63,11 @@ async fn follow_events(
                     }
                 }
             }
-            // It was understood and refused; waiting would not change that.
+            // The request was rejected; a retry would not help.
             Err(error) if error.is::<RequestRejected>() => return Err(error),
             Err(_) => {}
         }
-        print_stderr(&faint("Lost the daemon; waiting for it."));
+        print_stderr(&faint("Lost the connection to the daemon; waiting for it."));
         client = loop {
             tokio::time::sleep(RECONNECT_INTERVAL).await;
             if let Some(client) = DaemonClient::connect_if_running(config)? {
@@ -77,27 +77,27 @@ async fn follow_events(
     }
 }
 
-/// The place of the last event.
+/// Sequence number of the last event.
 pub(crate) async fn fetch_latest_seq(client: &DaemonClient) -> anyhow::Result<Seq> {
     let page: AuditPage = client.get(&format!("/api/audit?before={}&limit=1", i64::MAX)).await?;
     Ok(page.events.first().map_or(0, |event| event.seq))
 }
 
-/// Takes the complete messages out of the buffer. A message that has a name of
-/// its own, such as `live`, is no event; every other must be one.
+/// Takes the complete server-sent messages out of the buffer. A message with an event
+/// name, such as `live`, is not a log event; every other message must be one.
 pub(crate) fn drain_sse_events(rest: &mut Vec<u8>) -> anyhow::Result<Vec<Event>> {
     let Some(end) = rest.windows(2).rposition(|pair| pair == b"\n\n") else {
         return Ok(Vec::new());
     };
     let whole: Vec<u8> = rest.drain(..end + 2).collect();
-    let text = std::str::from_utf8(&whole).context("the daemon sent what is not UTF-8")?;
+    let text = std::str::from_utf8(&whole).context("the daemon sent text that is not UTF-8")?;
     let mut events = Vec::new();
     for message in text.split("\n\n") {
         let field = |name| message.lines().find_map(|line| line.strip_prefix(name));
         if let (None, Some(data)) = (field("event: "), field("data: ")) {
             let event = serde_json::from_str(data).with_context(|| {
-                let id = sanitize_text(field("id: ").unwrap_or("without a number"));
-                format!("event {id} is not one that this Provost understands")
+                let id = sanitize_text(field("id: ").unwrap_or("without an id"));
+                format!("event {id} cannot be parsed by this version of Provost")
             })?;
             events.push(event);
         }
@@ -135,12 +135,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_that_cannot_be_read_is_an_error_that_names_it() {
+    fn an_event_that_cannot_be_parsed_is_an_error_that_names_it() {
         let mut rest = b": provost\n\nevent: live\ndata: {}\n\nid: 7\ndata: {\"se".to_vec();
         assert!(drain_sse_events(&mut rest).unwrap().is_empty());
-        assert_eq!(rest, b"id: 7\ndata: {\"se", "what is not complete stays");
+        assert_eq!(rest, b"id: 7\ndata: {\"se", "an incomplete message stays");
         rest.extend_from_slice(b"q\":7}\n\n");
         let error = format!("{:#}", drain_sse_events(&mut rest).unwrap_err());
-        assert!(error.starts_with("event 7 is not one"), "{error}");
+        assert!(error.starts_with("event 7 cannot be parsed"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! `provost sessions`: the conversations, and what was said in one.
+//! `provost sessions`: lists sessions, shows the messages of one, closes it.
 
 use std::process::ExitCode;
 
@@ -38,7 +38,7 @@ fn print_sessions(sessions: &[SessionView], json: bool) -> anyhow::Result<ExitCo
         return Ok(ExitCode::SUCCESS);
     }
     if sessions.is_empty() {
-        print_line("There is no session; `provost chat` opens one.")?;
+        print_line("No sessions. `provost chat` opens one.")?;
     }
     for session in sessions {
         let status = match session.status {
@@ -78,14 +78,14 @@ fn print_session(detail: &SessionDetail) -> anyhow::Result<()> {
                 }
             }
             ItemContent::Tool { tool, arguments, result, .. } => {
-                let told = result.as_ref().map_or("…", |result| result.output.as_str());
-                let told: String = told.chars().take(400).collect();
+                let output = result.as_ref().map_or("…", |result| result.output.as_str());
+                let output: String = output.chars().take(400).collect();
                 print_line(&faint(&format!(
                     "· {} {}",
                     sanitize_text(tool),
                     sanitize_text(arguments)
                 )))?;
-                print_line(&faint(&sanitize_lines(&told)))?;
+                print_line(&faint(&sanitize_lines(&output)))?;
             }
             ItemContent::Compacted { summary } => print_line(&faint(&sanitize_lines(summary)))?,
         }

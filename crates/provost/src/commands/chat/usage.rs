@@ -1,4 +1,4 @@
-//! `provost usage`: what models used and cost.
+//! `provost usage`: tokens and cost of models.
 
 use std::process::ExitCode;
 
@@ -24,7 +24,7 @@ pub(crate) async fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<Exit
         found.map_or_else(|| id.to_string(), |project| project.slug.clone())
     };
     if report.rows.is_empty() {
-        print_line("No model was asked yet.")?;
+        print_line("No usage yet.")?;
     }
     for row in &report.rows {
         let when = match report.today.saturating_sub(row.day) {
@@ -41,15 +41,15 @@ pub(crate) async fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<Exit
             format_cost(row.cost, row.unpriced),
         ))?;
     }
-    print_line(&format!("{} {}", bold("in all"), format_cost(report.cost, report.unpriced)))?;
+    print_line(&format!("{} {}", bold("total"), format_cost(report.cost, report.unpriced)))?;
     print_line(&faint(&format!("Prices as of {}.", sanitize_text(&report.prices_as_of))))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is known of the cost; an unknown price never looks like nothing to pay.
+/// The known cost, and how many answers have no known price: these are not free.
 fn format_cost(nanos: u64, unpriced: u64) -> String {
     match unpriced {
         0 => format_dollars(nanos),
-        n => format!("{} and {n} answers of unknown price", format_dollars(nanos)),
+        n => format!("{} and {n} answers without a known price", format_dollars(nanos)),
     }
 }

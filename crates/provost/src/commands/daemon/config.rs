@@ -1,4 +1,4 @@
-//! `provost config`.
+//! `provost config`: the resolved configuration.
 
 use std::process::ExitCode;
 
@@ -11,8 +11,8 @@ pub(crate) fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> 
         output::print_json(config)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let found = if config.file.exists() { "" } else { " (not there)" };
-    print_line(&faint(&format!("# {}{found}", config.file.display())))?;
+    let missing = if config.file.exists() { "" } else { " (does not exist)" };
+    print_line(&faint(&format!("# {}{missing}", config.file.display())))?;
     let rows: [(&str, String, ConfigSource); 9] = [
         ("data", to_json_literal(&config.data.value), config.data.source),
         ("listen", to_json_literal(&config.listen.value.to_string()), config.listen.source),
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> 
     }
     let ready = config.models.ready.join(", ");
     let ready = if ready.is_empty() { "none" } else { &ready };
-    print_line(&faint(&format!("# providers of models that can be asked: {ready}")))?;
+    print_line(&faint(&format!("# configured model providers: {ready}")))?;
     Ok(ExitCode::SUCCESS)
 }
 

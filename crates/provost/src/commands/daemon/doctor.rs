@@ -1,4 +1,4 @@
-//! `provost doctor`: what this machine offers.
+//! `provost doctor`: which sandbox features this machine supports.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -22,10 +22,12 @@ use crate::output::{self, bold, faint, print_line};
 struct DoctorReport {
     version: &'static str,
     machine: MachineFeatures,
-    /// What a command in profile `build` really gets, found by running one.
-    wall: Option<AppliedLayers>,
-    /// Why none could be run.
-    wall_missing: Option<String>,
+    /// The layers that a command with profile `build` gets, found by running one.
+    #[serde(rename = "wall")]
+    sandbox: Option<AppliedLayers>,
+    /// Why no command could be run.
+    #[serde(rename = "wallMissing")]
+    sandbox_error: Option<String>,
     data: DataFolderReport,
     browser: Option<PathBuf>,
     daemon: Option<RunningDaemon>,
@@ -42,22 +44,22 @@ struct DataFolderReport {
 
 pub(crate) fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> {
     let folder = DataFolder::from_path(&config.data.value);
-    let found = fs::metadata(folder.path());
+    let metadata = fs::metadata(folder.path());
     let data = DataFolderReport {
         path: folder.path().to_owned(),
-        exists: found.is_ok(),
-        private: found.is_ok_and(|found| found.permissions().mode().trailing_zeros() >= 6),
+        exists: metadata.is_ok(),
+        private: metadata.is_ok_and(|found| found.permissions().mode().trailing_zeros() >= 6),
         log_bytes: fs::metadata(folder.log_path()).map_or(0, |log| log.len()),
     };
     let machine = probe::probe_machine();
-    let (wall, wall_missing) = match probe_sandbox(&machine, config) {
+    let (sandbox, sandbox_error) = match probe_sandbox(&machine, config) {
         Ok(applied) => (Some(applied), None),
         Err(error) => (None, Some(format!("{error:#}"))),
     };
     let report = DoctorReport {
         version: provost_server::VERSION,
-        wall,
-        wall_missing,
+        sandbox,
+        sandbox_error,
         machine,
         data,
         browser: config.find_program(&["chromium", "google-chrome", "firefox", "xdg-open"]),
@@ -71,20 +73,20 @@ pub(crate) fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs `true` behind the wall and returns what was applied to it.
+/// Runs `true` in a sandbox and returns the layers that were applied.
 fn probe_sandbox(machine: &MachineFeatures, config: &Config) -> anyhow::Result<AppliedLayers> {
     let folder = tempfile::Builder::new().prefix("provost-").tempdir()?;
     let scratch = tempfile::Builder::new().prefix("provost-").tempdir()?;
     let home = config.home.clone().unwrap_or_else(|| "/".into());
-    let places = SandboxPaths {
+    let paths = SandboxPaths {
         project: folder.path(),
         home: &home,
         data: &config.data.value,
         scratch: scratch.path(),
     };
-    let policy = SandboxPolicy::new(SandboxProfile::Build, &places);
-    let wall = Sandbox::new(policy, machine, LayerSelection::Auto, ResourceLimits::default())?;
-    let mut child = wall.spawn(SandboxCommand::new("true", &[] as &[&str]))?;
+    let policy = SandboxPolicy::new(SandboxProfile::Build, &paths);
+    let sandbox = Sandbox::new(policy, machine, LayerSelection::Auto, ResourceLimits::default())?;
+    let mut child = sandbox.spawn(SandboxCommand::new("true", &[] as &[&str]))?;
     match child.wait()? {
         SandboxExit::Code(0) => Ok(child.applied.clone()),
         exit @ (SandboxExit::Code(_) | SandboxExit::Signal(_)) => {
@@ -93,7 +95,7 @@ fn probe_sandbox(machine: &MachineFeatures, config: &Config) -> anyhow::Result<A
     }
 }
 
-/// The layers of a run, in a line.
+/// The applied layers, in one line.
 fn format_layers(applied: &AppliedLayers) -> String {
     let named = [
         ("no capabilities", applied.capabilities_dropped),
@@ -105,23 +107,23 @@ fn format_layers(applied: &AppliedLayers) -> String {
         ("cgroup for pids", applied.cgroup_pids),
         ("cgroup for memory", applied.cgroup_memory),
     ];
-    let there = named.iter().filter(|(_, there)| *there).map(|(name, _)| *name);
+    let names = named.iter().filter(|(_, applied)| *applied).map(|(name, _)| *name);
     let landlock = format!("Landlock ABI {}", applied.landlock_abi);
-    std::iter::once(landlock.as_str()).chain(there).collect::<Vec<_>>().join(", ")
+    std::iter::once(landlock.as_str()).chain(names).collect::<Vec<_>>().join(", ")
 }
 
 fn print_report(report: &DoctorReport) -> anyhow::Result<()> {
-    let DoctorReport { version, machine, wall, wall_missing, data, browser, daemon } = report;
+    let DoctorReport { version, machine, sandbox, sandbox_error, data, browser, daemon } = report;
     print_line(&bold(&format!("Provost {version} on Linux {}", machine.kernel)))?;
     let landlock = match machine.landlock_abi {
-        0 => Err("this kernel has none, so commands cannot be confined".to_owned()),
+        0 => Err("not supported by this Linux kernel, so commands cannot be sandboxed".to_owned()),
         abi => Ok(format!("ABI {abi}")),
     };
     print_row("Landlock", &landlock)?;
     print_row("seccomp", &support_to_result(&machine.seccomp))?;
     print_row("no_new_privs", &support_to_result(&machine.no_new_privs))?;
-    let lonely = |why| format!("a dev server cannot connect to its own ports: {why}");
-    print_row("own ports", &support_to_result(&machine.notification).map_err(lonely))?;
+    let own_ports = |why| format!("a dev server cannot connect to its own ports: {why}");
+    print_row("own ports", &support_to_result(&machine.notification).map_err(own_ports))?;
     for (name, support) in [
         ("user namespaces", &machine.namespaces.user),
         ("PID namespaces", &machine.namespaces.pid),
@@ -131,25 +133,25 @@ fn print_report(report: &DoctorReport) -> anyhow::Result<()> {
     ] {
         print_row(name, &support_to_result(support))?;
     }
-    for (name, place) in
+    for (name, cgroup) in
         [("cgroup for pids", &machine.cgroups.pids), ("cgroup for memory", &machine.cgroups.memory)]
     {
-        let place = place.as_ref().ok_or("none is writable".to_owned());
+        let cgroup = cgroup.as_ref().ok_or("no writable cgroup".to_owned());
         print_row(
             name,
-            &place.map(|place| format!("v{} at {}", place.version, place.path.display())),
+            &cgroup.map(|cgroup| format!("v{} at {}", cgroup.version, cgroup.path.display())),
         )?;
     }
-    let missing = || wall_missing.clone().unwrap_or_default();
-    print_row("a command gets", &wall.as_ref().map(format_layers).ok_or_else(missing))?;
-    let root = "Provost runs as root; an ordinary user is safer".to_owned();
+    let error = || sandbox_error.clone().unwrap_or_default();
+    print_row("applied layers", &sandbox.as_ref().map(format_layers).ok_or_else(error))?;
+    let root = "Provost runs as root; use an ordinary user".to_owned();
     print_row("ordinary user", &if machine.root { Err(root) } else { Ok("yes".to_owned()) })?;
     print_row(
         "browser",
-        &browser.as_ref().map(|path| path.display().to_string()).ok_or("none found".to_owned()),
+        &browser.as_ref().map(|path| path.display().to_string()).ok_or("not found".to_owned()),
     )?;
     let private = match (data.exists, data.private) {
-        (false, _) => Ok(format!("{} (made at the first start)", data.path.display())),
+        (false, _) => Ok(format!("{} (created at the first start)", data.path.display())),
         (true, true) => Ok(format!("{}, log {} KiB", data.path.display(), data.log_bytes / 1024)),
         (true, false) => Err(format!("{} can be read by others", data.path.display())),
     };

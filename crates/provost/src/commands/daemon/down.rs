@@ -1,4 +1,4 @@
-//! `provost down`.
+//! `provost down`: stops the daemon.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -11,10 +11,10 @@ use crate::config::Config;
 use crate::daemon::data_folder::DataFolder;
 use crate::output::print_line;
 
-/// How long a daemon may take to end.
+/// Limit for the daemon to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How often to look whether it has.
+/// Interval between checks whether it has stopped.
 const POLL_INTERVAL: Duration = Duration::from_millis(15);
 
 pub(crate) async fn run(keep: bool, config: &Config) -> anyhow::Result<ExitCode> {
@@ -23,22 +23,22 @@ pub(crate) async fn run(keep: bool, config: &Config) -> anyhow::Result<ExitCode>
         print_line("No daemon is running.")?;
         return Ok(ExitCode::SUCCESS);
     };
-    let asked = match DaemonClient::connect_if_running(config)? {
+    let requested = match DaemonClient::connect_if_running(config)? {
         Some(client) => client
             .send_no_content(Method::POST, &format!("/api/shutdown?keep={keep}"))
             .await
             .is_ok(),
         None => false,
     };
-    // It holds the lock, so the pid is its own; a signal ends it as well.
+    // The process holds the lock, so the pid is the daemon's: a signal cannot hit another.
     let process = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
-    if !asked && let Some(process) = process {
+    if !requested && let Some(process) = process {
         rustix::process::kill_process(process, rustix::process::Signal::TERM)?;
     }
     let began = Instant::now();
     while folder.lock_holder() == Some(pid) {
         if began.elapsed() > STOP_TIMEOUT {
-            bail!("the daemon (pid {pid}) does not end\nhint: look at it, then `kill -9 {pid}`");
+            bail!("the daemon (pid {pid}) does not stop\nhint: check it, then `kill -9 {pid}`");
         }
         tokio::time::sleep(POLL_INTERVAL).await;
     }

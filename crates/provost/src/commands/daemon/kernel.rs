@@ -1,4 +1,4 @@
-//! `provost kernel`: the process per project. Started by the daemon.
+//! `provost kernel`: the process of one project. Started by the daemon.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::memory_trim;
 
 pub(crate) async fn run(args: KernelArgs, config: &Config) -> anyhow::Result<ExitCode> {
     daemon::init_stderr_logging(config)?;
-    let KernelArgs { place, project, home, umask, idle_seconds } = args;
+    let KernelArgs { kernel_dir, project, home, umask, idle_seconds } = args;
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(umask));
     let options = HostOptions {
-        place,
+        place: kernel_dir,
         project,
         home,
         data: config.data.value.clone(),
@@ -24,8 +24,8 @@ pub(crate) async fn run(args: KernelArgs, config: &Config) -> anyhow::Result<Exi
         version: provost_server::VERSION.to_owned(),
         clock: || provost_store::Clock::system().now(),
     };
-    let thrift = tokio::spawn(memory_trim::run_trim_loop());
+    let trim_loop = tokio::spawn(memory_trim::run_trim_loop());
     host::run(options).await?;
-    thrift.abort();
+    trim_loop.abort();
     Ok(ExitCode::SUCCESS)
 }

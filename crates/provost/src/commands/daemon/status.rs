@@ -1,4 +1,4 @@
-//! `provost status`.
+//! `provost status`: the daemon, its projects and their runtimes.
 
 use std::process::ExitCode;
 
@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::daemon::data_folder::RunningDaemon;
 use crate::output::{self, bold, faint, print_line, sanitize_text};
 
-/// The exit code for "it does not run", as service managers use it.
+/// Exit code for a daemon that is not running, as service managers use it.
 const EXIT_NOT_RUNNING: u8 = 3;
 
 #[derive(Serialize)]
@@ -24,7 +24,7 @@ enum DaemonStatus {
     Running { daemon: RunningDaemon, projects: Vec<ProjectOverview> },
 }
 
-/// A project, how its kernel is, and what runs there.
+/// A project with the state of its kernel and runtime.
 #[derive(Serialize)]
 struct ProjectOverview {
     #[serde(flatten)]
@@ -33,7 +33,7 @@ struct ProjectOverview {
     runtime: RuntimeStatusResponse,
 }
 
-/// How a kernel is.
+/// The state of a kernel.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "status")]
 enum KernelHealth {
@@ -48,7 +48,7 @@ impl KernelHealth {
             Self::None => None,
             Self::Connected { pid, .. } => Some(faint(&format!("(kernel {pid})"))),
             Self::Unresponsive { pid } => {
-                Some(bold(&format!("its kernel does not answer (unresponsive, pid {pid})")))
+                Some(bold(&format!("its kernel is unresponsive (pid {pid})")))
             }
         }
     }
@@ -86,7 +86,7 @@ fn print_status(status: &DaemonStatus, config: &Config) -> anyhow::Result<()> {
         DaemonStatus::Stopped => print_line("No daemon is running. `provost up` starts one.")?,
         DaemonStatus::Running { daemon, projects } => {
             print_line(&format!(
-                "Provost {} runs on http://{} {}",
+                "Provost {} is running on http://{} {}",
                 daemon.version,
                 daemon.address,
                 faint(&format!(
@@ -104,7 +104,7 @@ fn print_status(status: &DaemonStatus, config: &Config) -> anyhow::Result<()> {
                 print_line(&format!("  {name}  {path}{kernel}{}", runs.unwrap_or_default()))?;
             }
             if projects.is_empty() {
-                print_line("  No project is open. `provost up PATH` opens one.")?;
+                print_line("  No open projects. `provost up PATH` opens one.")?;
             }
         }
     }

@@ -1,4 +1,4 @@
-//! `provost approvals`: what agents ask, and the answers.
+//! `provost approvals`: lists and answers approvals.
 
 mod prompt_queue;
 mod watch;
@@ -27,18 +27,18 @@ pub(crate) async fn run(args: ApprovalsArgs, config: &Config) -> anyhow::Result<
         Some(name) => Some(resolve_project(Some(name), &client).await?),
         None => None,
     };
-    let here = ApprovalsCommandContext { client, only, json: args.json };
+    let context = ApprovalsCommandContext { client, only, json: args.json };
     match args.what {
-        None => list_approvals(&here, false).await,
-        Some(ApprovalsCommand::List { all }) => list_approvals(&here, all).await,
-        Some(ApprovalsCommand::Show { id }) => show_approval(&here, &id).await,
-        Some(ApprovalsCommand::Watch) => watch::run(here, config).await,
-        Some(ApprovalsCommand::Allow(args)) => allow_action(&here, args).await,
-        Some(ApprovalsCommand::Deny(args)) => deny_action(&here, args).await,
+        None => list_approvals(&context, false).await,
+        Some(ApprovalsCommand::List { all }) => list_approvals(&context, all).await,
+        Some(ApprovalsCommand::Show { id }) => show_approval(&context, &id).await,
+        Some(ApprovalsCommand::Watch) => watch::run(context, config).await,
+        Some(ApprovalsCommand::Allow(args)) => allow_action(&context, args).await,
+        Some(ApprovalsCommand::Deny(args)) => deny_action(&context, args).await,
     }
 }
 
-/// Where we look.
+/// The project of the command, if one was named, and the output format.
 struct ApprovalsCommandContext {
     client: DaemonClient,
     only: Option<Project>,
@@ -62,11 +62,11 @@ impl ApprovalsCommandContext {
     }
 
     async fn find_approval(&self, id: &str, all: bool) -> anyhow::Result<Approval> {
-        let open = self.fetch_approvals(all).await?;
-        find_by_short_id("open question", id, open, |approval| approval.id.to_string())
+        let approvals = self.fetch_approvals(all).await?;
+        find_by_short_id("pending approval", id, approvals, |approval| approval.id.to_string())
     }
 
-    /// Answers: what became of the question, and of the action.
+    /// Sends the answer; returns the approval and the state of its action.
     async fn submit_answer(
         &self,
         approval: &Approval,
@@ -80,19 +80,19 @@ impl ApprovalsCommandContext {
     }
 }
 
-/// An answered question, and how far its action came by that.
+/// An answered approval, and the state of its action.
 struct AnsweredApproval {
     approval: Approval,
     status: ActionStatus,
 }
 
 impl AnsweredApproval {
-    /// Whether a person said yes, and something forbids it all the same.
+    /// Whether the action was denied although the approval was allowed.
     fn is_forbidden(&self) -> bool {
         self.approval.status == ApprovalStatus::Allowed && self.status == ActionStatus::Denied
     }
 
-    /// In a line.
+    /// The result, for the user.
     fn describe_outcome(&self) -> String {
         if !self.is_forbidden() {
             return describe_resolution(&self.approval);
@@ -100,62 +100,73 @@ impl AnsweredApproval {
         let what = sanitize_text(&self.approval.question.what);
         let action = self.approval.action;
         format!(
-            "Not done: {what}\nYou allowed it, but something forbids it by now; `provost audit \
-             --action {action}` tells what."
+            "Denied: {what}\nYou allowed it, but it was denied afterwards; `provost audit \
+             --action {action}` shows why."
         )
     }
 }
 
-async fn list_approvals(here: &ApprovalsCommandContext, all: bool) -> anyhow::Result<ExitCode> {
-    let approvals = here.fetch_approvals(all).await?;
-    if here.json {
+async fn list_approvals(context: &ApprovalsCommandContext, all: bool) -> anyhow::Result<ExitCode> {
+    let approvals = context.fetch_approvals(all).await?;
+    if context.json {
         output::print_json(&approvals)?;
     } else if approvals.is_empty() {
-        print_line("Nobody asks anything.")?;
+        print_line("No pending approvals.")?;
     } else {
-        let (now, names) = (Clock::system().now(), here.fetch_project_names().await?);
+        let (now, names) = (Clock::system().now(), context.fetch_project_names().await?);
         for approval in &approvals {
             let id = bold(&short_id(&approval.id.to_string()));
             print_line(&format!("{id}  {}", format_approval_line(approval, &names, now)))?;
         }
         if approvals.iter().any(|approval| approval.status == ApprovalStatus::Pending) {
             print_line(&faint(
-                "`provost approvals allow ID` shows all of it and lets it run, `deny ID` refuses.",
+                "`provost approvals allow ID` shows an approval in full and allows it, `deny ID` denies it.",
             ))?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-async fn show_approval(here: &ApprovalsCommandContext, id: &str) -> anyhow::Result<ExitCode> {
-    let approval = here.find_approval(id, true).await?;
-    if here.json {
+async fn show_approval(context: &ApprovalsCommandContext, id: &str) -> anyhow::Result<ExitCode> {
+    let approval = context.find_approval(id, true).await?;
+    if context.json {
         output::print_json(&approval)?;
     } else {
         print_line(
-            format_approval(&approval, &here.fetch_project_names().await?, Clock::system().now())
-                .trim_end(),
+            format_approval(
+                &approval,
+                &context.fetch_project_names().await?,
+                Clock::system().now(),
+            )
+            .trim_end(),
         )?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-async fn allow_action(here: &ApprovalsCommandContext, args: AllowArgs) -> anyhow::Result<ExitCode> {
-    let approval = here.find_approval(&args.id, false).await?;
+async fn allow_action(
+    context: &ApprovalsCommandContext,
+    args: AllowArgs,
+) -> anyhow::Result<ExitCode> {
+    let approval = context.find_approval(&args.id, false).await?;
     let scope = AnswerScope::from(args.scope);
     if !approval.question.choices.iter().any(|choice| choice.scope == scope) {
-        let can: Vec<_> =
+        let scopes: Vec<_> =
             approval.question.choices.iter().map(|choice| scope_name(choice.scope)).collect();
-        bail!("this can be allowed for: {}; not for {}", can.join(", "), scope_name(scope));
+        bail!(
+            "this can only be allowed with --scope {}; not {}",
+            scopes.join(" or "),
+            scope_name(scope)
+        );
     }
-    if !here.json {
+    if !context.json {
         print_line(&format_approval(
             &approval,
-            &here.fetch_project_names().await?,
+            &context.fetch_project_names().await?,
             Clock::system().now(),
         ))?;
     }
-    let Some(action_hash) = confirm_action_hash(&args, &approval, here.json)? else {
+    let Some(action_hash) = confirm_action_hash(&args, &approval, context.json)? else {
         print_line("Not answered.")?;
         return Ok(ExitCode::FAILURE);
     };
@@ -167,10 +178,10 @@ async fn allow_action(here: &ApprovalsCommandContext, args: AllowArgs) -> anyhow
         minutes: args.minutes,
         rule: None,
     };
-    submit_and_print(here, &approval, &answer).await
+    submit_and_print(context, &approval, &answer).await
 }
 
-/// The hash of what was seen, if whoever runs us agrees to it.
+/// The hash of the action that was shown, if the user confirms it.
 fn confirm_action_hash(
     args: &AllowArgs,
     approval: &Approval,
@@ -178,7 +189,10 @@ fn confirm_action_hash(
 ) -> anyhow::Result<Option<Hash>> {
     if let Some(hash) = args.hash {
         if hash != approval.action_hash {
-            bail!("what waits is not what was seen: its hash is {}", approval.action_hash);
+            bail!(
+                "the pending action is not the one that was shown: its hash is {}",
+                approval.action_hash
+            );
         }
         return Ok(Some(hash));
     }
@@ -187,15 +201,18 @@ fn confirm_action_hash(
     }
     if json || !is_interactive() {
         bail!(
-            "nobody is there to agree\nhint: say what was seen with --hash {}, or agree with --yes",
+            "cannot ask for confirmation without a terminal\nhint: confirm with --hash {} or --yes",
             approval.action_hash
         );
     }
-    Ok(ask_confirmation("Let it run?")?.then_some(approval.action_hash))
+    Ok(ask_confirmation("Allow it?")?.then_some(approval.action_hash))
 }
 
-async fn deny_action(here: &ApprovalsCommandContext, args: DenyArgs) -> anyhow::Result<ExitCode> {
-    let approval = here.find_approval(&args.id, false).await?;
+async fn deny_action(
+    context: &ApprovalsCommandContext,
+    args: DenyArgs,
+) -> anyhow::Result<ExitCode> {
+    let approval = context.find_approval(&args.id, false).await?;
     let answer = AnswerApprovalRequest {
         decision: ApprovalAnswer::Deny,
         scope: None,
@@ -204,16 +221,16 @@ async fn deny_action(here: &ApprovalsCommandContext, args: DenyArgs) -> anyhow::
         minutes: None,
         rule: None,
     };
-    submit_and_print(here, &approval, &answer).await
+    submit_and_print(context, &approval, &answer).await
 }
 
 async fn submit_and_print(
-    here: &ApprovalsCommandContext,
+    context: &ApprovalsCommandContext,
     approval: &Approval,
     answer: &AnswerApprovalRequest,
 ) -> anyhow::Result<ExitCode> {
-    let resolved = here.submit_answer(approval, answer).await?;
-    if here.json {
+    let resolved = context.submit_answer(approval, answer).await?;
+    if context.json {
         output::print_json(&resolved.approval)?;
     } else {
         print_line(&resolved.describe_outcome())?;
@@ -221,7 +238,7 @@ async fn submit_and_print(
     Ok(if resolved.is_forbidden() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// What became of a question.
+/// The state of an approval.
 fn describe_resolution(approval: &Approval) -> String {
     let what = sanitize_text(&approval.question.what);
     match approval.status {
@@ -231,7 +248,7 @@ fn describe_resolution(approval: &Approval) -> String {
         }
         ApprovalStatus::Denied => format!("Denied: {what}"),
         ApprovalStatus::Expired => format!("Expired: {what}"),
-        ApprovalStatus::Withdrawn => format!("Fell away: {what}"),
-        ApprovalStatus::Pending => format!("Still open: {what}"),
+        ApprovalStatus::Withdrawn => format!("Withdrawn: {what}"),
+        ApprovalStatus::Pending => format!("Still pending: {what}"),
     }
 }

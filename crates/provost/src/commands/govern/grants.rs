@@ -1,4 +1,4 @@
-//! `provost grants`: what was allowed beyond one action.
+//! `provost grants`: answers that cover more than one action.
 
 use std::process::ExitCode;
 
@@ -18,20 +18,19 @@ pub(crate) async fn run(args: GrantsArgs, config: &Config) -> anyhow::Result<Exi
     let path = format!("/api/projects/{}/grants?all={all}", project.id.uuid());
     let GrantList { grants } = client.get(&path).await?;
     if let Some(GrantsCommand::Revoke { id }) = args.what {
-        let grant =
-            find_by_short_id("grant that holds", &id, grants, |grant| grant.id.to_string())?;
+        let grant = find_by_short_id("active grant", &id, grants, |grant| grant.id.to_string())?;
         let grant: Grant = client.delete(&format!("/api/grants/{}", grant.id.uuid())).await?;
         if args.here.json {
             output::print_json(&grant)?;
         } else {
-            print_line(&format!("Taken back: {}", sanitize_text(&grant.what)))?;
+            print_line(&format!("Revoked: {}", sanitize_text(&grant.what)))?;
         }
         return Ok(ExitCode::SUCCESS);
     }
     if args.here.json {
         output::print_json(&grants)?;
     } else if grants.is_empty() {
-        print_line("Nothing was granted beyond single actions.")?;
+        print_line("No grants.")?;
     } else {
         let now = Clock::system().now();
         for grant in &grants {
@@ -43,10 +42,10 @@ pub(crate) async fn run(args: GrantsArgs, config: &Config) -> anyhow::Result<Exi
 
 fn format_grant_row(grant: &Grant, now: u64) -> String {
     let end = match (grant.revoked_at, grant.until) {
-        (Some(at), _) => format!("taken back {}", output::format_time(at)),
-        (None, Some(end)) if end <= now => format!("ended {}", output::format_time(end)),
+        (Some(at), _) => format!("revoked {}", output::format_time(at)),
+        (None, Some(end)) if end <= now => format!("expired {}", output::format_time(end)),
         (None, Some(end)) => format!("until {}", output::format_time(end)),
-        (None, None) => "as long as its session or token lives".to_owned(),
+        (None, None) => "until its session or token ends".to_owned(),
     };
     let role = grant.role.as_deref().map(|role| format!(" in role {role}")).unwrap_or_default();
     format!(

@@ -1,4 +1,4 @@
-//! `provost mode`: how much runs without asking.
+//! `provost mode`: what runs without an approval.
 
 use std::process::ExitCode;
 
@@ -19,8 +19,8 @@ pub(crate) async fn run(args: ModeArgs, config: &Config) -> anyhow::Result<ExitC
     let mode: ProjectModeView = match args.mode {
         None => client.get(&path).await?,
         Some(mode) => {
-            let wanted = SetModeRequest { mode: mode.into(), minutes: args.minutes };
-            client.put(&path, &wanted).await?
+            let request = SetModeRequest { mode: mode.into(), minutes: args.minutes };
+            client.put(&path, &request).await?
         }
     };
     if args.here.json {
@@ -28,9 +28,11 @@ pub(crate) async fn run(args: ModeArgs, config: &Config) -> anyhow::Result<ExitC
         return Ok(ExitCode::SUCCESS);
     }
     let (name, meaning) = match mode.mode {
-        ProjectMode::Sandbox => ("sandbox", "reads in the project pass, everything else asks"),
-        ProjectMode::Auto => ("auto", "what stays inside the sandbox runs, crossing it asks"),
-        ProjectMode::Full => ("FULL", "nothing asks but what is too dangerous"),
+        ProjectMode::Sandbox => {
+            ("sandbox", "reads in the project run, everything else needs an approval")
+        }
+        ProjectMode::Auto => ("auto", "actions inside the sandbox run, others need an approval"),
+        ProjectMode::Full => ("FULL", "only dangerous actions need an approval"),
     };
     let end = mode.until.map_or_else(String::new, |end| {
         let left = format_time_left(end, Clock::system().now());

@@ -1,4 +1,4 @@
-//! `provost policy`: the rules that decide.
+//! `provost policy`: lists, checks, explains and simulates rules.
 
 mod rule_files;
 
@@ -39,8 +39,8 @@ pub(crate) async fn run(args: PolicyArgs, config: &Config) -> anyhow::Result<Exi
                 LayerArg::User => "user",
                 LayerArg::Project => "project",
             };
-            let wanted = SimulatePolicyRequest { layer: layer.to_owned(), text, limit };
-            simulate_rules(&PolicyCommandContext::connect(here, config).await?, &wanted).await
+            let request = SimulatePolicyRequest { layer: layer.to_owned(), text, limit };
+            simulate_rules(&PolicyCommandContext::connect(here, config).await?, &request).await
         }
         PolicyCommand::Trust { yes } => {
             trust_rules(&PolicyCommandContext::connect(here, config).await?, yes).await
@@ -48,7 +48,7 @@ pub(crate) async fn run(args: PolicyArgs, config: &Config) -> anyhow::Result<Exi
     }
 }
 
-/// The project whose rules are meant.
+/// The project of the command, and the output format.
 struct PolicyCommandContext {
     client: DaemonClient,
     project: Project,
@@ -67,9 +67,9 @@ impl PolicyCommandContext {
     }
 }
 
-async fn list_rules(at: &PolicyCommandContext) -> anyhow::Result<ExitCode> {
-    let view: PolicyView = at.client.get(&at.policy_path("")).await?;
-    if at.json {
+async fn list_rules(context: &PolicyCommandContext) -> anyhow::Result<ExitCode> {
+    let view: PolicyView = context.client.get(&context.policy_path("")).await?;
+    if context.json {
         output::print_json(&view)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -83,13 +83,18 @@ fn print_layer(layer: &PolicyLayer) -> anyhow::Result<()> {
     let file = layer.file.as_deref().map(|file| format!("  {file}")).unwrap_or_default();
     print_line(&format!("{}{}", bold(&sanitize_text(&layer.layer)), faint(&sanitize_text(&file))))?;
     if !layer.trusted {
-        print_line("  NOT TRUSTED: what it allows has no effect; `provost policy trust` shows it")?;
+        print_line(
+            "  NOT TRUSTED: rules that allow have no effect; `provost policy trust` shows them",
+        )?;
     }
     for error in &layer.errors {
-        print_line(&format!("  BROKEN, so everything asks: {}", sanitize_lines(error)))?;
+        print_line(&format!(
+            "  INVALID, so everything needs an approval: {}",
+            sanitize_lines(error)
+        ))?;
     }
     for rule in &layer.rules {
-        let active = if rule.active { "" } else { " (without effect)" };
+        let active = if rule.active { "" } else { " (no effect)" };
         let reason = rule.reason.as_deref().map(|why| format!("  {why}")).unwrap_or_default();
         print_line(&format!(
             "  {:<5} {}{active}{}",
@@ -102,59 +107,65 @@ fn print_layer(layer: &PolicyLayer) -> anyhow::Result<()> {
 }
 
 async fn explain_decision(
-    at: &PolicyCommandContext,
+    context: &PolicyCommandContext,
     args: ExplainArgs,
 ) -> anyhow::Result<ExitCode> {
-    // Without an action, what is written without `--` can only be the command.
+    // Without --action, the arguments before `--` are the command as well.
     let command = if args.command.is_empty() { &args.params } else { &args.command };
     let params = match (&args.action, &command[..]) {
         (Some(_), _) => parse_params(None, &args.params)?,
         (None, []) => bail!(
-            "there is nothing to explain\nhint: `provost policy explain 'git push'`, or \
+            "no action to explain\nhint: `provost policy explain 'git push'`, or \
              --action A key=value"
         ),
         (None, [one]) => json!({ "command": one }),
         (None, many) => json!({ "argv": many }),
     };
-    let wanted = ExplainPolicyRequest {
+    let request = ExplainPolicyRequest {
         role: args.role,
         action: args.action,
         params,
         mode: args.mode.map(Into::into),
     };
-    let told: PolicyExplanation = at.client.post(&at.policy_path("/explain"), &wanted).await?;
-    if at.json {
-        output::print_json(&told)?;
+    let explanation: PolicyExplanation =
+        context.client.post(&context.policy_path("/explain"), &request).await?;
+    if context.json {
+        output::print_json(&explanation)?;
         return Ok(ExitCode::SUCCESS);
     }
-    print_line(&format!("{}: {}", bold(&sanitize_text(&told.verdict)), sanitize_text(&told.what)))?;
-    print_line(&format!("because {}", sanitize_text(&told.why)))?;
-    for rule in &told.rules {
+    print_line(&format!(
+        "{}: {}",
+        bold(&sanitize_text(&explanation.verdict)),
+        sanitize_text(&explanation.what)
+    ))?;
+    print_line(&format!("because {}", sanitize_text(&explanation.why)))?;
+    for rule in &explanation.rules {
         let reason = rule.reason.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
         print_line(&sanitize_text(&format!(
             "{} rule {} says {}{reason}",
             rule.layer, rule.id, rule.effect
         )))?;
     }
-    print_line(format_command_effects(&told.demands).trim_end())?;
+    print_line(format_command_effects(&explanation.demands).trim_end())?;
     Ok(ExitCode::SUCCESS)
 }
 
 async fn simulate_rules(
-    at: &PolicyCommandContext,
-    wanted: &SimulatePolicyRequest,
+    context: &PolicyCommandContext,
+    request: &SimulatePolicyRequest,
 ) -> anyhow::Result<ExitCode> {
-    let told: PolicySimulation = at.client.post(&at.policy_path("/simulate"), wanted).await?;
-    if at.json {
-        output::print_json(&told)?;
+    let simulation: PolicySimulation =
+        context.client.post(&context.policy_path("/simulate"), request).await?;
+    if context.json {
+        output::print_json(&simulation)?;
         return Ok(ExitCode::SUCCESS);
     }
     print_line(&format!(
-        "Of {} past requests, {} would be decided otherwise.",
-        told.looked_at,
-        told.differences.len()
+        "Of {} past requests, {} would be decided differently.",
+        simulation.looked_at,
+        simulation.differences.len()
     ))?;
-    for difference in &told.differences {
+    for difference in &simulation.differences {
         let id = short_id(&difference.action.to_string());
         let (now, then) = (sanitize_text(&difference.now), sanitize_text(&difference.then));
         print_line(&format!(
@@ -168,17 +179,17 @@ async fn simulate_rules(
     Ok(ExitCode::SUCCESS)
 }
 
-async fn trust_rules(at: &PolicyCommandContext, yes: bool) -> anyhow::Result<ExitCode> {
-    let view: PolicyView = at.client.get(&at.policy_path("")).await?;
+async fn trust_rules(context: &PolicyCommandContext, yes: bool) -> anyhow::Result<ExitCode> {
+    let view: PolicyView = context.client.get(&context.policy_path("")).await?;
     let Some(layer) = view.layers.into_iter().find(|layer| layer.layer == "project") else {
-        bail!("the project has no rules\nhint: they would be in .provost/policy.toml");
+        bail!("the project has no rules\nhint: write them in .provost/policy.toml");
     };
     let (Some(file), Some(hash), false) = (layer.file, layer.hash, layer.trusted) else {
-        print_line("Nothing is left to trust.")?;
+        print_line("Everything is trusted already.")?;
         return Ok(ExitCode::SUCCESS);
     };
     let diff = layer.diff.unwrap_or_default();
     let shown = TrustCandidate { what: GovernanceFileKind::Policy, file, hash, diff };
-    let trusted = confirm_and_trust(&at.client, &at.project, shown, yes).await?;
+    let trusted = confirm_and_trust(&context.client, &context.project, shown, yes).await?;
     Ok(if trusted { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -1,4 +1,4 @@
-//! `provost roles`: the roles of a project, and trust in them.
+//! `provost roles`: lists, checks and trusts the roles of a project.
 
 use std::process::ExitCode;
 
@@ -47,9 +47,7 @@ fn print_roles(list: &RoleList, json: bool) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if list.roles.is_empty() && list.rejected.is_empty() {
-        print_line(
-            "There are no roles. Write one in .provost/roles/NAME.md; `docs/reference/roles.md` says how.",
-        )?;
+        print_line("No roles. Write one in .provost/roles/NAME.md; see docs/reference/roles.md.")?;
     }
     for role in &list.roles {
         print_line(&format_role_row(role))?;
@@ -58,10 +56,10 @@ fn print_roles(list: &RoleList, json: bool) -> anyhow::Result<ExitCode> {
         }
     }
     for rejected in &list.rejected {
-        print_line(&format!("no role: {}", sanitize_lines(&rejected.why)))?;
+        print_line(&format!("invalid: {}", sanitize_lines(&rejected.why)))?;
     }
     if list.roles.iter().any(|role| !role.trusted) {
-        print_line(&faint("`provost roles trust` shows what is not trusted, and trusts it."))?;
+        print_line(&faint("`provost roles trust` shows untrusted roles and trusts them."))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -69,13 +67,12 @@ fn print_roles(list: &RoleList, json: bool) -> anyhow::Result<ExitCode> {
 fn format_role_row(role: &RoleView) -> String {
     let trusted = match (role.trusted, &role.diff) {
         (true, _) => "trusted",
-        (false, _) => "NOT TRUSTED, without effect",
+        (false, _) => "NOT TRUSTED, no effect",
     };
     let model = role.model.as_deref().unwrap_or("no model");
-    let skills =
-        if role.skills.is_empty() { "no skills".to_owned() } else { role.skills.join(", ") };
+    let skills = if role.skills.is_empty() { "none".to_owned() } else { role.skills.join(", ") };
     format!(
-        "{}  {trusted}  {}\n  may ask for: {}\n  {}",
+        "{}  {trusted}  {}\n  skills: {}\n  {}",
         bold(&sanitize_text(&role.name)),
         sanitize_text(model),
         sanitize_text(&skills),
@@ -87,7 +84,7 @@ fn check_roles(list: &RoleList, json: bool) -> anyhow::Result<ExitCode> {
     if json {
         output::print_json(&list.rejected)?;
     } else if list.rejected.is_empty() {
-        print_line(&format!("{} roles, nothing wrong with them.", list.roles.len()))?;
+        print_line(&format!("{} roles, no errors.", list.roles.len()))?;
     } else {
         for rejected in &list.rejected {
             print_line(&sanitize_lines(&rejected.why))?;
@@ -106,16 +103,19 @@ async fn trust_role_files(
     if let Some(file) = file
         && !list.roles.iter().any(|role| role.file == file)
     {
-        bail!("{} is no role's file\nhint: `provost roles` lists them", sanitize_text(file));
+        bail!(
+            "{} is not the file of a role\nhint: `provost roles` lists them",
+            sanitize_text(file)
+        );
     }
-    let asked = |role: &RoleView| file.is_none_or(|file| role.file == file);
-    let wanted: Vec<_> =
-        list.roles.into_iter().filter(|role| !role.trusted && asked(role)).collect();
-    if wanted.is_empty() {
-        print_line("Nothing is left to trust.")?;
+    let selected = |role: &RoleView| file.is_none_or(|file| role.file == file);
+    let untrusted: Vec<_> =
+        list.roles.into_iter().filter(|role| !role.trusted && selected(role)).collect();
+    if untrusted.is_empty() {
+        print_line("Everything is trusted already.")?;
     }
     let mut code = ExitCode::SUCCESS;
-    for role in wanted {
+    for role in untrusted {
         let diff = role.diff.unwrap_or_default();
         let shown = TrustCandidate {
             what: GovernanceFileKind::Role,
@@ -130,7 +130,7 @@ async fn trust_role_files(
     Ok(code)
 }
 
-/// A file that governs, as it will be shown.
+/// A governance file to trust, with the diff to show.
 pub(super) struct TrustCandidate {
     pub(super) what: GovernanceFileKind,
     pub(super) file: String,
@@ -138,7 +138,7 @@ pub(super) struct TrustCandidate {
     pub(super) diff: String,
 }
 
-/// Shows a file, or what changed in it, and trusts it if the person agrees.
+/// Shows the file or its changes, and trusts it if the user confirms.
 pub(super) async fn confirm_and_trust(
     client: &DaemonClient,
     project: &Project,
@@ -150,7 +150,7 @@ pub(super) async fn confirm_and_trust(
     print_line(&sanitize_lines(&diff))?;
     if !yes {
         if !is_interactive() {
-            bail!("nobody is there to agree\nhint: agree with --yes");
+            bail!("cannot ask for confirmation without a terminal\nhint: confirm with --yes");
         }
         if !ask_confirmation(&format!("Trust {} exactly as it is now?", sanitize_text(&file)))? {
             print_line("Not trusted.")?;

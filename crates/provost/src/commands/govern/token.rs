@@ -1,4 +1,4 @@
-//! `provost token`.
+//! `provost token`: creates, lists and revokes tokens.
 
 use std::process::ExitCode;
 
@@ -11,24 +11,24 @@ use crate::commands::project::projects::encode_path_segment;
 use crate::config::Config;
 use crate::output::{self, bold, faint, print_line, print_stderr, sanitize_text};
 
-/// Why a token can do nothing as things are, if that is so.
+/// Why a new token cannot do anything yet, if that is so.
 async fn find_unusable_reason(
     client: &DaemonClient,
-    wanted: &CreateTokenRequest,
+    request: &CreateTokenRequest,
 ) -> Option<String> {
-    let (project, role) = (wanted.project.as_deref()?, wanted.role.as_deref()?);
+    let (project, role) = (request.project.as_deref()?, request.role.as_deref()?);
     let path = format!("/api/projects/{}/roles", encode_path_segment(project));
-    // The token is made; that its roles could not be looked at is no reason to fail.
+    // The token was created, so a failure to list roles is not reported.
     let RoleList { roles, .. } = client.get(&path).await.ok()?;
     let shown = sanitize_text(role);
     match roles.iter().find(|known| known.name == role) {
         Some(known) if known.trusted => None,
         Some(_) => Some(format!(
-            "The role `{shown}` is not trusted yet: what it asks for first asks you for that."
+            "The role `{shown}` is not trusted yet; its first request will ask you to trust it."
         )),
         None => Some(format!(
-            "There is no role `{shown}` in this project: the token can do nothing until there is. \
-             `provost roles` lists them."
+            "There is no role `{shown}` in this project; the token has no effect until there is. \
+             `provost roles` lists the roles."
         )),
     }
 }
@@ -37,21 +37,24 @@ pub(crate) async fn run(what: TokenCommand, config: &Config) -> anyhow::Result<E
     let client = DaemonClient::connect(config)?;
     match what {
         TokenCommand::Create { class, project, role, label, minutes, json } => {
-            let wanted = CreateTokenRequest {
+            let request = CreateTokenRequest {
                 class: class.into(),
                 project,
                 role,
                 label,
                 ttl_minutes: minutes,
             };
-            let created: CreatedToken = client.post("/api/tokens", &wanted).await?;
-            if let Some(why) = find_unusable_reason(&client, &wanted).await {
+            let created: CreatedToken = client.post("/api/tokens", &request).await?;
+            if let Some(why) = find_unusable_reason(&client, &request).await {
                 print_stderr(&why);
             }
             if json.json {
                 output::print_json(&created)?;
             } else {
-                print_stderr(&faint(&format!("{}; shown this once:", created.entry.id)));
+                print_stderr(&faint(&format!(
+                    "{}; the token is shown only once:",
+                    created.entry.id
+                )));
                 print_line(&created.token)?;
             }
         }
@@ -84,7 +87,7 @@ pub(crate) async fn run(what: TokenCommand, config: &Config) -> anyhow::Result<E
                     &format!("/api/tokens/{}", encode_path_segment(&id)),
                 )
                 .await?;
-            print_line("It no longer works.")?;
+            print_line("Revoked.")?;
         }
     }
     Ok(ExitCode::SUCCESS)

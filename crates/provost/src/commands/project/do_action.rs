@@ -1,4 +1,4 @@
-//! `provost do`: an action by hand.
+//! `provost do`: executes one action.
 
 mod approval_wait;
 
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use futures::StreamExt;
-use provost_proto::kernel::{ActionOutcome, OutputData, OutputStream};
+use provost_proto::kernel::{ActionOutcome, OutputChunk, OutputData, OutputStream};
 use provost_proto::{
     ActionId, ActionResponse, ActionView, BlobRef, Event, Fact, Health, SubmitActionRequest,
 };
@@ -24,13 +24,13 @@ use crate::commands::lookup::resolve_project;
 use crate::config::Config;
 use crate::output::{self, faint, print_error, print_line, print_stderr};
 
-/// How long a daemon may be away, for an upgrade or after a crash, while we follow a command.
+/// How long to wait for a daemon that restarts while a command is followed.
 const RECONNECT_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How often to look whether it is back.
+/// Interval between checks for the daemon.
 const RECONNECT_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Parameters that are text even if they read as a number.
+/// Parameters that stay text even if they parse as JSON.
 const TEXT_PARAMS: &[&str] =
     &["path", "from", "to", "content", "command", "id", "text", "stdin", "pattern", "glob"];
 
@@ -39,25 +39,25 @@ pub(crate) async fn run(args: &DoActionArgs, config: &Config) -> anyhow::Result<
     let params = parse_params(args.json.as_deref(), &args.params)?;
     let project = resolve_project(args.project.as_deref(), &client).await?;
     let role = args.role.clone();
-    let wanted =
+    let request =
         SubmitActionRequest { action: args.action.clone(), params, role, session_id: None };
     let path = format!("/api/projects/{}/actions", project.id.uuid());
     if args.action == "terminal.runCommand" {
-        return follow_command(client, config, &path, &wanted).await;
+        return follow_command(client, config, &path, &request).await;
     }
-    let answer: ActionResponse = if wanted.role.is_some() {
-        match approval_wait::request_and_await_outcome(&client, &project, &path, &wanted).await? {
+    let answer: ActionResponse = if request.role.is_some() {
+        match approval_wait::request_and_await_outcome(&client, &project, &path, &request).await? {
             Some(answer) => answer,
             None => return Ok(ExitCode::from(130)),
         }
     } else {
-        client.post(&path, &wanted).await?
+        client.post(&path, &request).await?
     };
     print_result(&answer.result.map(|result| result.to_value()).unwrap_or_default())?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Text as it is for a person, everything else as JSON.
+/// Prints text content to a terminal as text, everything else as JSON.
 fn print_result(result: &Value) -> anyhow::Result<()> {
     let text = result["encoding"] == "utf-8" && output::is_stdout_terminal();
     match result["content"].as_str().filter(|_| text) {
@@ -66,19 +66,19 @@ fn print_result(result: &Value) -> anyhow::Result<()> {
     }
 }
 
-/// The parameters of an action, as they are written on the command line.
+/// Parses the parameters of an action from `--json` and `key=value` pairs.
 pub(crate) fn parse_params(json: Option<&str>, pairs: &[String]) -> anyhow::Result<Value> {
     let mut params = match json {
         None => Map::new(),
         Some(text) => {
             let value: Value = serde_json::from_str(text).context("--json is not JSON")?;
-            let Value::Object(members) = value else { bail!("--json takes an object") };
+            let Value::Object(members) = value else { bail!("--json needs a JSON object") };
             members
         }
     };
     for pair in pairs {
         let Some((key, value)) = pair.split_once('=') else {
-            bail!("`{pair}` is no parameter\nhint: write key=value, such as path=README.md");
+            bail!("`{pair}` is not a parameter\nhint: write key=value, such as path=README.md");
         };
         let read = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
         let text = TEXT_PARAMS.contains(&key) && !read.is_string();
@@ -87,26 +87,28 @@ pub(crate) fn parse_params(json: Option<&str>, pairs: &[String]) -> anyhow::Resu
     Ok(Value::Object(params))
 }
 
-/// Runs a command and shows what it prints, as it comes.
+/// Runs a command and streams its output.
 async fn follow_command(
     mut client: DaemonClient,
     config: &Config,
     path: &str,
-    wanted: &SubmitActionRequest,
+    request: &SubmitActionRequest,
 ) -> anyhow::Result<ExitCode> {
-    // From now on Ctrl-C takes back what we ask for.
+    // From now on Ctrl-C cancels the action instead of ending this process.
     let mut interrupts = signal(SignalKind::interrupt())?;
-    // What happens to it comes after this place.
+    // All events of the action come after this one.
     let mut seen = fetch_latest_seq(&client).await?;
-    let answer: ActionResponse = client.post(&format!("{path}?wait=0"), wanted).await?;
+    let answer: ActionResponse = client.post(&format!("{path}?wait=0"), request).await?;
     let id = answer.action_id;
-    if wanted.params["background"] == true {
+    if request.params["background"] == true {
         if let Some(approval) = answer.approval_id {
             print_stderr(&faint(&approval_wait::describe_pending_approval(approval)));
         }
-        let look = format!("`provost do terminal.read id={}` looks at it", id.uuid());
         print_line(&id.uuid().to_string())?;
-        print_stderr(&faint(&format!("It goes on; {look}.")));
+        print_stderr(&faint(&format!(
+            "Running in the background; `provost do terminal.read id={}` reads its output.",
+            id.uuid()
+        )));
         return Ok(ExitCode::SUCCESS);
     }
     let mut cancelled = false;
@@ -114,15 +116,15 @@ async fn follow_command(
         tokio::select! {
             ended = watch_action(&client, id, &mut seen) => match ended? {
                 ActionWatchOutcome::Ended(outcome) => return report_outcome(&outcome),
-                // The command lives in its kernel, and what it prints waits there.
+                // The command runs in its kernel, which keeps the output.
                 ActionWatchOutcome::DaemonLost => client = wait_for_daemon(config, id).await?,
             },
             _ = interrupts.recv() => {
                 if cancelled {
-                    print_stderr(&faint(&format!("Left; {id} may still be ending.")));
+                    print_stderr(&faint(&format!("Stopped waiting; {id} may still be running.")));
                     return Ok(ExitCode::from(130));
                 }
-                print_stderr(&faint("Stopping it; press Ctrl-C again to leave."));
+                print_stderr(&faint("Stopping the command; press Ctrl-C again to stop waiting."));
                 cancelled = true;
                 client.send_no_content(Method::POST, &format!("/api/actions/{}/cancel", id.uuid())).await?;
             }
@@ -130,14 +132,14 @@ async fn follow_command(
     }
 }
 
-/// What became of watching an action.
+/// How following an action ended.
 enum ActionWatchOutcome {
     Ended(ActionOutcome),
-    /// The daemon is gone; the action may live on.
+    /// The connection was lost; the action may still run.
     DaemonLost,
 }
 
-/// Shows what an action prints after the event `seen`, until it ends.
+/// Prints the output of an action after the event `seen`, until it ends.
 async fn watch_action(
     client: &DaemonClient,
     id: ActionId,
@@ -175,9 +177,9 @@ async fn stream_output_until_end(
     Ok(None)
 }
 
-/// Waits for a daemon to be there again, but not for ever.
+/// Waits for a daemon, up to [`RECONNECT_TIMEOUT`].
 async fn wait_for_daemon(config: &Config, id: ActionId) -> anyhow::Result<DaemonClient> {
-    print_stderr(&faint("The daemon is gone; waiting for it to come back."));
+    print_stderr(&faint("Lost the connection to the daemon; waiting for it."));
     let began = Instant::now();
     while began.elapsed() < RECONNECT_TIMEOUT {
         if let Some(client) = DaemonClient::connect_if_running(config)?
@@ -187,10 +189,12 @@ async fn wait_for_daemon(config: &Config, id: ActionId) -> anyhow::Result<Daemon
         }
         tokio::time::sleep(RECONNECT_POLL_INTERVAL).await;
     }
-    bail!("lost the daemon\nhint: after `provost up`, `provost events` shows what became of {id}")
+    bail!(
+        "lost the connection to the daemon\nhint: after `provost up`, `provost audit --action {id}` shows the outcome"
+    )
 }
 
-/// Prints output of this action; returns how it ended, if it has.
+/// Prints output of this action; returns its outcome if it has ended.
 async fn handle_action_event(
     client: &DaemonClient,
     id: ActionId,
@@ -203,33 +207,43 @@ async fn handle_action_event(
         }
         Some(_) | None => event.fact(),
     };
-    if let Some(Fact::ActionFinished { action, outcome, .. }) = fact {
-        return Ok((action == id).then_some(outcome));
+    let Some(fact) = fact else { return Ok(None) };
+    if let Some(progress) = approval_wait::describe_progress(id, &fact) {
+        print_stderr(&faint(&progress));
     }
-    if let Some(Fact::ActionDenied { action, fault }) = fact {
-        return Ok((action == id).then_some(approval_wait::outcome_from_denial(fault)));
-    }
-    if let Some(words) = fact.as_ref().and_then(|fact| approval_wait::describe_progress(id, fact)) {
-        print_stderr(&faint(&words));
-    }
-    if let Some(Fact::ActionOutput { action, output, .. }) = fact
-        && action == id
-    {
-        if output.dropped > 0 {
-            print_stderr(&faint(&format!("… {} bytes were dropped here …", output.dropped)));
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "all other facts neither print nor end an action"
+    )]
+    match fact {
+        Fact::ActionFinished { action, outcome, .. } if action == id => Ok(Some(outcome)),
+        Fact::ActionDenied { action, fault } if action == id => {
+            Ok(Some(approval_wait::outcome_from_denial(fault)))
         }
-        let bytes = match output.data {
-            OutputData::Bytes(bytes) => bytes,
-            OutputData::Blob(BlobRef { hash, .. }) => {
-                client.get_bytes(&format!("/api/blobs/{hash}")).await?
-            }
-        };
-        match output.stream {
-            OutputStream::Stdout => std::io::stdout().write_all(&bytes)?,
-            OutputStream::Stderr => std::io::stderr().write_all(&bytes)?,
+        Fact::ActionOutput { action, output, .. } if action == id => {
+            print_output(client, output).await?;
+            Ok(None)
         }
+        _ => Ok(None),
     }
-    Ok(None)
+}
+
+/// Prints a chunk of output to the stream it came from.
+async fn print_output(client: &DaemonClient, output: OutputChunk) -> anyhow::Result<()> {
+    if output.dropped > 0 {
+        print_stderr(&faint(&format!("… {} bytes were dropped here …", output.dropped)));
+    }
+    let bytes = match output.data {
+        OutputData::Bytes(bytes) => bytes,
+        OutputData::Blob(BlobRef { hash, .. }) => {
+            client.get_bytes(&format!("/api/blobs/{hash}")).await?
+        }
+    };
+    match output.stream {
+        OutputStream::Stdout => std::io::stdout().write_all(&bytes)?,
+        OutputStream::Stderr => std::io::stderr().write_all(&bytes)?,
+    }
+    Ok(())
 }
 
 fn report_outcome(outcome: &ActionOutcome) -> anyhow::Result<ExitCode> {

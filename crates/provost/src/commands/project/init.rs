@@ -1,4 +1,4 @@
-//! `provost init`: writes what was detected, so that it can be changed.
+//! `provost init`: writes the detected commands to `provost.toml`.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -17,11 +17,11 @@ pub(crate) fn run(args: &InitArgs) -> anyhow::Result<ExitCode> {
         Some(path) => path.clone(),
         None => std::env::current_dir()?,
     };
-    let root =
-        RootDir::open(&folder).with_context(|| format!("cannot look into {}", folder.display()))?;
+    let root = RootDir::open(&folder)
+        .with_context(|| format!("cannot open the folder {}", folder.display()))?;
     let Some(plan) = RuntimePlan::detect(&RootProjectFiles(&root))? else {
         bail!(
-            "nothing here says what to run\nhint: write `{PLAN_FILE}` with `[runtime]` and \
+            "cannot detect what to run in this folder\nhint: write `{PLAN_FILE}` with `[runtime]` and \
              `dev = \"…\"`"
         );
     };
@@ -42,10 +42,12 @@ pub(crate) fn run(args: &InitArgs) -> anyhow::Result<ExitCode> {
     if let Err(error) = &opened
         && error.kind() == std::io::ErrorKind::AlreadyExists
     {
-        bail!("{} is there already\nhint: --force writes it anew", file.display());
+        bail!("{} already exists\nhint: --force overwrites it", file.display());
     }
     let mut opened = opened.with_context(|| format!("cannot write {}", file.display()))?;
-    opened.write_all(text.as_bytes()).context("cannot write it all")?;
+    opened
+        .write_all(text.as_bytes())
+        .with_context(|| format!("cannot write {}", file.display()))?;
     print_line(&format!("Wrote {}: {}.", bold(&file.display().to_string()), plan.why))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! `provost projects`.
+//! `provost projects`: lists, opens and closes projects.
 
 use std::process::ExitCode;
 
@@ -17,7 +17,7 @@ pub(crate) async fn run(
     config: &Config,
 ) -> anyhow::Result<ExitCode> {
     let client = DaemonClient::connect(config)?;
-    let (said, project, own): (_, Project, _) = match what {
+    let (label, project, own): (_, Project, _) = match what {
         None => {
             let ProjectList { projects } = client.get(&format!("/api/projects?all={all}")).await?;
             return print_projects(&projects, json);
@@ -25,7 +25,7 @@ pub(crate) async fn run(
         Some(ProjectsCommand::Open { path, json }) => {
             let path = std::path::absolute(path)?;
             let path = path.to_str().context("the path is not UTF-8")?.to_owned();
-            ("Open:", client.post("/api/projects", &OpenProjectRequest { path }).await?, json)
+            ("Opened:", client.post("/api/projects", &OpenProjectRequest { path }).await?, json)
         }
         Some(ProjectsCommand::Close { project, json }) => {
             let path = format!("/api/projects/{}", encode_path_segment(&project));
@@ -35,7 +35,7 @@ pub(crate) async fn run(
     if json.json || own.json {
         output::print_json(&project)?;
     } else {
-        print_line(&format!("{said} {}", format_project_row(&project)))?;
+        print_line(&format!("{label} {}", format_project_row(&project)))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -44,7 +44,7 @@ fn print_projects(projects: &[Project], json: &JsonArgs) -> anyhow::Result<ExitC
     if json.json {
         output::print_json(&projects)?;
     } else if projects.is_empty() {
-        print_line("No project is open. `provost up PATH` opens one.")?;
+        print_line("No open projects. `provost up PATH` opens one.")?;
     } else {
         for project in projects {
             print_line(&format_project_row(project))?;
@@ -66,7 +66,7 @@ fn format_project_row(project: &Project) -> String {
     )
 }
 
-/// One segment of a path in a URL.
+/// Percent-encodes one segment of a URL path.
 pub(crate) fn encode_path_segment(text: &str) -> String {
     text.bytes()
         .map(|byte| match byte {

@@ -1,4 +1,4 @@
-//! `provost sandbox`: a command behind the wall, without a daemon.
+//! `provost sandbox`: runs a command in the sandbox, without a daemon.
 
 use std::process::ExitCode;
 
@@ -14,10 +14,10 @@ use crate::config::Config;
 use crate::output::{print_line, print_stderr};
 
 pub(crate) fn run(args: &SandboxArgs, config: &Config) -> anyhow::Result<ExitCode> {
-    let project = std::env::current_dir().context("there is no current folder")?;
+    let project = std::env::current_dir().context("cannot find the current folder")?;
     let home = config.home.clone().unwrap_or_else(|| "/".into());
     let scratch = tempfile::Builder::new().prefix("provost-").tempdir()?;
-    let places = SandboxPaths {
+    let paths = SandboxPaths {
         project: &project,
         home: &home,
         data: &config.data.value,
@@ -29,16 +29,16 @@ pub(crate) fn run(args: &SandboxArgs, config: &Config) -> anyhow::Result<ExitCod
         ProfileArg::Serve => SandboxProfile::Serve,
         ProfileArg::Terminal => SandboxProfile::Terminal,
     };
-    let policy = SandboxPolicy::new(profile, &places);
+    let policy = SandboxPolicy::new(profile, &paths);
     if args.explain {
         print_line(policy.explain().trim_end())?;
         return Ok(ExitCode::SUCCESS);
     }
     let Some((program, rest)) = args.command.split_first() else {
-        bail!("there is nothing to run\nhint: provost sandbox --profile build -- make");
+        bail!("no command to run\nhint: provost sandbox --profile build -- make");
     };
-    let absent = policy.find_missing_paths();
-    let wall = Sandbox::new(
+    let missing_paths = policy.find_missing_paths();
+    let sandbox = Sandbox::new(
         policy,
         &probe::probe_machine(),
         LayerSelection::Auto,
@@ -47,19 +47,19 @@ pub(crate) fn run(args: &SandboxArgs, config: &Config) -> anyhow::Result<ExitCod
     let mut command = SandboxCommand::new(program, rest);
     command.env = environment::filter_allowed(std::env::vars_os());
     command.stdio = [SandboxStdio::Inherit, SandboxStdio::Inherit, SandboxStdio::Inherit];
-    let mut child = wall
+    let mut child = sandbox
         .spawn(command)
         .with_context(|| format!("cannot run `{}`", program.to_string_lossy()))?;
     let exit = child.wait()?;
-    for path in absent.find_created() {
+    for path in missing_paths.find_created() {
         print_stderr(&format!(
-            "Look at {}: the command made it, and it governs others.",
+            "WARNING: the command created {}, a protected path.",
             path.display()
         ));
     }
     Ok(match exit {
         SandboxExit::Code(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
-        // As shells say it.
+        // As shells do.
         SandboxExit::Signal(signal) => ExitCode::from(u8::try_from(128 + signal).unwrap_or(1)),
     })
 }

@@ -1,8 +1,8 @@
-//! `provost attach`: the project's terminal in the terminal one is in.
+//! `provost attach`: shows the project's terminal in the current terminal.
 //!
-//! It takes the whole window, as an editor does, and gives it back as it was.
-//! When the daemon goes away it waits for it and goes on where it was: the
-//! terminal itself lives in the project's kernel.
+//! It uses the alternate screen, as an editor does, and restores the window at the
+//! end. When the connection to the daemon is lost it reconnects and continues at the
+//! same offset: the terminal itself is in the project's kernel.
 
 mod escape_filter;
 mod key_reader;
@@ -25,27 +25,26 @@ use key_reader::KeyReader;
 use raw_terminal::RawTerminal;
 use terminal_connection::{AttachOutcome, TerminalConnection};
 
-/// How long to wait for a daemon that went away.
+/// How long to try to reconnect.
 const RECONNECT_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// What is said meanwhile.
-const RECONNECTING_STATUS: &str =
-    " the daemon is gone; reconnecting… what you type now goes nowhere ";
+/// Status line while reconnecting.
+const RECONNECTING_STATUS: &str = " connection lost; reconnecting… input is discarded ";
 
-/// Further than there is anything: what it looks like now.
+/// An offset beyond any output requests a snapshot of the current screen.
 const SNAPSHOT_OFFSET: u64 = u64::MAX;
 
-/// How often to look for it.
+/// Interval between attempts to reconnect.
 const RECONNECT_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Signals that end us; the window is given back first.
+/// Signals to handle: resize, and those that end the command after the window is restored.
 struct AttachSignals {
     resized: Signal,
-    ended: Signal,
-    hung_up: Signal,
+    terminate: Signal,
+    hangup: Signal,
 }
 
-/// How to get to the terminal.
+/// The terminal to attach to, and how to find the daemon again.
 struct AttachTarget<'a> {
     client: DaemonClient,
     project: Project,
@@ -55,26 +54,26 @@ struct AttachTarget<'a> {
 pub(crate) async fn run(named: Option<&str>, config: &Config) -> anyhow::Result<ExitCode> {
     if !RawTerminal::is_available() {
         bail!(
-            "`provost attach` needs a terminal to show the project's terminal in\n\
-             hint: scripts read and type with `provost do pty.read` and `provost do pty.write text=…`"
+            "`provost attach` must run in a terminal\n\
+             hint: scripts use `provost do pty.read` and `provost do pty.write text=…`"
         );
     }
     let client = DaemonClient::connect(config)?;
     let project = lookup::resolve_project(named, &client).await?;
     let signals = AttachSignals {
         resized: signal(SignalKind::window_change())?,
-        ended: signal(SignalKind::terminate())?,
-        hung_up: signal(SignalKind::hangup())?,
+        terminate: signal(SignalKind::terminate())?,
+        hangup: signal(SignalKind::hangup())?,
     };
-    // The first time whatever is wrong is told on the screen as it is.
+    // Errors of the first connection are printed before the screen is switched.
     let first = TerminalConnection::connect(&client, &project, None, RawTerminal::size()?).await?;
     let mut window = RawTerminal::enter()?;
-    let way = AttachTarget { client, project, config };
-    let ended = run_with_reconnect(first, way, &mut window, signals).await;
+    let target = AttachTarget { client, project, config };
+    let ended = run_with_reconnect(first, target, &mut window, signals).await;
     drop(window);
     match ended? {
         AttachOutcome::Detached => {
-            print_line("detached; the terminal goes on, and `provost attach` comes back to it")?;
+            print_line("detached; the terminal keeps running, `provost attach` attaches again")?;
             Ok(ExitCode::SUCCESS)
         }
         AttachOutcome::Exited { exit_code, signal } => {
@@ -88,10 +87,10 @@ pub(crate) async fn run(named: Option<&str>, config: &Config) -> anyhow::Result<
     }
 }
 
-/// Stays with the terminal, whatever happens to the daemon.
+/// Runs the connection, and reconnects when it is lost.
 async fn run_with_reconnect(
     first: TerminalConnection,
-    mut way: AttachTarget<'_>,
+    mut target: AttachTarget<'_>,
     window: &mut RawTerminal,
     mut signals: AttachSignals,
 ) -> anyhow::Result<AttachOutcome> {
@@ -100,8 +99,8 @@ async fn run_with_reconnect(
     loop {
         let outcome = tokio::select! {
             outcome = session.run(window, &mut keyboard, &mut filter, &mut signals.resized) => outcome?,
-            _ = signals.ended.recv() => AttachOutcome::Detached,
-            _ = signals.hung_up.recv() => AttachOutcome::Detached,
+            _ = signals.terminate.recv() => AttachOutcome::Detached,
+            _ = signals.hangup.recv() => AttachOutcome::Detached,
         };
         let mut after = match outcome {
             AttachOutcome::Redraw => SNAPSHOT_OFFSET,
@@ -110,31 +109,33 @@ async fn run_with_reconnect(
                 return Ok(outcome);
             }
         };
-        let (began, mut told) = (Instant::now(), false);
+        let (began, mut status_drawn) = (Instant::now(), false);
         session = loop {
             let size = RawTerminal::size()?;
-            match TerminalConnection::connect(&way.client, &way.project, Some(after), size).await {
+            match TerminalConnection::connect(&target.client, &target.project, Some(after), size)
+                .await
+            {
                 Ok(session) => break session,
                 Err(error) if error.is::<RequestRejected>() => return Err(error),
                 Err(error) if began.elapsed() > RECONNECT_TIMEOUT => {
-                    return Err(error).context("the daemon did not come back");
+                    return Err(error).context("could not reconnect to the daemon");
                 }
-                // Told once; what is drawn over is drawn anew.
-                Err(_) if !told => {
+                // Drawn once; the snapshot after it replaces the whole screen.
+                Err(_) if !status_drawn => {
                     window.draw_status_line(RECONNECTING_STATUS)?;
-                    (after, told) = (SNAPSHOT_OFFSET, true);
+                    (after, status_drawn) = (SNAPSHOT_OFFSET, true);
                 }
                 Err(_) => {}
             }
             tokio::select! {
                 () = tokio::time::sleep(RECONNECT_POLL_INTERVAL) => {}
                 detached = keyboard.discard_next() => if detached { return Ok(AttachOutcome::Detached) },
-                _ = signals.ended.recv() => return Ok(AttachOutcome::Detached),
-                _ = signals.hung_up.recv() => return Ok(AttachOutcome::Detached),
+                _ = signals.terminate.recv() => return Ok(AttachOutcome::Detached),
+                _ = signals.hangup.recv() => return Ok(AttachOutcome::Detached),
             }
-            // It may come back elsewhere.
-            if let Ok(Some(found)) = DaemonClient::connect_if_running(way.config) {
-                way.client = found;
+            // The new daemon may listen on another address.
+            if let Ok(Some(found)) = DaemonClient::connect_if_running(target.config) {
+                target.client = found;
             }
         };
     }

@@ -1,4 +1,4 @@
-//! `provost logs`: what builds and dev servers printed.
+//! `provost logs`: output of builds and dev servers.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::commands::lookup::resolve_project;
 use crate::config::Config;
 use crate::output::{self, faint, print_stderr};
 
-/// How often to look for more.
+/// Interval between polls for new output.
 const POLL_INTERVAL: Duration = Duration::from_millis(150);
 
-/// How long to wait before looking for the daemon again.
+/// Interval between attempts to reconnect.
 const RECONNECT_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(args: LogsArgs, config: &Config) -> anyhow::Result<ExitCode> {
@@ -38,7 +38,7 @@ async fn fetch_page(
     client.get(&path).await
 }
 
-/// Where the log ends now.
+/// The current end of the log, in bytes.
 pub(crate) async fn fetch_end_offset(
     client: &DaemonClient,
     project: &Project,
@@ -46,7 +46,7 @@ pub(crate) async fn fetch_end_offset(
     Ok(fetch_page(client, project, u64::MAX).await?.end)
 }
 
-/// Prints what there is from a byte on; where it ends.
+/// Prints the log from a byte offset on; returns the offset of its end.
 async fn print_from_offset(
     client: &DaemonClient,
     project: &Project,
@@ -54,17 +54,14 @@ async fn print_from_offset(
 ) -> anyhow::Result<u64> {
     loop {
         let page = fetch_page(client, project, after).await?;
-        // Another kernel has another log.
+        // A new kernel starts a new log.
         if page.end < after {
-            print_stderr(&faint("… the log has begun anew …"));
+            print_stderr(&faint("… new log …"));
             after = 0;
             continue;
         }
         if page.offset > after && after > 0 {
-            print_stderr(&faint(&format!(
-                "… {} bytes are not kept any more …",
-                page.offset - after
-            )));
+            print_stderr(&faint(&format!("… {} bytes were dropped …", page.offset - after)));
         }
         if let OutputData::Bytes(bytes) = &page.data {
             output::print_bytes(bytes)?;
@@ -76,7 +73,7 @@ async fn print_from_offset(
     }
 }
 
-/// Prints as it is printed; comes back by itself when the daemon does.
+/// Prints new output; reconnects when the daemon restarts.
 pub(crate) async fn follow_logs(
     config: &Config,
     mut client: DaemonClient,
@@ -90,7 +87,7 @@ pub(crate) async fn follow_logs(
                 return Err(error);
             }
             Err(_) => {
-                print_stderr(&faint("Lost the daemon; waiting for it."));
+                print_stderr(&faint("Lost the connection to the daemon; waiting for it."));
                 client = loop {
                     tokio::time::sleep(RECONNECT_INTERVAL).await;
                     if let Some(client) = DaemonClient::connect_if_running(config)? {
@@ -103,7 +100,7 @@ pub(crate) async fn follow_logs(
     }
 }
 
-/// Prints what is printed while something is waited for, and what is left then.
+/// Prints new output until `work` is done, and then the rest.
 pub(crate) async fn print_while_pending<T>(
     client: &DaemonClient,
     project: &Project,

@@ -1,4 +1,4 @@
-//! `provost preview`: where a project can be seen.
+//! `provost preview`: opens a project's preview.
 
 use std::process::ExitCode;
 
@@ -24,17 +24,19 @@ pub(crate) async fn run(args: PreviewArgs, config: &Config) -> anyhow::Result<Ex
     }
     let Some(url) = preview.url else {
         match preview.status {
-            PreviewStatus::Lost => bail!("the dev server does not listen any more"),
+            PreviewStatus::Lost => bail!("the dev server is no longer listening"),
             PreviewStatus::None | PreviewStatus::Detected | PreviewStatus::Ready => bail!(
-                "nothing of the project listens\nhint: `provost run` starts it, `provost logs` \
-                 shows what it printed"
+                "the project is not listening on any port\nhint: `provost run` starts it, `provost logs` \
+                 shows its output"
             ),
         }
     };
     print_line(&url)?;
-    print_stderr(&faint("It works once, for 5 minutes; then the browser that used it is let in."));
+    print_stderr(&faint(
+        "The link is valid once, for 5 minutes; the browser that opens it stays logged in.",
+    ));
     if preview.status == PreviewStatus::Detected {
-        print_stderr(&faint("The server listens, and has not answered yet."));
+        print_stderr(&faint("The server is listening, but has not responded yet."));
     }
     if !args.no_open && config.browser.display {
         launch::open_in_browser(&url, config.browser.preferred.as_deref())?;

@@ -1,9 +1,9 @@
-//! `provost static`: serves the files of a folder. The kernel starts it behind the
-//! wall for projects that are pages and nothing else.
+//! `provost static`: serves the files of a folder. The kernel starts it in the sandbox
+//! for projects that consist of static pages.
 //!
-//! A path is walked name by name below a held folder, and links are not followed,
-//! so no spelling of a path leaves it. (Behind the wall there is no `openat2`, which
-//! would do it in one step.)
+//! A path is resolved component by component below an open directory, and links are not
+//! followed, so no path leaves the folder. (The sandbox blocks `openat2`, which would do
+//! it in one call.)
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -28,19 +28,19 @@ use tokio::net::TcpListener;
 use crate::args::StaticArgs;
 use crate::output::print_line;
 
-/// Bytes of a file sent at once.
+/// Bytes per chunk of a response.
 const CHUNK_SIZE: usize = 64 * 1024;
 
 pub(crate) async fn run(args: StaticArgs) -> anyhow::Result<ExitCode> {
-    let shown = args.root.display().to_string();
+    let root_name = args.root.display().to_string();
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = open(&args.root, flags, Mode::empty())
-        .with_context(|| format!("cannot look into {shown}"))?;
+        .with_context(|| format!("cannot open the folder {root_name}"))?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port))
         .await
         .with_context(|| format!("cannot listen on port {}", args.port))?;
     let address = listener.local_addr()?;
-    print_line(&format!("Serving {shown} on http://{address}/"))?;
+    print_line(&format!("Serving {root_name} on http://{address}/"))?;
     let router = axum::Router::new().fallback(handle_request).with_state(Arc::new(root));
     axum::serve(listener, router).await?;
     Ok(ExitCode::SUCCESS)
@@ -74,7 +74,7 @@ enum StaticEntry {
     Folder,
 }
 
-/// What lies at a path below the folder.
+/// Opens the file or folder at a path below the root.
 fn open_entry(root: &OwnedFd, path: &str) -> io::Result<StaticEntry> {
     let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
     let Some((last, folders)) = names.split_last() else { return Ok(StaticEntry::Folder) };
@@ -83,7 +83,7 @@ fn open_entry(root: &OwnedFd, path: &str) -> io::Result<StaticEntry> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         folder = openat(&folder, *name, flags, Mode::empty())?;
     }
-    // A pipe must not keep us waiting.
+    // `NONBLOCK`: opening a FIFO must not block.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let found = openat(&folder, *last, flags, Mode::empty())?;
     let kind = FileType::from_raw_mode(fstat(&found)?.st_mode);
@@ -101,7 +101,7 @@ fn file_response(file: File, path: &Path, head: bool) -> Response {
     let headers = [
         (CONTENT_TYPE, content_type(path).to_owned()),
         (CONTENT_LENGTH, size.to_string()),
-        // Whoever edits a page wants to see it.
+        // Edits must be visible at the next reload.
         (CACHE_CONTROL, "no-cache".to_owned()),
     ];
     if head {
@@ -121,7 +121,7 @@ fn not_found_response() -> Response {
     (StatusCode::NOT_FOUND, Html(page)).into_response()
 }
 
-/// The path with its `%XX` read; none if it is no text, or names its parents.
+/// The percent-decoded path; `None` if it is not UTF-8 or has a component with a leading dot.
 fn decode_path(path: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.bytes();
@@ -135,7 +135,7 @@ fn decode_path(path: &str) -> Option<String> {
         }
     }
     let text = String::from_utf8(bytes).ok()?;
-    // What begins with a dot is nobody's page: `..`, `.git`, `.env`.
+    // Components with a leading dot are never pages: `..`, `.git`, `.env`.
     let hidden = text.split('/').any(|part| part.starts_with('.'));
     (!hidden && !text.contains('\0')).then_some(text)
 }
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_spelling_of_a_path_names_a_parent_or_what_is_hidden() {
+    fn no_path_reaches_a_parent_or_a_hidden_file() {
         for (path, expected) in [
             ("/a/b.html", Some("/a/b.html")),
             ("/a%20b", Some("/a b")),

@@ -1,4 +1,4 @@
-//! A daemon whose messages cannot be written: it goes on without them.
+//! A daemon whose own log cannot be written keeps working.
 
 use std::fs;
 use std::io::Write as _;
@@ -62,6 +62,6 @@ fn a_daemon_on_a_full_disk_says_so_and_works_again_when_there_is_space() {
     home.says(&create);
     home.says(&["status"]);
     home.says(&["down"]);
-    assert!(home.says(&["audit", "verify"]).contains("The log is whole"));
+    assert!(home.says(&["audit", "verify"]).contains("The log is intact"));
     unmount(home.data(), UnmountFlags::DETACH).unwrap();
 }

@@ -1,26 +1,26 @@
-//! What came of an action can be read later, by whoever asked for it and nobody else.
+//! The result of an action can be read later, by its requester and nobody else.
 
 use super::*;
 
 impl World {
-    /// The agent asks and does not wait: the name of the action.
+    /// The agent requests an action without waiting: its id.
     pub(super) async fn begins(&self, action: &str, params: Value, expected: &str) -> String {
         let (_, answer) = self.asks(action, params.clone()).await;
         assert_eq!(answer["status"], expected, "{action} {params}: {answer}");
         answer["actionId"].as_str().unwrap().to_owned()
     }
 
-    /// What the agent itself is told of an action.
-    async fn looks_at(&self, token: &str, action: &str) -> (StatusCode, Value) {
+    /// The action as this token sees it.
+    async fn get_action(&self, token: &str, action: &str) -> (StatusCode, Value) {
         self.send(token, Method::GET, &format!("/api/actions/{action}"), &Value::Null).await
     }
 }
 
 #[tokio::test]
-async fn what_became_of_a_look_can_be_asked_for_later_and_by_another_daemon() {
+async fn the_result_of_a_read_can_be_fetched_later_and_from_another_daemon() {
     let mut world = World::new().await;
     world.write("a.txt", "a");
-    // So long that what is said of it is kept beside the event.
+    // So long that the body of the event is a blob.
     let long = vec!["folder"; 580].join("/");
     let mut looks = Vec::new();
     for (path, outcome) in [("a.txt", Value::Null), (&long, json!("NOT_FOUND"))] {
@@ -30,7 +30,7 @@ async fn what_became_of_a_look_can_be_asked_for_later_and_by_another_daemon() {
     }
     for round in ["the same daemon", "another"] {
         for (id, path, fault) in &looks {
-            let (status, shown) = world.looks_at(&world.daemon.token, id).await;
+            let (status, shown) = world.get_action(&world.daemon.token, id).await;
             assert_eq!((status.as_u16(), &shown["status"]), (200, &json!("finished")), "{round}");
             assert!(shown["what"].as_str().unwrap().contains(path), "{round}: {shown}");
             assert_eq!(&shown["outcome"]["fault"]["code"], fault, "{round}: {shown}");
@@ -38,11 +38,11 @@ async fn what_became_of_a_look_can_be_asked_for_later_and_by_another_daemon() {
         world.home.says(&["down"]);
         world.daemon = world.home.up();
     }
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
-async fn that_somebody_looked_is_recorded_though_they_hang_up() {
+async fn a_read_is_recorded_though_the_client_disconnects() {
     use tokio::io::AsyncWriteExt as _;
     let world = World::new().await;
     world.write("a.txt", "a");
@@ -61,7 +61,7 @@ async fn that_somebody_looked_is_recorded_though_they_hang_up() {
         world.agent,
         body.len()
     );
-    // One that hangs up before the daemon has read what they want has not looked.
+    // A client that disconnects before its request was read has read nothing.
     while looked().await.len() < 2 {
         let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
         stream.write_all(request.as_bytes()).await.unwrap();
@@ -71,11 +71,11 @@ async fn that_somebody_looked_is_recorded_though_they_hang_up() {
     signal(rustix::process::Signal::CONT);
     let last = looked().await.pop().unwrap();
     assert_eq!(last["outcome"]["fault"]["code"], "CANCELLED", "{last}");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
-async fn whoever_asked_reads_later_what_came_out_and_nobody_else_does() {
+async fn the_requester_reads_the_result_later_and_nobody_else_does() {
     let world = World::new().await;
     world.write("a.txt", "what it holds\n");
     world.write(".env", "KEY=1\n");
@@ -95,24 +95,24 @@ async fn whoever_asked_reads_later_what_came_out_and_nobody_else_does() {
             world.ended(&question).await;
         }
     }
-    let (_, shown) = world.looks_at(&world.agent, &ran).await;
+    let (_, shown) = world.get_action(&world.agent, &ran).await;
     assert_eq!(shown["result"]["stdout"], "out\n", "{shown}");
     assert_eq!(shown["result"]["stderr"], "err\n", "{shown}");
     assert_eq!(shown["result"]["exitCode"], 3, "{shown}");
-    let (_, shown) = world.looks_at(&world.agent, &denied).await;
+    let (_, shown) = world.get_action(&world.agent, &denied).await;
     let message = shown["outcome"]["fault"]["message"].as_str().unwrap();
     assert_eq!((message, &shown["status"]), ("a person said no: not now", &json!("denied")));
-    let (_, shown) = world.looks_at(&world.agent, &read).await;
+    let (_, shown) = world.get_action(&world.agent, &read).await;
     assert_eq!(shown["result"]["content"], "KEY=1\n", "{shown}");
     // For another agent it is as if there were none.
     let (other, _) = world.new_agent().await;
-    let (status, foreign) = world.looks_at(&other, &ran).await;
-    let (_, missing) = world.looks_at(&other, "01900000-0000-7000-8000-000000000000").await;
+    let (status, foreign) = world.get_action(&other, &ran).await;
+    let (_, missing) = world.get_action(&other, "01900000-0000-7000-8000-000000000000").await;
     assert_eq!((status.as_u16(), &foreign["code"]), (404, &missing["code"]), "{foreign}");
     // A person sees the action, and reads the rest in the log.
-    let (status, seen) = world.looks_at(&world.daemon.token, &ran).await;
+    let (status, seen) = world.get_action(&world.daemon.token, &ran).await;
     assert_eq!((status.as_u16(), seen.get("result")), (200, None), "{seen}");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -125,15 +125,15 @@ async fn what_is_not_kept_across_a_restart_is_said_to_be_gone_and_is_not_done_ag
         assert_eq!(world.allows(&question, json!({})).await.0, 200);
         world.ended(&question).await;
     }
-    let (_, shown) = world.looks_at(&world.agent, &read).await;
+    let (_, shown) = world.get_action(&world.agent, &read).await;
     assert_eq!((&shown["result"]["content"], shown.get("gone")), (&json!("KEY=1\n"), None));
     world.daemon.kill();
     world.daemon = world.home.up();
-    let (status, shown) = world.looks_at(&world.agent, &read).await;
+    let (status, shown) = world.get_action(&world.agent, &read).await;
     assert_eq!((status.as_u16(), &shown["status"]), (200, &json!("finished")), "{shown}");
     assert_eq!((shown.get("result"), &shown["gone"]["code"]), (None, &json!("RESULT_GONE")));
     // What a command printed is in the log.
-    let (_, shown) = world.looks_at(&world.agent, &ran).await;
+    let (_, shown) = world.get_action(&world.agent, &ran).await;
     assert_eq!((&shown["result"]["stdout"], shown.get("gone")), (&json!("x\n"), None), "{shown}");
-    world.is_whole();
+    world.assert_log_intact();
 }

@@ -1,4 +1,4 @@
-//! Questions say what is so: what is there now, what becomes of it, and where.
+//! Prompts show the present state, the change, and the real paths.
 
 use super::*;
 
@@ -67,7 +67,7 @@ async fn a_question_says_what_is_there_and_what_becomes_of_it() {
     let question = world.is_asked("fs.writeFile", write("large.txt")).await;
     let diff = question["diff"].as_str().unwrap();
     assert!(diff.contains("-a line") && diff.contains("+new"), "not as if it were new: {diff}");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -90,7 +90,7 @@ async fn an_edit_that_cannot_match_asks_nobody_but_tells_nothing_that_may_not_be
     let question = world.is_asked("fs.editFile", edit(".env", "KEY=guess")).await;
     assert!(question["notes"].to_string().contains("as the file is now, this fails"), "{question}");
     assert!(world.is_asked("fs.editFile", edit("a.txt", "x x")).await["diff"].is_string());
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -110,7 +110,7 @@ async fn a_question_names_words_of_the_shell_and_variables_for_what_they_are() {
     let shown = world.open().await[0]["id"].as_str().unwrap().to_owned();
     let shown = world.home.says(&["approvals", "show", &shown]);
     assert!(shown.contains("in the project app\n"), "{shown}");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,5 @@
-//! What an action comes to is weighed: what a planted file has the project run, and
-//! what is typed into a shell or an interpreter.
+//! The implied command of an action is evaluated: what `provost.toml` makes the runtime
+//! run, and input to a shell or an interpreter.
 
 use super::*;
 
@@ -46,7 +46,7 @@ async fn what_a_planted_file_has_the_project_run_is_asked_about_and_shown() {
     plant("git push");
     let (_, answer) = world.asks("runtime.build", json!({})).await;
     assert_eq!(answer["status"], "waiting", "{answer}");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -69,7 +69,7 @@ async fn what_a_rule_denies_the_project_does_not_run_for_an_agent() {
     assert_ne!(said["code"], "POLICY_DENIED", "{said}");
     let trusted = world.daemon.events("FILE_TRUSTED").await;
     assert!(trusted.iter().any(|body| body["file"] == "provost.toml"), "{trusted:?}");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -97,5 +97,5 @@ async fn what_is_typed_into_a_shell_is_a_command_and_into_an_interpreter_is_aske
         let (_, said) = world.asks("terminal.write", typed(id, text)).await;
         assert_eq!(said["status"] == "waiting", waits, "{text:?}: {said}");
     }
-    world.is_whole();
+    world.assert_log_intact();
 }

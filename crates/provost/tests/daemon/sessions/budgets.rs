@@ -1,4 +1,4 @@
-//! Budgets in dollars, what a model holds, and what folders say.
+//! Budgets in dollars, context windows, and guide files of folders.
 
 use std::fs;
 use std::time::Duration;
@@ -61,7 +61,7 @@ async fn a_budget_in_dollars_is_kept_by_session_project_and_day_before_anything_
         .unwrap();
         let daemon = home.with_prices(&model, more);
         let session = daemon.session(wanted).await;
-        daemon.say(&session, "Hello").await;
+        daemon.send_message(&session, "Hello").await;
         let (code, message) = fault(&daemon.turn_end(&session, "failed").await);
         assert_eq!(code, "BUDGET_EXCEEDED", "{more}");
         assert!(message.contains(pot), "{more}: {message}");
@@ -86,7 +86,7 @@ async fn a_small_budget_makes_the_answer_shorter_before_it_makes_it_impossible()
         .unwrap();
         let daemon = home.with_prices(&model, more);
         let session = daemon.session(wanted).await;
-        daemon.say(&session, "Hello").await;
+        daemon.send_message(&session, "Hello").await;
         daemon.turn_end(&session, "finished").await;
         let body = model.received_requests()[0].body.clone();
         let most = body["max_tokens"].as_u64().unwrap();
@@ -109,7 +109,7 @@ async fn eight_at_once(daemon: &Running) -> Vec<String> {
         sessions.push(daemon.session(json!({})).await);
     }
     for session in &sessions {
-        daemon.say(session, "Tell me.").await;
+        daemon.send_message(session, "Tell me.").await;
     }
     sessions
 }
@@ -173,9 +173,9 @@ async fn a_conversation_is_summarized_before_it_fills_its_model() {
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_prices(&model, "");
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "One.").await;
+    daemon.send_message(&session, "One.").await;
     daemon.turn_end(&session, "finished").await;
-    daemon.say(&session, "Two.").await;
+    daemon.send_message(&session, "Two.").await;
     daemon.session_until(&session, |now| texts(now).len() == 4).await;
     // The model holds 1000 tokens, of which 810 were used.
     assert_eq!(daemon.events("SESSION_COMPACTED").await.len(), 1);
@@ -200,7 +200,7 @@ async fn what_a_folder_says_is_told_when_the_model_touches_it() {
     fs::write(home.path("app/web/app/GEMINI.md"), "No semicolons here.\n").unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "Read it.").await;
+    daemon.send_message(&session, "Read it.").await;
     daemon.turn_end(&session, "finished").await;
     let asked: Vec<String> =
         model.received_requests().iter().map(|one| one.body.to_string()).collect();
@@ -219,7 +219,7 @@ async fn an_answer_that_is_stopped_is_paid_by_an_estimate() {
         FakeModelServer::start_with_replies(vec![FakeReply::Completion(slow)]).await.unwrap();
     let daemon = home.with_prices(&model, "");
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "Tell me.").await;
+    daemon.send_message(&session, "Tell me.").await;
     daemon.session_until(&session, |now| now["draft"].to_string().contains("word word")).await;
     let path = format!("/api/sessions/{session}/cancel");
     daemon.post(&path, &daemon.token, &json!({})).await;

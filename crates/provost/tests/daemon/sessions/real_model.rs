@@ -88,7 +88,7 @@ async fn a_real_model_streams_is_cancelled_and_tells_what_it_used() {
     home.says(&["roles", "trust", "--yes", "--project", "app"]);
     let session = daemon.session(json!({})).await;
 
-    daemon.say(&session, "Write a long story about a lighthouse.").await;
+    daemon.send_message(&session, "Write a long story about a lighthouse.").await;
     let said = |now: &Value| now["draft"]["text"].as_str().is_some_and(|text| text.len() > 20);
     daemon.session_until(&session, said).await;
     let cancel = format!("/api/sessions/{session}/cancel");
@@ -97,7 +97,7 @@ async fn a_real_model_streams_is_cancelled_and_tells_what_it_used() {
     assert!(texts(&detail)[1].len() > 20, "what was said stays: {detail:#}");
 
     // It is free again, and remembers.
-    daemon.say(&session, "Say hello.").await;
+    daemon.send_message(&session, "Say hello.").await;
     let detail = daemon.turn_end(&session, "finished").await;
     assert!(!texts(&detail).pop().unwrap().is_empty(), "{detail:#}");
     let usage = &detail["session"]["usage"];

@@ -1,5 +1,4 @@
-//! What a daemon had begun, and the next one takes up: tasks that were handed over,
-//! and turns whose message is taken back.
+//! Recovery after a restart: handed-off tasks, and turns whose message was withdrawn.
 
 use std::fs;
 use std::time::Duration;
@@ -91,7 +90,7 @@ async fn a_task_that_was_handed_over_and_never_told_is_told_once() {
     fs::write(home.path("app/.provost/roles/reader.md"), READER).unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "Have it read.").await;
+    daemon.send_message(&session, "Have it read.").await;
     let speaks = |now: &Value| now["draft"]["text"].as_str().is_some_and(|text| !text.is_empty());
     let seen = daemon.session_until(&session, speaks).await;
     daemon.kill();
@@ -121,7 +120,7 @@ async fn a_turn_that_is_taken_up_ends_when_its_message_is_taken_back() {
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
-    let sent = daemon.say(&session, "Do it.").await;
+    let sent = daemon.send_message(&session, "Do it.").await;
     daemon.questions(1).await;
     daemon.kill();
 

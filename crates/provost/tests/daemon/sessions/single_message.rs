@@ -1,4 +1,4 @@
-//! `provost chat -p`, as a script uses it: what it takes in, and with what it ends.
+//! `provost chat -p` in scripts: input, output and exit status.
 
 use provost_fake_model::{
     FakeCompletion, FakeCompletionPart, FakeModelServer, FakeReply, FakeWireFormat, StreamEnding,
@@ -44,7 +44,7 @@ async fn what_is_piped_in_follows_what_is_asked() {
     }
     let n_asked = model.received_requests().len();
     for (piped, why) in [
-        (vec![b'x'; 300 * 1024], "longer than a message may be, which is 262144 bytes"),
+        (vec![b'x'; 300 * 1024], "longer than the limit of 262144 bytes"),
         (vec![0xff; 8], "is not text"),
     ] {
         let (status, _, complaint) = home.pipes(&["-p", "Explain this:"], piped);
@@ -111,6 +111,6 @@ async fn into_a_pipe_goes_the_answer_once_and_what_is_said_about_it_beside_it() 
     let daemon = home.with_model(&model, ALL[2], "");
     let (status, printed, remarks) = home.pipes(&["-p", "Count"], "");
     assert_eq!((status, printed.as_str()), (0, "one two three four\n"), "{remarks}");
-    assert!(remarks.contains("· fs.stat") && remarks.contains("asked again"), "{remarks}");
+    assert!(remarks.contains("· fs.stat") && remarks.contains("retrying"), "{remarks}");
     assert_eq!(daemon.events("ATTEMPT_RESTARTED").await.len(), 1);
 }

@@ -1,4 +1,4 @@
-//! What a person types in `provost chat` while something goes on.
+//! Input in `provost chat` during a turn.
 
 use std::time::Duration;
 
@@ -23,13 +23,13 @@ async fn what_waits_is_taken_back_during_the_turn_and_told_to_who_leaves() {
     let steps = &[
         ("> ", "Tell me.\n"),
         ("word word", "/drop\n"),
-        ("Nothing waits.", "/cost\n"),
+        ("No queued messages.", "/cost\n"),
         ("0 tokens in", "And then?\n"),
-        ("It waits for the end", "/drop\n"),
-        ("taken back: And then?", ""),
-        ("Nothing waits any more.", "And now?\n"),
-        ("It waits for the end", "/quit\n"),
-        ("The turn goes on.", ""),
+        ("Queued until this turn ends.", "/drop\n"),
+        ("withdrawn: And then?", ""),
+        ("No more queued messages.", "And now?\n"),
+        ("Queued until this turn ends.", "/quit\n"),
+        ("The turn keeps running.", ""),
         ("not sent: And now?", ""),
     ];
     let ended = chat(&home, "--project app", steps).await;
@@ -46,21 +46,21 @@ async fn who_joins_a_session_is_told_what_goes_on_and_waits_and_stops_it() {
             .unwrap();
         let daemon = home.with_model(&model, ALL[1], "");
         let session = daemon.session(json!({})).await;
-        daemon.say(&session, "One").await;
+        daemon.send_message(&session, "One").await;
         daemon.session_until(&session, |now| now["draft"].to_string().contains("word")).await;
-        daemon.say(&session, "Two").await;
+        daemon.send_message(&session, "Two").await;
         let steps = vec![
             ("> ", ""),
             ("One", ""),
-            ("waits: Two", ""),
-            ("A turn goes on here, and 1 message waits.", ""),
+            ("queued: Two", ""),
+            ("A turn is running, and 1 message is queued.", ""),
             ("> ", stop),
             (told, ""),
-            ("The turn was stopped.", ""),
-            ("waits: Two", "/drop\n"),
-            ("taken back: Two", ""),
-            ("Nothing waits any more.", "/cancel\n"),
-            ("Nothing goes on.", "/quit\n"),
+            ("The turn was cancelled.", ""),
+            ("queued: Two", "/drop\n"),
+            ("withdrawn: Two", ""),
+            ("No more queued messages.", "/cancel\n"),
+            ("No turn is running.", "/quit\n"),
         ];
         let ended = chat(&home, &format!("--session {session}"), Vec::leak(steps)).await;
         assert!(ended.status.success(), "{}", said(&ended));
@@ -94,12 +94,12 @@ async fn nothing_that_was_typed_before_a_question_answers_it() {
         ("> ", "Touch them.\n"),
         // A yes whose line ends only below the question.
         ("word word", "y"),
-        ("Let it run?", "\n"),
+        ("Allow it?", "\n"),
         ("denied", ""),
-        ("Let it run?", "/help\n"),
+        ("Allow it?", "/help\n"),
         ("/quit", ""),
-        ("Let it run?", "a\n"),
-        ("Let it run?", "y\n"),
+        ("Allow it?", "a\n"),
+        ("Allow it?", "y\n"),
         ("All said.", "/quit\n"),
     ];
     let ended = chat(&home, "--project app", steps).await;

@@ -1,9 +1,9 @@
-//! The desk at which a person answers: one question lies on it, the others wait.
+//! Queue of pending approvals: the first is shown and can be answered, the others wait.
 //!
-//! Whoever types `a` means what they are looking at. So a question stays on the
-//! desk until it is resolved, and if it was resolved elsewhere, the one that
-//! takes its place is answered by its number only: the person may have typed
-//! before they saw it. Pure; what is to be done is returned.
+//! A person who types `a` means the approval on the screen. So an approval stays at the
+//! front until it is resolved; if it is resolved elsewhere, the next one can only be
+//! answered by its number, because the person may have typed before seeing it. Pure;
+//! effects are returned.
 
 use std::collections::VecDeque;
 
@@ -15,22 +15,22 @@ use crate::approval_text::{
     ProjectNames, format_approval, format_approval_line, format_time_left, scope_name,
 };
 
-/// What the other keys mean.
-const OTHER_KEYS_HELP: &str = "d: deny   m TEXT: deny, and say why\n\
-                    l: list what waits   ?: this help   (each with Enter; `a 3` answers question 3)";
+/// Help for the keys that do not allow.
+const OTHER_KEYS_HELP: &str = "d: deny   m TEXT: deny with a reason\n\
+                    l: list pending approvals   ?: help   (each with Enter; `a 3` answers approval 3)";
 
 /// The keys that allow.
 const ALLOW_KEYS: [(AnswerScope, &str); 4] = [
     (AnswerScope::Once, "a: allow once"),
     (AnswerScope::Session, "s: allow for the session"),
     (AnswerScope::Until, "u 30: allow for 30 minutes"),
-    (AnswerScope::Always, "w: allow always, and write the rule that is shown"),
+    (AnswerScope::Always, "w: allow always, and save the rule that is shown"),
 ];
 
-/// What a person says.
+/// A typed answer.
 #[derive(Debug, Default)]
 struct AnswerDraft {
-    /// How far it reaches, if it allows.
+    /// What the answer covers; `None` denies.
     scope: Option<AnswerScope>,
     minutes: Option<u32>,
     message: Option<String>,
@@ -42,45 +42,45 @@ impl AnswerDraft {
     }
 }
 
-/// Remind of a question that expires, when so many seconds are left.
+/// Seconds before the expiry at which a reminder is printed.
 const REMINDER_SECONDS: [u64; 2] = [300, 60];
 
-/// What is to be done.
+/// An effect for the caller to execute.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum PromptQueueEffect {
-    /// Print this.
+    /// Print this text.
     Print(String),
     /// Send this answer.
     SendAnswer(Box<Approval>, AnswerApprovalRequest),
 }
 
-/// A question with its number.
+/// An approval with the number it is answered by.
 #[derive(Debug)]
 struct NumberedApproval {
     number: usize,
     approval: Approval,
-    /// How many reminders were given.
+    /// Number of reminders that were printed.
     reminded: usize,
 }
 
-/// How the question came onto the desk.
+/// How the front approval came to the front.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FrontArrival {
-    /// It is the first, or the person's own answer made room for it.
+    /// It is the first, or the user answered the one before it.
     Expected,
-    /// It came after one that was resolved elsewhere.
+    /// The one before it was resolved elsewhere.
     Unexpected,
 }
 
-/// The desk.
+/// The pending approvals, in the order in which they were requested.
 #[derive(Debug)]
 pub(super) struct ApprovalPromptQueue {
-    /// The first lies on the desk.
+    /// The front one is shown.
     items: VecDeque<NumberedApproval>,
-    came: FrontArrival,
-    /// The question that an answer was sent for.
+    front_arrival: FrontArrival,
+    /// The approval that an answer was sent for.
     answered: Option<ApprovalId>,
-    numbers: usize,
+    last_number: usize,
     names: ProjectNames,
 }
 
@@ -88,19 +88,19 @@ impl ApprovalPromptQueue {
     pub(super) fn new() -> Self {
         Self {
             items: VecDeque::new(),
-            came: FrontArrival::Expected,
+            front_arrival: FrontArrival::Expected,
             answered: None,
-            numbers: 0,
+            last_number: 0,
             names: ProjectNames::default(),
         }
     }
 
-    /// What the projects are called.
+    /// Sets the display names of projects.
     pub(super) fn set_project_names(&mut self, names: ProjectNames) {
         self.names = names;
     }
 
-    /// Someone asks.
+    /// Adds a pending approval.
     pub(super) fn add_approval(
         &mut self,
         approval: Approval,
@@ -109,18 +109,18 @@ impl ApprovalPromptQueue {
         if self.items.iter().any(|item| item.approval.id == approval.id) {
             return Vec::new();
         }
-        self.numbers += 1;
-        let item = NumberedApproval { number: self.numbers, approval, reminded: 0 };
-        let told = format_approval_line(&item.approval, &self.names, now);
-        let waits = format!("Question {} waits: {told}", item.number);
+        self.last_number += 1;
+        let item = NumberedApproval { number: self.last_number, approval, reminded: 0 };
+        let line = format_approval_line(&item.approval, &self.names, now);
+        let queued = format!("Approval {} is queued: {line}", item.number);
         self.items.push_back(item);
         if self.items.len() == 1 {
             return vec![self.render_front(now)];
         }
-        vec![PromptQueueEffect::Print(waits)]
+        vec![PromptQueueEffect::Print(queued)]
     }
 
-    /// A question was resolved, here or elsewhere; `how` says so in a sentence.
+    /// Removes an approval that was resolved, here or elsewhere; `how` completes "Approval 1 …".
     pub(super) fn remove_resolved(
         &mut self,
         id: ApprovalId,
@@ -132,9 +132,10 @@ impl ApprovalPromptQueue {
         };
         let own = self.answered == Some(id);
         let number = self.items.remove(at).map_or(0, |item| item.number);
-        let mut effects = vec![PromptQueueEffect::Print(format!("Question {number} {how}"))];
+        let mut effects = vec![PromptQueueEffect::Print(format!("Approval {number} {how}"))];
         if at == 0 {
-            self.came = if own { FrontArrival::Expected } else { FrontArrival::Unexpected };
+            self.front_arrival =
+                if own { FrontArrival::Expected } else { FrontArrival::Unexpected };
             if !self.items.is_empty() {
                 effects.push(self.render_front(now));
             }
@@ -142,7 +143,7 @@ impl ApprovalPromptQueue {
         effects
     }
 
-    /// After a time without news: what is not open any more was resolved.
+    /// After a reconnect: removes approvals that are no longer pending.
     pub(super) fn retain_open(
         &mut self,
         open: &[Approval],
@@ -150,10 +151,10 @@ impl ApprovalPromptQueue {
     ) -> Vec<PromptQueueEffect> {
         let ids: Vec<_> = self.items.iter().map(|item| item.approval.id).collect();
         let gone = ids.into_iter().filter(|id| !open.iter().any(|approval| approval.id == *id));
-        gone.flat_map(|id| self.remove_resolved(id, "was resolved meanwhile", now)).collect()
+        gone.flat_map(|id| self.remove_resolved(id, "was resolved in the meantime", now)).collect()
     }
 
-    /// The person typed a line.
+    /// Handles a typed line.
     pub(super) fn handle_line(&mut self, line: &str, now: UnixMicros) -> Vec<PromptQueueEffect> {
         let line = line.trim();
         let (key, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -168,9 +169,7 @@ impl ApprovalPromptQueue {
             "u" | "until" => self.answer_until(number, rest),
             "w" | "always" => self.answer_approval(number, AnswerDraft::allow(AnswerScope::Always)),
             "d" | "deny" => self.answer_approval(number, AnswerDraft::default()),
-            "m" if rest.is_empty() => {
-                print_effect("Write the message behind it: m use npm ci instead")
-            }
+            "m" if rest.is_empty() => print_effect("Add the reason: m use npm ci instead"),
             "m" => {
                 let message = Some(rest.to_owned());
                 self.answer_approval(number, AnswerDraft { message, ..AnswerDraft::default() })
@@ -179,7 +178,7 @@ impl ApprovalPromptQueue {
         }
     }
 
-    /// Time passed.
+    /// Reminds of approvals that expire soon.
     pub(super) fn remind_expiring(&mut self, now: UnixMicros) -> Vec<PromptQueueEffect> {
         let mut effects = Vec::new();
         for item in &mut self.items {
@@ -189,7 +188,7 @@ impl ApprovalPromptQueue {
                 item.reminded = due;
                 let left = format_time_left(item.approval.expires_at, now);
                 effects.push(PromptQueueEffect::Print(format!(
-                    "Question {} expires in {left}",
+                    "Approval {} expires in {left}",
                     item.number
                 )));
             }
@@ -197,24 +196,24 @@ impl ApprovalPromptQueue {
         effects
     }
 
-    /// An answer was refused; the question stays.
+    /// The daemon rejected an answer; the approval stays pending.
     pub(super) fn mark_answer_rejected(&mut self) {
         self.answered = None;
     }
 
     fn render_front(&self, now: UnixMicros) -> PromptQueueEffect {
         let Some(item) = self.items.front() else { return PromptQueueEffect::Print(String::new()) };
-        let hint = match self.came {
+        let hint = match self.front_arrival {
             FrontArrival::Expected => self.render_key_help(),
             FrontArrival::Unexpected => {
-                format!("Another took its place. Answer with its number: `a {}`", item.number)
+                format!("This is another approval. Answer it by its number: `a {}`", item.number)
             }
         };
         let full = format_approval(&item.approval, &self.names, now);
         PromptQueueEffect::Print(format!("\n[{}] {full}{hint}", item.number))
     }
 
-    /// The keys for what can be answered to the question on top.
+    /// Help for the keys that the front approval accepts.
     fn render_key_help(&self) -> String {
         let choices = self.items.front().map(|item| &item.approval.question.choices);
         let offered = |scope: AnswerScope| {
@@ -224,7 +223,7 @@ impl ApprovalPromptQueue {
         format!("{}\n{OTHER_KEYS_HELP}", keys.collect::<Vec<_>>().join("   "))
     }
 
-    /// `u 30`, or `u 2 30` for question 2.
+    /// `u 30`, or `u 2 30` for approval 2.
     fn answer_until(&mut self, number: Option<usize>, rest: &str) -> Vec<PromptQueueEffect> {
         let (number, minutes) = match (number, rest.parse()) {
             (minutes, Err(_)) if rest.is_empty() => {
@@ -240,17 +239,17 @@ impl ApprovalPromptQueue {
                     AnswerDraft { minutes, ..AnswerDraft::allow(AnswerScope::Until) },
                 )
             }
-            None => print_effect("Write behind it for how many minutes: u 30"),
+            None => print_effect("Add the number of minutes: u 30"),
         }
     }
 
     fn list_waiting(&self, now: UnixMicros) -> Vec<PromptQueueEffect> {
         if self.items.is_empty() {
-            return print_effect("Nobody asks anything.");
+            return print_effect("No pending approvals.");
         }
         let line = |item: &NumberedApproval| {
-            let told = format_approval_line(&item.approval, &self.names, now);
-            PromptQueueEffect::Print(format!("[{}] {told}", item.number))
+            let line = format_approval_line(&item.approval, &self.names, now);
+            PromptQueueEffect::Print(format!("[{}] {line}", item.number))
         };
         self.items.iter().map(line).collect()
     }
@@ -258,35 +257,38 @@ impl ApprovalPromptQueue {
     fn answer_approval(
         &mut self,
         number: Option<usize>,
-        reply: AnswerDraft,
+        draft: AnswerDraft,
     ) -> Vec<PromptQueueEffect> {
-        let AnswerDraft { scope, minutes, message } = reply;
-        let Some(top) = self.items.front() else { return print_effect("Nobody asks anything.") };
+        let AnswerDraft { scope, minutes, message } = draft;
+        let Some(front) = self.items.front() else { return print_effect("No pending approvals.") };
         let item = match number {
-            None if self.came == FrontArrival::Unexpected => {
+            None if self.front_arrival == FrontArrival::Unexpected => {
                 return print_effect(&format!(
-                    "Question {} took the place of another: say its number, or `l` lists them.",
-                    top.number
+                    "Approval {} replaced the one you saw: answer by number, `l` lists them.",
+                    front.number
                 ));
             }
-            None => top,
+            None => front,
             Some(number) => match self.items.iter().find(|item| item.number == number) {
-                // Only what was shown in full can be allowed.
-                Some(item) if item.number != top.number && scope.is_some() => {
+                // Only an approval that was shown in full can be allowed.
+                Some(item) if item.number != front.number && scope.is_some() => {
                     return print_effect(&format!(
-                        "Question {number} was not shown yet; question {} comes first. `deny` works.",
-                        top.number
+                        "Approval {number} was not shown yet; answer approval {} first. Only `deny` is possible.",
+                        front.number
                     ));
                 }
                 Some(item) => item,
-                None => return print_effect(&format!("There is no question {number}.")),
+                None => return print_effect(&format!("There is no approval {number}.")),
             },
         };
         let choices = &item.approval.question.choices;
         if let Some(scope) = scope
             && !choices.iter().any(|choice| choice.scope == scope)
         {
-            return print_effect(&format!("This cannot be allowed for `{}`.", scope_name(scope)));
+            return print_effect(&format!(
+                "This cannot be allowed with scope `{}`.",
+                scope_name(scope)
+            ));
         }
         self.answered = Some(item.approval.id);
         let decision = if scope.is_some() { ApprovalAnswer::Allow } else { ApprovalAnswer::Deny };

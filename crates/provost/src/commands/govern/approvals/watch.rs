@@ -1,4 +1,4 @@
-//! `provost approvals watch`: questions as they come, for people without a browser.
+//! `provost approvals watch`: shows approvals as they are requested, and reads answers.
 
 use std::io::BufRead as _;
 use std::process::ExitCode;
@@ -17,41 +17,41 @@ use crate::commands::audit::events::{drain_sse_events, fetch_latest_seq};
 use crate::config::Config;
 use crate::output::{faint, print_error, print_line, print_stderr, sanitize_text};
 
-/// Lines that may wait to be read.
+/// Typed lines that are buffered.
 const LINE_CHANNEL_CAPACITY: usize = 8;
 
-/// How often to look at the clock.
+/// Interval between checks for approvals that expire soon.
 const REMINDER_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How long to wait before looking for the daemon again.
+/// Interval between attempts to reconnect.
 const RECONNECT_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(super) async fn run(
-    mut here: ApprovalsCommandContext,
+    mut context: ApprovalsCommandContext,
     config: &Config,
 ) -> anyhow::Result<ExitCode> {
     let mut lines = spawn_line_reader();
-    let mut desk = ApprovalPromptQueue::new();
-    print_line(&faint("Watching; Ctrl-C ends."))?;
+    let mut queue = ApprovalPromptQueue::new();
+    print_line(&faint("Waiting for approvals; Ctrl-C exits."))?;
     loop {
         tokio::select! {
-            ended = run_until_disconnected(&here, &mut desk, &mut lines) => match ended {
+            ended = run_until_disconnected(&context, &mut queue, &mut lines) => match ended {
                 Err(error) if error.is::<RequestRejected>() => return Err(error),
                 Err(error) if error.is::<crate::output::OutputClosed>() => return Err(error),
                 Ok(()) | Err(_) => {}
             },
             _ = tokio::signal::ctrl_c() => return Ok(ExitCode::SUCCESS),
         }
-        print_stderr(&faint("Lost the daemon; waiting for it."));
+        print_stderr(&faint("Lost the connection to the daemon; waiting for it."));
         tokio::select! {
-            client = wait_for_daemon(config) => here.client = client?,
+            client = wait_for_daemon(config) => context.client = client?,
             _ = tokio::signal::ctrl_c() => return Ok(ExitCode::SUCCESS),
         }
     }
 }
 
-/// What the person types. The thread ends with the process: a read from a
-/// terminal cannot be called off.
+/// Reads lines in a thread that ends with the process: a blocking read of a terminal
+/// cannot be cancelled.
 fn spawn_line_reader() -> mpsc::Receiver<String> {
     let (send, lines) = mpsc::channel(LINE_CHANNEL_CAPACITY);
     std::thread::spawn(move || {
@@ -75,25 +75,25 @@ async fn wait_for_daemon(config: &Config) -> anyhow::Result<DaemonClient> {
     }
 }
 
-/// Shows what is asked and takes answers, until the daemon is gone.
+/// Shows approvals and sends answers until the connection is lost.
 async fn run_until_disconnected(
-    here: &ApprovalsCommandContext,
-    desk: &mut ApprovalPromptQueue,
+    context: &ApprovalsCommandContext,
+    queue: &mut ApprovalPromptQueue,
     lines: &mut mpsc::Receiver<String>,
 ) -> anyhow::Result<()> {
     let clock = Clock::system();
-    // The place comes first: what is asked in between is then met twice, never not at all.
-    let place = fetch_latest_seq(&here.client).await?;
-    let stream = here
+    // The cursor is read first: an approval in between is then seen twice, never missed.
+    let after = fetch_latest_seq(&context.client).await?;
+    let stream = context
         .only
         .as_ref()
         .map_or_else(String::new, |project| format!("&stream=project/{}", project.id.uuid()));
-    let follow = here.client.get_stream(&format!("/api/events?after={place}{stream}")).await?;
-    let open = here.fetch_approvals(false).await?;
-    desk.set_project_names(here.fetch_project_names().await?);
-    apply_effects(here, desk.retain_open(&open, clock.now()), desk).await?;
+    let follow = context.client.get_stream(&format!("/api/events?after={after}{stream}")).await?;
+    let open = context.fetch_approvals(false).await?;
+    queue.set_project_names(context.fetch_project_names().await?);
+    apply_effects(context, queue.retain_open(&open, clock.now()), queue).await?;
     for approval in open {
-        apply_effects(here, desk.add_approval(approval, clock.now()), desk).await?;
+        apply_effects(context, queue.add_approval(approval, clock.now()), queue).await?;
     }
     let mut chunks = follow.bytes_stream();
     let mut rest = Vec::new();
@@ -106,33 +106,33 @@ async fn run_until_disconnected(
                 let Some(chunk) = chunk else { return Ok(()) };
                 rest.extend_from_slice(&chunk?);
                 for event in drain_sse_events(&mut rest)? {
-                    let effects = handle_event(here, desk, &event).await?;
-                    apply_effects(here, effects, desk).await?;
+                    let effects = handle_event(context, queue, &event).await?;
+                    apply_effects(context, effects, queue).await?;
                 }
                 Vec::new()
             }
             typed = lines.recv(), if typing => {
                 typing = typed.is_some();
-                typed.map(|line| desk.handle_line(&line, clock.now())).unwrap_or_default()
+                typed.map(|line| queue.handle_line(&line, clock.now())).unwrap_or_default()
             }
-            _ = tick.tick() => desk.remind_expiring(clock.now()),
+            _ = tick.tick() => queue.remind_expiring(clock.now()),
         };
-        apply_effects(here, effects, desk).await?;
+        apply_effects(context, effects, queue).await?;
     }
 }
 
 async fn handle_event(
-    here: &ApprovalsCommandContext,
-    desk: &mut ApprovalPromptQueue,
+    context: &ApprovalsCommandContext,
+    queue: &mut ApprovalPromptQueue,
     event: &Event,
 ) -> anyhow::Result<Vec<PromptQueueEffect>> {
     let now = Clock::system().now();
     if event.kind == "APPROVAL_ASKED" {
-        // Its body may be kept beside the log, so what is open is asked for.
+        // The body may be a blob, so the pending approvals are fetched instead.
         let mut effects = Vec::new();
-        desk.set_project_names(here.fetch_project_names().await?);
-        for approval in here.fetch_approvals(false).await? {
-            effects.extend(desk.add_approval(approval, now));
+        queue.set_project_names(context.fetch_project_names().await?);
+        for approval in context.fetch_approvals(false).await? {
+            effects.extend(queue.add_approval(approval, now));
         }
         return Ok(effects);
     }
@@ -145,31 +145,31 @@ async fn handle_event(
             let message =
                 message.map(|text| format!(": {}", sanitize_text(&text))).unwrap_or_default();
             let how = format!("{how} by {}{message}", sanitize_text(&event.principal));
-            desk.remove_resolved(approval, &how, now)
+            queue.remove_resolved(approval, &how, now)
         }
         Some(Fact::ApprovalExpired { approval, .. }) => {
-            desk.remove_resolved(approval, "expired: it was denied", now)
+            queue.remove_resolved(approval, "expired, so the action was denied", now)
         }
         Some(Fact::ApprovalWithdrawn { approval, why, .. }) => {
-            desk.remove_resolved(approval, &format!("fell away: {}", sanitize_text(&why)), now)
+            queue.remove_resolved(approval, &format!("was withdrawn: {}", sanitize_text(&why)), now)
         }
         Some(_) | None => Vec::new(),
     })
 }
 
 async fn apply_effects(
-    here: &ApprovalsCommandContext,
+    context: &ApprovalsCommandContext,
     effects: Vec<PromptQueueEffect>,
-    desk: &mut ApprovalPromptQueue,
+    queue: &mut ApprovalPromptQueue,
 ) -> anyhow::Result<()> {
     for effect in effects {
         match effect {
             PromptQueueEffect::Print(text) => print_line(&text)?,
             PromptQueueEffect::SendAnswer(approval, answer) => {
-                match here.submit_answer(&approval, &answer).await {
+                match context.submit_answer(&approval, &answer).await {
                     Ok(resolved) => print_stderr(&faint(&resolved.describe_outcome())),
                     Err(error) if error.is::<RequestRejected>() => {
-                        desk.mark_answer_rejected();
+                        queue.mark_answer_rejected();
                         print_error(&error);
                     }
                     Err(error) => return Err(error),

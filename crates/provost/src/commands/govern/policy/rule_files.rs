@@ -1,4 +1,4 @@
-//! Checking files of rules as they lie there, without a daemon.
+//! Checks rule files without a daemon.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,33 +10,33 @@ use serde::Serialize;
 use crate::config::Config;
 use crate::output::{self, print_line, sanitize_text};
 
-/// Where a project keeps its rules.
+/// Path of a project's rules, below its folder.
 const PROJECT_POLICY_FILE: &str = ".provost/policy.toml";
 
-/// What came of one file.
+/// The result of checking one file.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RuleFileReport {
     file: String,
     rules: usize,
     examples: usize,
-    /// The examples that do not hold; they are among the errors.
+    /// Number of failed examples; they are among the errors.
     failed: usize,
     errors: Vec<String>,
 }
 
-/// Prints everything that is wrong.
+/// Prints the errors in the files.
 pub(super) fn check_rule_files(
     files: &[PathBuf],
     json: bool,
     config: &Config,
 ) -> anyhow::Result<ExitCode> {
     report_rule_files(files, json, config, |file| {
-        format!("{}: {} rules, nothing wrong with them", sanitize_text(&file.file), file.rules)
+        format!("{}: {} rules, no errors", sanitize_text(&file.file), file.rules)
     })
 }
 
-/// Prints how many examples hold, and those that do not.
+/// Prints how many examples pass, and those that fail.
 pub(super) fn test_rule_examples(
     files: &[PathBuf],
     json: bool,
@@ -44,7 +44,7 @@ pub(super) fn test_rule_examples(
 ) -> anyhow::Result<ExitCode> {
     report_rule_files(files, json, config, |file| {
         format!(
-            "{}: {} of {} examples hold",
+            "{}: {} of {} examples pass",
             sanitize_text(&file.file),
             file.examples,
             file.examples
@@ -56,7 +56,7 @@ fn report_rule_files(
     files: &[PathBuf],
     json: bool,
     config: &Config,
-    good: impl Fn(&RuleFileReport) -> String,
+    describe_valid: impl Fn(&RuleFileReport) -> String,
 ) -> anyhow::Result<ExitCode> {
     let files = if files.is_empty() { find_default_files(config)? } else { files.to_vec() };
     let checked =
@@ -64,29 +64,29 @@ fn report_rule_files(
     if json {
         output::print_json(&checked)?;
     } else if checked.is_empty() {
-        print_line("There are no files of rules; the built-in ones hold.")?;
+        print_line("No rule files; only the built-in rules apply.")?;
     } else {
         for file in &checked {
             for error in &file.errors {
                 print_line(&sanitize_text(error))?;
             }
             if file.errors.is_empty() {
-                print_line(&good(file))?;
+                print_line(&describe_valid(file))?;
             } else if file.failed == file.errors.len() {
-                let held = file.examples.saturating_sub(file.failed);
+                let passed = file.examples.saturating_sub(file.failed);
                 print_line(&format!(
-                    "{}: {held} of {} examples hold",
+                    "{}: {passed} of {} examples pass",
                     sanitize_text(&file.file),
                     file.examples
                 ))?;
             }
         }
     }
-    let wrong = checked.iter().any(|file| !file.errors.is_empty());
-    Ok(if wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    let has_errors = checked.iter().any(|file| !file.errors.is_empty());
+    Ok(if has_errors { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// The person's own rules, and those of the project around the current folder.
+/// The user's own rules, and those of the project that contains the current folder.
 fn find_default_files(config: &Config) -> anyhow::Result<Vec<PathBuf>> {
     let here = std::env::current_dir()?;
     let own = Some(config.policy.value.clone()).filter(|file| file.exists());
@@ -113,14 +113,14 @@ fn check_rule_file(file: &Path) -> anyhow::Result<RuleFileReport> {
     })
 }
 
-/// How many examples a file holds, whether or not it can be used.
+/// The number of examples in a file, even if the file is invalid.
 fn count_examples(text: &str) -> usize {
     let Ok(table) = text.parse::<toml::Table>() else { return 0 };
     let rules = table.get("rule").and_then(toml::Value::as_array);
     let count =
         |rule: &toml::Value, key| rule.get(key).and_then(toml::Value::as_array).map_or(0, Vec::len);
-    let of = |rule: &toml::Value| count(rule, "match") + count(rule, "not_match");
-    rules.into_iter().flatten().map(of).sum()
+    let examples = |rule: &toml::Value| count(rule, "match") + count(rule, "not_match");
+    rules.into_iter().flatten().map(examples).sum()
 }
 
 #[cfg(test)]

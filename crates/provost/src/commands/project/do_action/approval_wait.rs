@@ -1,4 +1,4 @@
-//! Waiting for a person who decides about an action in a role.
+//! Waits for the approval of an action in a role.
 
 use futures::StreamExt;
 use provost_proto::kernel::{ActionOutcome, ErrorInfo};
@@ -16,31 +16,34 @@ use crate::commands::audit::events::{drain_sse_events, fetch_latest_seq};
 use crate::commands::lookup::short_id;
 use crate::output::{faint, print_stderr, sanitize_text};
 
-/// How long the daemon may hold the answer back, in milliseconds.
+/// How long the daemon may delay its response, in milliseconds.
 const MAX_WAIT_MS: u64 = 3_600_000;
 
-/// What a person should know who waits for an action.
+/// A message about the progress of an action, if the event is one.
 pub(super) fn describe_progress(id: ActionId, fact: &Fact) -> Option<String> {
-    if let Fact::ActionWaiting { action, approval } = fact
-        && *action == id
-    {
-        return Some(describe_pending_approval(*approval));
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "all other facts are no progress of a waiting action"
+    )]
+    match fact {
+        Fact::ActionWaiting { action, approval } if *action == id => {
+            Some(describe_pending_approval(*approval))
+        }
+        Fact::ActionAllowed { action, by, why, .. }
+            if *action == id && *why != Some(AllowedBy::Operator) =>
+        {
+            Some(format!("Allowed by {}.", sanitize_text(by)))
+        }
+        _ => None,
     }
-    if let Fact::ActionAllowed { action, by, why, .. } = fact
-        && *action == id
-        && *why != Some(AllowedBy::Operator)
-    {
-        return Some(format!("Allowed by {}.", sanitize_text(by)));
-    }
-    None
 }
 
-/// That it waits, and how to answer.
+/// Says that the action waits for an approval, and how to answer it.
 pub(super) fn describe_pending_approval(approval: ApprovalId) -> String {
     let id = short_id(&approval.to_string());
     format!(
-        "It waits for a person: {approval}\n`provost approvals allow {id}` shows it and lets it \
-         run, `provost approvals deny {id}` refuses it. Ctrl-C takes it back."
+        "Waiting for approval: {approval}\n`provost approvals allow {id}` shows and allows it, \
+         `provost approvals deny {id}` denies it. Ctrl-C cancels the action."
     )
 }
 
@@ -55,30 +58,30 @@ pub(super) fn outcome_from_denial(fault: ErrorInfo) -> ActionOutcome {
     }
 }
 
-/// Asks for an action that is answered when it has ended, and tells meanwhile
-/// what it waits for. None if the person gave up.
+/// Requests an action and waits for its end; prints what it waits for. `None` if the
+/// user stopped waiting.
 pub(super) async fn request_and_await_outcome(
     client: &DaemonClient,
     project: &Project,
     path: &str,
-    wanted: &SubmitActionRequest,
+    request: &SubmitActionRequest,
 ) -> anyhow::Result<Option<ActionResponse>> {
     let mut interrupts = signal(SignalKind::interrupt())?;
-    // Our own events are known by the key under which we ask.
+    // The idempotency key identifies the events of this request.
     let key = Clock::system().new_id::<ActionId>().to_string();
-    let place = fetch_latest_seq(client).await?;
-    let stream = format!("/api/events?stream=project/{}&after={place}", project.id.uuid());
+    let after = fetch_latest_seq(client).await?;
+    let stream = format!("/api/events?stream=project/{}&after={after}", project.id.uuid());
     let mut chunks = client.get_stream(&stream).await?.bytes_stream();
     let path = format!("{path}?wait={MAX_WAIT_MS}");
-    let asking = client.post_idempotent::<ActionResponse>(&path, &key, wanted);
-    tokio::pin!(asking);
+    let response = client.post_idempotent::<ActionResponse>(&path, &key, request);
+    tokio::pin!(response);
     let (mut rest, mut ours, mut following, mut cancelled) = (Vec::new(), None, true, false);
     loop {
         tokio::select! {
-            answer = &mut asking => {
+            answer = &mut response => {
                 let answer = answer?;
                 if answer.status == ActionStatus::Waiting {
-                    anyhow::bail!("nobody answered for an hour; {} still waits", answer.action_id);
+                    anyhow::bail!("no answer for an hour; {} is still waiting for approval", answer.action_id);
                 }
                 return Ok(Some(answer));
             }
@@ -95,8 +98,8 @@ pub(super) async fn request_and_await_outcome(
                             cancel_action(client, action).await?;
                         }
                     }
-                    if let Some(words) = ours.and_then(|id| describe_progress(id, &fact)) {
-                        print_stderr(&faint(&words));
+                    if let Some(progress) = ours.and_then(|id| describe_progress(id, &fact)) {
+                        print_stderr(&faint(&progress));
                     }
                 }
             }
@@ -104,7 +107,7 @@ pub(super) async fn request_and_await_outcome(
                 if cancelled {
                     return Ok(None);
                 }
-                print_stderr(&faint("Taking it back; press Ctrl-C again to leave."));
+                print_stderr(&faint("Cancelling the action; press Ctrl-C again to stop waiting."));
                 cancelled = true;
                 if let Some(id) = ours {
                     cancel_action(client, id).await?;

@@ -1,34 +1,34 @@
-//! What of the output reaches the terminal we are in.
+//! Filters the escape sequences that reach the current terminal.
 //!
-//! Not the questions that programs ask their terminal: the project's kernel
-//! answers them, and a second answer would be typed. Not the clipboard. And not
-//! the switch between the two screens, since all of it is shown on one of ours:
-//! leaving the other screen needs a fresh snapshot instead.
+//! Removed are queries, which the project's kernel answers (a second reply would be
+//! sent as input), writes to the clipboard, and switches between the main and the
+//! alternate screen: everything is shown on our alternate screen, so leaving the
+//! project's alternate screen needs a new snapshot.
 
-/// The longest sequence that is looked at; the rest of a longer one is dropped.
+/// Longest sequence that is kept, in bytes; the rest of a longer one is dropped.
 const MAX_SEQUENCE_LEN: usize = 256 * 1024;
 
 #[derive(Debug, Default)]
 pub(super) struct EscapeSequenceFilter {
-    /// A sequence that is not whole yet.
+    /// An incomplete sequence.
     held: Vec<u8>,
 }
 
 impl EscapeSequenceFilter {
-    /// Writes what may be drawn. Tells whether a program left the other screen.
+    /// Writes what may be drawn; returns whether a program left the alternate screen.
     pub(super) fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> bool {
         let mut left = false;
         for &byte in bytes {
             if self.held.is_empty() {
                 match byte {
                     0x1b => self.held.push(byte),
-                    // "Who are you?"
+                    // ENQ, a query.
                     0x05 => {}
                     _ => out.push(byte),
                 }
                 continue;
             }
-            // An escape ends what came before, but for the end of a text.
+            // ESC cancels the sequence before it, except in a control string, which it may end.
             if byte == 0x1b && !is_control_string(&self.held) {
                 self.held.clear();
             }
@@ -46,7 +46,7 @@ impl EscapeSequenceFilter {
                     left |= filter_sequence(&self.held, out);
                     self.held.clear();
                 }
-                // A text was cut off by another sequence.
+                // A control string was ended by the start of another sequence.
                 EscapeSequenceState::Superseded => {
                     let start = self.held.len() - 2;
                     self.held.drain(..start);
@@ -93,7 +93,7 @@ fn classify_sequence(held: &[u8]) -> EscapeSequenceState {
     if whole { EscapeSequenceState::Complete } else { EscapeSequenceState::Incomplete }
 }
 
-/// Writes a sequence, unless it is not for us. Tells whether it leaves the other screen.
+/// Writes a sequence if it is allowed; returns whether it leaves the alternate screen.
 fn filter_sequence(sequence: &[u8], out: &mut Vec<u8>) -> bool {
     let passes = match sequence[1] {
         b'[' => return filter_csi(sequence, out),
@@ -121,7 +121,7 @@ fn filter_csi(sequence: &[u8], out: &mut Vec<u8>) -> bool {
         b'p' => !inner.contains(&b'$'),
         b'q' => private != Some(b'>'),
         b'u' => private.is_none(),
-        // Titles may be kept and taken back; the window is the person's.
+        // Only saving and restoring titles; programs must not resize or move the window.
         b't' => inner.starts_with(b"22") || inner.starts_with(b"23"),
         b'h' | b'l' if private == Some(b'?') => {
             return filter_private_modes(&inner[1..], *last, out);
@@ -134,7 +134,7 @@ fn filter_csi(sequence: &[u8], out: &mut Vec<u8>) -> bool {
     false
 }
 
-/// `ESC [ ? … h` and `l`, without those for the other screen.
+/// `ESC [ ? … h` and `l`, without the modes of the alternate screen.
 fn filter_private_modes(inner: &[u8], last: u8, out: &mut Vec<u8>) -> bool {
     let is_screen = |mode: &&[u8]| matches!(*mode, b"47" | b"1047" | b"1048" | b"1049");
     let modes: Vec<&[u8]> = inner.split(|byte| *byte == b';').collect();

@@ -1,37 +1,37 @@
-//! What is typed, and the one thing that is meant for us: how to leave.
+//! Reads the keyboard, and recognizes the keys that detach.
 //!
-//! Ctrl-\ and then `d` detaches. Ctrl-\ twice types it once; before any other
-//! key it is typed as it is.
+//! Ctrl-\ and then `d` detaches. Ctrl-\ twice sends one; before any other key it
+//! is sent unchanged.
 
 use std::io::Read as _;
 
 use tokio::sync::mpsc;
 
-/// Pieces that may wait. One that waits makes the keyboard wait.
+/// Buffered reads. A full channel stops the reader, and so the keyboard.
 const KEY_CHANNEL_CAPACITY: usize = 16;
 
 /// Ctrl-\.
 const DETACH_PREFIX_KEY: u8 = 0x1c;
 
-/// The keyboard.
+/// Reader of standard input.
 #[derive(Debug)]
 pub(super) struct KeyReader {
     typed: mpsc::Receiver<Vec<u8>>,
     prefix: DetachPrefix,
 }
 
-/// What somebody typed.
+/// Keys that were typed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct KeyInput {
-    /// For the terminal.
+    /// Bytes for the terminal.
     pub(super) keys: Vec<u8>,
-    /// Whether it was enough after that.
-    pub(super) leaves: bool,
+    /// Whether the user detaches after these keys.
+    pub(super) detaches: bool,
 }
 
 impl KeyReader {
-    /// Reads in a thread of its own, which ends with us: nothing else can wait
-    /// for a key and still be interrupted.
+    /// Reads in a separate thread, which ends with the process: a blocking read of a
+    /// terminal cannot be cancelled.
     pub(super) fn spawn() -> Self {
         let (to, typed) = mpsc::channel(KEY_CHANNEL_CAPACITY);
         std::thread::spawn(move || {
@@ -46,17 +46,17 @@ impl KeyReader {
         Self { typed, prefix: DetachPrefix::default() }
     }
 
-    /// What is typed next. A keyboard that is gone has left.
+    /// The next keys. A closed standard input detaches.
     pub(super) async fn next(&mut self) -> KeyInput {
         match self.typed.recv().await {
             Some(bytes) => self.prefix.parse_keys(&bytes),
-            None => KeyInput { keys: Vec::new(), leaves: true },
+            None => KeyInput { keys: Vec::new(), detaches: true },
         }
     }
 
-    /// Takes what is typed while nobody listens; tells whether it was to leave.
+    /// Discards the next keys; returns whether they detach.
     pub(super) async fn discard_next(&mut self) -> bool {
-        self.next().await.leaves
+        self.next().await.detaches
     }
 }
 
@@ -71,7 +71,7 @@ impl DetachPrefix {
         for &byte in bytes {
             match (std::mem::take(&mut self.0), byte) {
                 (true, b'd') => {
-                    typed.leaves = true;
+                    typed.detaches = true;
                     return typed;
                 }
                 (true, DETACH_PREFIX_KEY) => keys.push(DETACH_PREFIX_KEY),
@@ -89,13 +89,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_two_keys_together_leave() {
-        let keys = |bytes: &[u8]| KeyInput { keys: bytes.to_vec(), leaves: false };
-        let leaves = |bytes: &[u8]| KeyInput { keys: bytes.to_vec(), leaves: true };
+    fn only_the_two_keys_together_detach() {
+        let keys = |bytes: &[u8]| KeyInput { keys: bytes.to_vec(), detaches: false };
+        let detaches = |bytes: &[u8]| KeyInput { keys: bytes.to_vec(), detaches: true };
         for (pieces, last) in [
-            (&[&b"\x1cd"[..]][..], leaves(b"")),
-            (&[b"\x1c", b"d"], leaves(b"")),
-            (&[b"ls\r\x1cd more"], leaves(b"ls\r")),
+            (&[&b"\x1cd"[..]][..], detaches(b"")),
+            (&[b"\x1c", b"d"], detaches(b"")),
+            (&[b"ls\r\x1cd more"], detaches(b"ls\r")),
             (&[b"d"], keys(b"d")),
             (&[b"\x1c"], keys(b"")),
             (&[b"\x1c", b"\x1c"], keys(b"\x1c")),

@@ -1,34 +1,34 @@
-//! The terminal we are in: taken, and given back as it was.
+//! The current terminal in raw mode; restored on drop.
 
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
 
 use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetwinsize, tcsetattr};
 
-/// Whatever a program may have switched on, off again.
+/// Resets every mode that a program may have set.
 const RESET_MODES: &[u8] = b"\x1b[!p\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1005l\x1b[?1006l\
     \x1b[?2004l\x1b[?1l\x1b>\x1b[4l\x1b[20l\x1b[?6l\x1b[?7h\x1b[r\x1b[?25h\x1b[0 q\x1b[0m\x1b(B\x0f";
 
-/// A screen of its own, as editors have; the wheel types no arrows there.
+/// The alternate screen, without translating the mouse wheel to arrow keys.
 const ENTER_ALTERNATE_SCREEN: &[u8] = b"\x1b[?1049h\x1b[?1007l\x1b[H\x1b[2J";
 const LEAVE_ALTERNATE_SCREEN: &[u8] = b"\x1b[?1007h\x1b[?1049l";
 
-/// The terminal, while it is ours.
+/// The terminal in raw mode, on the alternate screen.
 pub(super) struct RawTerminal {
     before: Termios,
     out: io::Stdout,
 }
 
 impl RawTerminal {
-    /// Whether we are in one.
+    /// Whether standard input and output are a terminal.
     pub(super) fn is_available() -> bool {
         isatty(io::stdin()) && isatty(io::stdout())
     }
 
-    /// Its columns and rows.
+    /// Columns and rows.
     pub(super) fn size() -> io::Result<(u16, u16)> {
         let size = tcgetwinsize(io::stdout())?;
-        // Some terminals do not say.
+        // Some terminals report 0 × 0.
         Ok(if size.ws_col == 0 || size.ws_row == 0 { (80, 24) } else { (size.ws_col, size.ws_row) })
     }
 
@@ -42,7 +42,7 @@ impl RawTerminal {
         Ok(window)
     }
 
-    /// Draws. Waits for a window that is slow.
+    /// Writes to the window; blocks while it is slow.
     pub(super) fn write(&self, bytes: &[u8]) -> io::Result<()> {
         tokio::task::block_in_place(|| {
             let mut out = self.out.lock();
@@ -51,15 +51,14 @@ impl RawTerminal {
         })
     }
 
-    /// Says something in the last line, over whatever stands there, and leaves the
-    /// cursor where it was.
+    /// Writes a text over the last line and restores the cursor.
     pub(super) fn draw_status_line(&self, text: &str) -> io::Result<()> {
         let (cols, rows) = Self::size()?;
         let text: String = text.chars().take(usize::from(cols)).collect();
         self.write(format!("\x1b7\x1b[{rows};1H\x1b[0;7m{text}\x1b[K\x1b[0m\x1b8").as_bytes())
     }
 
-    /// An empty screen with nothing switched on, for a snapshot to be drawn on.
+    /// Clears the screen and all modes, before a snapshot is drawn.
     pub(super) fn reset_screen(&self) -> io::Result<()> {
         self.write(RESET_MODES)?;
         self.write(b"\x1b[H\x1b[2J")
@@ -68,7 +67,7 @@ impl RawTerminal {
 
 impl Drop for RawTerminal {
     fn drop(&mut self) {
-        // If the window is gone, there is nothing to give back.
+        // If the window was closed, there is nothing to restore.
         drop(self.write(RESET_MODES).and_then(|()| self.write(LEAVE_ALTERNATE_SCREEN)));
         let _gone = tcsetattr(io::stdin().as_fd(), OptionalActions::Drain, &self.before);
     }

@@ -16,39 +16,39 @@ use super::key_reader::{KeyInput, KeyReader};
 use super::raw_terminal::RawTerminal;
 use crate::client::DaemonClient;
 
-/// How long the other end may take to hang up.
+/// How long to wait for the peer to close the connection.
 const CLOSE_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// How a connection ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AttachOutcome {
-    /// The person left.
+    /// The user detached.
     Detached,
-    /// The shell ended.
+    /// The shell exited.
     Exited { exit_code: Option<i32>, signal: Option<i32> },
-    /// The daemon said that something is wrong.
+    /// The daemon reported an error.
     Failed(String),
-    /// The daemon went away.
+    /// The connection was lost.
     Disconnected,
-    /// The window does not show what it should.
+    /// The screen must be drawn again from a snapshot.
     Redraw,
 }
 
-/// One connection.
+/// One WebSocket connection to the terminal.
 pub(super) struct TerminalConnection {
     socket: WebSocketStream<TcpStream>,
-    /// How much of the output was drawn.
-    at: u64,
-    /// How much of it the terminal was told of.
+    /// Offset of the output that was drawn, in bytes.
+    drawn: u64,
+    /// Offset that was last acknowledged.
     acknowledged: u64,
-    /// Whether the next piece is a snapshot.
+    /// Whether the next binary message is a snapshot.
     snapshot: bool,
-    /// Whether the terminal has had another size than our window.
-    misfit: bool,
+    /// Whether the terminal's size differs from our window's.
+    size_differs: bool,
 }
 
 impl TerminalConnection {
-    /// Connects with a fresh ticket.
+    /// Connects with a new ticket; output starts after `after`, or with a snapshot.
     pub(super) async fn connect(
         client: &DaemonClient,
         project: &Project,
@@ -60,20 +60,21 @@ impl TerminalConnection {
         let after = after.map(|after| format!("&after={after}")).unwrap_or_default();
         let path = format!("{base}/attach?cols={cols}&rows={rows}{after}&ticket={ticket}");
         let url = client.url(&path).replacen("http", "ws", 1);
-        let stream = TcpStream::connect(client.address()).await.context("the daemon is gone")?;
+        let stream =
+            TcpStream::connect(client.address()).await.context("cannot connect to the daemon")?;
         stream.set_nodelay(true)?;
         let (socket, _) = client_async(url, stream)
             .await
-            .map_err(|error| anyhow!("the terminal did not answer: {error}"))?;
-        Ok(Self { socket, at: 0, acknowledged: 0, snapshot: false, misfit: false })
+            .map_err(|error| anyhow!("cannot open the terminal: {error}"))?;
+        Ok(Self { socket, drawn: 0, acknowledged: 0, snapshot: false, size_differs: false })
     }
 
-    /// How much of the output was drawn.
+    /// Offset of the output that was drawn, in bytes.
     pub(super) fn drawn_offset(&self) -> u64 {
-        self.at
+        self.drawn
     }
 
-    /// Draws what comes and types what is typed, until one of them ends.
+    /// Draws output and sends keys until either side ends.
     pub(super) async fn run(
         &mut self,
         window: &RawTerminal,
@@ -92,13 +93,13 @@ impl TerminalConnection {
                     }
                     Some(Err(_)) | None => return Ok(AttachOutcome::Disconnected),
                 },
-                KeyInput { keys, leaves } = keyboard.next() => {
+                KeyInput { keys, detaches } = keyboard.next() => {
                     let sent = if keys.is_empty() {
                         Ok(())
                     } else {
                         self.socket.send(Message::Binary(keys.into())).await
                     };
-                    if leaves {
+                    if detaches {
                         self.close().await;
                         return Ok(AttachOutcome::Detached);
                     }
@@ -115,15 +116,15 @@ impl TerminalConnection {
         }
     }
 
-    /// Says goodbye and waits for the other end to hang up: a connection that is
-    /// cut may take along what was typed last.
+    /// Closes the WebSocket and waits for the peer to close: an aborted connection could
+    /// lose the last keys.
     async fn close(&mut self) {
-        let goodbye = async {
+        let closing = async {
             if self.socket.close(None).await.is_ok() {
                 while let Some(Ok(_)) = self.socket.next().await {}
             }
         };
-        drop(tokio::time::timeout(CLOSE_TIMEOUT, goodbye).await);
+        drop(tokio::time::timeout(CLOSE_TIMEOUT, closing).await);
     }
 
     async fn handle_message(
@@ -135,8 +136,9 @@ impl TerminalConnection {
         match message {
             Message::Binary(bytes) => self.draw_output(&bytes, window, filter).await,
             Message::Text(text) => {
-                let says = serde_json::from_str(&text).context("the daemon is not understood")?;
-                Ok(self.handle_server_message(says, window).await?)
+                let message =
+                    serde_json::from_str(&text).context("unknown message of the daemon")?;
+                Ok(self.handle_server_message(message, window).await?)
             }
             Message::Close(_) => Ok(Some(AttachOutcome::Disconnected)),
             Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => Ok(None),
@@ -149,9 +151,9 @@ impl TerminalConnection {
         window: &RawTerminal,
         filter: &mut EscapeSequenceFilter,
     ) -> anyhow::Result<Option<AttachOutcome>> {
-        let (place, output) =
-            bytes.split_first_chunk::<8>().context("a piece without its place")?;
-        let offset = u64::from_be_bytes(*place);
+        let (offset, output) =
+            bytes.split_first_chunk::<8>().context("output without an offset")?;
+        let offset = u64::from_be_bytes(*offset);
         let is_snapshot = std::mem::take(&mut self.snapshot);
         if is_snapshot {
             *filter = EscapeSequenceFilter::default();
@@ -161,44 +163,44 @@ impl TerminalConnection {
         let left = filter.push(output, &mut drawn);
         window.write(&drawn)?;
         let length = if is_snapshot { 0 } else { u64::try_from(output.len())? };
-        self.at = offset + length;
-        if is_snapshot || self.at.saturating_sub(self.acknowledged) >= TERMINAL_ACK_BYTES {
-            self.acknowledged = self.at;
-            let told = self
+        self.drawn = offset + length;
+        if is_snapshot || self.drawn.saturating_sub(self.acknowledged) >= TERMINAL_ACK_BYTES {
+            self.acknowledged = self.drawn;
+            let sent = self
                 .socket
-                .send(encode_client_message(&ClientMessage::Ack { offset: self.at }))
+                .send(encode_client_message(&ClientMessage::Ack { offset: self.drawn }))
                 .await;
-            if told.is_err() {
+            if sent.is_err() {
                 return Ok(Some(AttachOutcome::Disconnected));
             }
         }
-        // What was on the main screen is not on ours.
+        // The content of the main screen is not on our screen.
         Ok((left && !is_snapshot).then_some(AttachOutcome::Redraw))
     }
 
     async fn handle_server_message(
         &mut self,
-        says: ServerMessage,
+        message: ServerMessage,
         window: &RawTerminal,
     ) -> anyhow::Result<Option<AttachOutcome>> {
-        Ok(match says {
+        Ok(match message {
             ServerMessage::Snapshot { .. } => {
                 self.snapshot = true;
                 None
             }
             ServerMessage::Resize { cols, rows, .. } => {
                 let fits = (cols, rows) == RawTerminal::size()?;
-                let again = fits && self.misfit;
-                self.misfit = !fits;
+                let redraw = fits && self.size_differs;
+                self.size_differs = !fits;
                 if !fits {
                     window.reset_screen()?;
                 }
-                again.then_some(AttachOutcome::Redraw)
+                redraw.then_some(AttachOutcome::Redraw)
             }
             ServerMessage::Exit { exit_code, signal } => {
                 Some(AttachOutcome::Exited { exit_code, signal })
             }
-            // The daemon restarts; the terminal does not.
+            // The daemon restarts; the terminal keeps running.
             ServerMessage::Error { code: Code::Unavailable, .. } => {
                 Some(AttachOutcome::Disconnected)
             }
@@ -207,12 +209,12 @@ impl TerminalConnection {
                 let sent = self.socket.send(encode_client_message(&ClientMessage::Pong {})).await;
                 sent.is_err().then_some(AttachOutcome::Disconnected)
             }
-            // Our own terminal has them from what was printed.
+            // Our terminal gets both from the output itself.
             ServerMessage::Title { .. } | ServerMessage::Bell => None,
         })
     }
 }
 
-fn encode_client_message(hears: &ClientMessage) -> Message {
-    Message::Text(serde_json::to_string(hears).unwrap_or_default().into())
+fn encode_client_message(message: &ClientMessage) -> Message {
+    Message::Text(serde_json::to_string(message).unwrap_or_default().into())
 }
