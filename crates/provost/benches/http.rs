@@ -1,4 +1,4 @@
-//! The daemon's benchmark: start, memory at rest, and many followers.
+//! Benchmark of the daemon: start, idle memory, and many followers of the event stream.
 //!
 //! `cargo xtask bench http`
 #![expect(
@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-/// After so long without anything to do, a process has given back what it can.
+/// Idle time after which a process has returned its unused memory.
 const REST: Duration = Duration::from_secs(12);
 const STARTS: usize = 15;
 const CLIENTS: usize = 200;
@@ -64,7 +64,7 @@ impl Bench {
         self.folder.path().join("data")
     }
 
-    /// Starts the daemon, and tells how long it took from exec to a healthy answer.
+    /// Starts the daemon; returns the time from exec to the first healthy response.
     async fn start(&self) -> (Daemon, Duration) {
         let data = self.data();
         let log = self.folder.path().join("log");
@@ -188,7 +188,7 @@ async fn read_all(mut stream: BufReader<TcpStream>, head: u64, last: u64, count:
     }
 }
 
-/// Writes at the rate, over a few connections that are kept open.
+/// Writes at this rate over a few persistent connections.
 async fn write(daemon: &Arc<Daemon>, began: Instant) {
     const WRITERS: u64 = 8;
     let writers: Vec<_> = (0..WRITERS)

@@ -1,5 +1,5 @@
-//! The kernel's benchmark: the output of a command through kernel, log and door
-//! against the same pipe read directly, and the memory of idle kernels.
+//! Benchmark of the kernel: the output of a command through kernel, log and HTTP, compared
+//! with reading the same pipe directly, and the memory of idle kernels.
 //!
 //! Part of `cargo xtask bench sandbox`.
 #![expect(
@@ -35,7 +35,7 @@ use daemon::{Daemon, binary, resident_kib};
 const ROUNDS: usize = 9;
 const LAST: &str = "5000000";
 const PROJECTS: usize = 100;
-/// After so long without anything to do, a process has given back what it can.
+/// Idle time after which a process has returned its unused memory.
 const REST: Duration = Duration::from_secs(12);
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
@@ -46,7 +46,7 @@ async fn main() {
     let all = 64 * 1024 * 1024;
     let mut ratios: [Vec<f64>; 4] = Default::default();
     for _ in 0..ROUNDS {
-        // One after the other in one loop, so that whatever else runs disturbs all alike.
+        // Alternating in one loop, so that other load affects all alike.
         let direct = direct().as_secs_f64();
         let took = [
             alone.run(all).await,
@@ -73,7 +73,7 @@ async fn main() {
     }
 }
 
-/// How long it takes to read the same pipe directly.
+/// Time to read the same pipe directly.
 fn direct() -> Duration {
     let began = Instant::now();
     let output = launch::run_and_capture(Path::new("seq"), &["1", LAST]).unwrap();
@@ -81,11 +81,11 @@ fn direct() -> Duration {
     began.elapsed()
 }
 
-/// When a command is done.
+/// When a command counts as done.
 enum Until {
     /// Its end is in the log.
     Logged,
-    /// What it printed is in the hands of whoever asked.
+    /// The requester has its output.
     Answered,
 }
 
@@ -196,7 +196,7 @@ impl Daemon {
         began.elapsed()
     }
 
-    /// The memory of the kernels of many projects that have done something once.
+    /// Memory of the kernels of many projects after one action each.
     async fn at_rest(&self) {
         let mut kernels = Vec::new();
         for n in 0..PROJECTS {
@@ -230,7 +230,7 @@ impl Daemon {
 enum Bound {
     AtLeast(f64),
     AtMost(f64),
-    /// Nothing is promised; it is good to know.
+    /// Informational; PROMISES.md has no limit for it.
     None,
 }
 
@@ -244,7 +244,7 @@ fn verdict(what: &str, value: f64, bound: Bound) {
     println!("{word}: {what} = {value:.2} (promised {sign} {limit})\n");
 }
 
-/// A person's own action, as if the log had said so: there is no log here.
+/// An action of a person with a permit that no log recorded: there is no log here.
 fn permit(action: Action) -> Permit {
     let request = ActionRequest {
         id: uuid::Uuid::new_v4().into(),

@@ -1,4 +1,4 @@
-//! A daemon of its own for a benchmark, with a project `app`.
+//! A separate daemon for a benchmark, with a project `app`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ impl Drop for Daemon {
 }
 
 impl Daemon {
-    /// Starts one with these variables beside its own.
+    /// Starts a daemon with additional environment variables.
     pub(crate) async fn start(variables: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (data, app) = (folder.path().join("data"), folder.path().join("app"));

@@ -1,5 +1,5 @@
-//! The gateway's benchmark: a read and a command over HTTP, decided, run and
-//! logged, against servers and a spawn that check nothing.
+//! Benchmark of the gateway: a read and a command over HTTP, evaluated, executed and
+//! logged, compared with servers and a spawn without any checks.
 //!
 //! `cargo xtask bench gateway`, which installs wrk, Fastify and sandbox-agent where they
 //! are missing and may be installed.
@@ -27,7 +27,7 @@ use sandbox_agent::SandboxAgent;
 const ROUNDS: usize = 5;
 const SECONDS: &str = "3s";
 const COMMANDS: usize = 200;
-/// Commands before those that count.
+/// Commands before the measured ones.
 const WARM_UP: usize = 20;
 const ROLE: &str = "---\nname: dev\nskills: [fs.read, terminal.runCommand]\n---\nYou build.\n";
 
@@ -64,7 +64,7 @@ async fn main() {
     }
 }
 
-/// A server that reads the file that it is asked for, and checks nothing.
+/// A server that reads the requested file without any checks.
 async fn bare(folder: PathBuf, said: PathBuf) {
     let read = move |Json(wanted): Json<Value>| {
         let path = folder.join(wanted["params"]["path"].as_str().unwrap_or_default());
@@ -84,7 +84,7 @@ struct Bench {
     folder: TempDir,
 }
 
-/// A server that runs.
+/// A running server.
 struct Server {
     pid: Pid,
     url: String,
@@ -93,7 +93,7 @@ struct Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may be gone; then there is nothing to end.
+        // It may have exited already.
         let _ended = kill_process(self.pid, Signal::TERM);
         while test_kill_process(self.pid).is_ok() {
             std::thread::yield_now();
@@ -101,7 +101,7 @@ impl Drop for Server {
     }
 }
 
-/// What wrk measured.
+/// The result of wrk.
 #[derive(Clone, Copy)]
 struct Measured {
     p50: f64,
@@ -145,7 +145,7 @@ impl Bench {
         self.start(&self.own, &args, &said)
     }
 
-    /// Fastify from the npm registry; `None` where it cannot be had.
+    /// Fastify from the npm registry; `None` if it is not available.
     fn fastify(&self) -> Option<Server> {
         let folder = self.folder.path().join("fastify");
         std::fs::create_dir_all(&folder).unwrap();
@@ -173,7 +173,7 @@ impl Bench {
         let policy = self.folder.path().join("policy.toml");
         let log = self.folder.path().join("provost.log");
         let args = ["serve", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()];
-        // Its kernel ends with it, and not ten minutes later.
+        // The kernel exits with the daemon, not ten minutes later.
         let idle = ("PROVOST_KERNEL_IDLE_MINUTES".into(), "0".into());
         let own = [("PROVOST_POLICY".into(), policy.into()), idle];
         let pid = launch::spawn_detached(&self.binary, &args, &log, &own).unwrap();
@@ -244,7 +244,7 @@ impl Bench {
         self.wrk_with(server, connections, &server.url, &post)
     }
 
-    /// One `wrk` with a script that says what is sent, beside the server's token.
+    /// One `wrk` with a script for the request; the token of the server is added.
     fn wrk_with(&self, server: &Server, connections: usize, url: &str, text: &str) -> Measured {
         let script = self.folder.path().join("wrk.lua");
         let token = server.token.as_ref().map_or_else(String::new, |token| {
@@ -264,7 +264,7 @@ impl Bench {
         Measured { p50: micros(&after("50%")), per_second: after("Requests/sec:").parse().unwrap() }
     }
 
-    /// `true`, as an agent asks for it in mode full, against the bare spawn.
+    /// `true`, requested by an agent in mode full, compared with a bare spawn.
     async fn commands(&self, provost: &Server) {
         let wanted = json!({ "action": "terminal.runCommand", "params": { "argv": ["true"] } });
         let none: [&str; 0] = [];

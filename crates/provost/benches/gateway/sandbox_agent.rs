@@ -1,7 +1,7 @@
 //! sandbox-agent, which also reads files and runs commands for agents over HTTP.
 //!
-//! It checks the token of a request and nothing else: no rule decides, no decision is
-//! recorded, and what it runs is not confined.
+//! It only checks the token of a request: it evaluates no rules, records no decisions and
+//! runs commands without a sandbox.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::{Bench, COMMANDS, ROUNDS, Server, WARM_UP, at_most, median, run};
 const PACKAGE: &str = "@sandbox-agent/cli@0.4.2";
 const TOKEN: &str = "benchmark";
 
-/// How long it may take to listen.
+/// Limit for the server to start listening.
 const START: Duration = Duration::from_secs(30);
 
 pub(crate) struct SandboxAgent {
@@ -27,7 +27,7 @@ pub(crate) struct SandboxAgent {
 }
 
 impl SandboxAgent {
-    /// Installs it from the npm registry and starts it; `None` where it cannot be had.
+    /// Installs it from the npm registry and starts it; `None` if it is not available.
     pub(crate) fn start(bench: &Bench) -> Option<Self> {
         let folder = bench.folder.path().join("sandbox-agent");
         std::fs::create_dir_all(&folder).ok()?;
@@ -41,12 +41,12 @@ impl SandboxAgent {
             _ => return None,
         };
         let scope = folder.join("node_modules/@sandbox-agent");
-        // Not the script beside it, which would stay in between and outlive a signal.
+        // Not the wrapper script, which would survive a signal to the server.
         let program = scope.join(platform).join("bin/sandbox-agent");
         if !done.status.success() || !program.exists() {
             return None;
         }
-        // It does not say which port it got if it may choose.
+        // It does not report the port if it chooses one.
         let address = TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?;
         let port = address.port().to_string();
         let args = ["server", "--no-telemetry", "--token", TOKEN, "--port", &port];

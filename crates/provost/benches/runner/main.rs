@@ -1,5 +1,5 @@
-//! The runner's benchmark: what a session adds to what its model and its tools take
-//! anyway, against the provider read directly and against pi.
+//! Benchmark of the runner: the overhead of a session over its model and tools, compared
+//! with reading the provider directly and with pi.
 //!
 //! `cargo xtask bench runner`
 #![expect(
@@ -50,7 +50,7 @@ async fn main() {
     opening(&daemon).await;
 }
 
-/// A role that may run commands, and a mode in which nobody is asked.
+/// A role that may run commands, and a mode without approvals.
 async fn trusted(daemon: &Daemon) {
     let roles = daemon.folder.path().join("app/.provost/roles");
     std::fs::create_dir_all(&roles).unwrap();
@@ -76,11 +76,11 @@ async fn round_trips(daemon: &Daemon, provider: &Provider) {
     let pi = Pi::install(provider);
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     let session = session(daemon, "calls").await;
-    say(daemon, &session).await;
+    send_and_read_turn(daemon, &session).await;
     provider.trips();
     for _ in 0..ROUNDS {
-        let told = say(daemon, &session).await;
-        assert!(told.text.contains("Done."), "{}", told.text);
+        let reading = send_and_read_turn(daemon, &session).await;
+        assert!(reading.text.contains("Done."), "{}", reading.text);
         ours.extend(provider.trips());
         if let Some(pi) = &pi {
             pi.turn().await;
@@ -101,16 +101,16 @@ async fn round_trips(daemon: &Daemon, provider: &Provider) {
     at_most("tool round trip × that of pi", p50 / middle, 1.0);
 }
 
-/// What was heard of a turn.
+/// The events of a turn.
 #[derive(Default)]
-struct Told {
+struct TurnReading {
     text: String,
-    /// From the sending of each token to its arrival here, in milliseconds.
+    /// Delay of each token, in milliseconds.
     delays: Vec<f64>,
 }
 
-impl Told {
-    fn hear(&mut self, text: &str) {
+impl TurnReading {
+    fn add_text(&mut self, text: &str) {
         let at = now();
         self.text.push_str(text);
         for token in text.split_whitespace() {
@@ -122,7 +122,7 @@ impl Told {
         }
     }
 
-    /// How many of the tokens are missing, or not in their place.
+    /// Number of tokens that are missing or out of order.
     fn lost(&self, count: usize) -> usize {
         let numbers = self.text.split_whitespace().map(|token| token.split(':').next());
         let mut numbers = numbers.map(|number| number.and_then(|n| n.parse::<usize>().ok()));
@@ -130,31 +130,31 @@ impl Told {
     }
 }
 
-/// Says something, and reads the turn as the answer to it.
-async fn say(daemon: &Daemon, session: &str) -> Told {
+/// Sends a message and reads the turn from the response.
+async fn send_and_read_turn(daemon: &Daemon, session: &str) -> TurnReading {
     let path = format!("http://{}/api/sessions/{session}/messages", daemon.address);
     let request = daemon.http.post(path).bearer_auth(&daemon.token);
     let request = request.header("accept", "text/event-stream").json(&json!({ "text": "go" }));
     read(request).await
 }
 
-/// Says something, and follows the session.
-async fn follow(daemon: &Daemon, session: &str) -> Told {
+/// Sends a message and follows the session.
+async fn follow(daemon: &Daemon, session: &str) -> TurnReading {
     let detail = daemon.get(&format!("/api/sessions/{session}")).await;
     let after = &detail["cursor"];
     let path = format!("http://{}/api/sessions/{session}/events?after={after}", daemon.address);
     let following = read(daemon.http.get(path).bearer_auth(&daemon.token));
     let path = format!("/api/sessions/{session}/messages");
-    let (told, _) = tokio::join!(following, daemon.post(&path, json!({ "text": "go" })));
-    told
+    let (reading, _) = tokio::join!(following, daemon.post(&path, json!({ "text": "go" })));
+    reading
 }
 
-/// Reads events, ours or the provider's, until the turn is over.
-async fn read(request: reqwest::RequestBuilder) -> Told {
+/// Reads events of Provost or of the provider until the turn ends.
+async fn read(request: reqwest::RequestBuilder) -> TurnReading {
     let answer = request.send().await.unwrap();
     assert!(answer.status().is_success(), "{}", answer.text().await.unwrap());
     let mut pieces = answer.bytes_stream();
-    let (mut told, mut rest) = (Told::default(), Vec::new());
+    let (mut reading, mut rest) = (TurnReading::default(), Vec::new());
     while let Some(piece) = pieces.next().await {
         rest.extend_from_slice(&piece.unwrap());
         while let Some(end) = rest.windows(2).position(|two| two == b"\n\n") {
@@ -167,16 +167,16 @@ async fn read(request: reqwest::RequestBuilder) -> Told {
             let kind = event["kind"].as_str().unwrap_or_default();
             let text = event["choices"][0]["delta"]["content"].as_str();
             let text = text.or(event["body"]["text"].as_str().filter(|_| kind == "TEXT_DELTA"));
-            text.inspect(|text| told.hear(text));
+            text.inspect(|text| reading.add_text(text));
             if kind.starts_with("TURN_F") {
-                return told;
+                return reading;
             }
         }
     }
-    told
+    reading
 }
 
-/// What a session adds to each token.
+/// The overhead of a session per token.
 async fn latency(daemon: &Daemon, provider: &Provider) {
     let model = format!("tokens-{TOKENS}");
     let session = session(daemon, &model).await;
@@ -185,7 +185,7 @@ async fn latency(daemon: &Daemon, provider: &Provider) {
         let path = format!("http://{}/v1/chat/completions", provider.address);
         let request = daemon.http.post(path).json(&json!({ "model": model, "messages": [] }));
         direct.extend(read(request).await.delays);
-        answered.extend(say(daemon, &session).await.delays);
+        answered.extend(send_and_read_turn(daemon, &session).await.delays);
         followed.extend(follow(daemon, &session).await.delays);
     }
     assert!(followed.len() == ROUNDS * TOKENS && answered.len() == followed.len());
@@ -199,7 +199,7 @@ async fn latency(daemon: &Daemon, provider: &Provider) {
     }
 }
 
-/// Many sessions at once.
+/// Many concurrent sessions.
 async fn many(daemon: &Daemon) {
     let count = SECONDS * 1000 / usize::try_from(PACE.as_millis()).unwrap();
     let model = format!("tokens-{count}");
@@ -208,10 +208,13 @@ async fn many(daemon: &Daemon) {
         sessions.push(session(daemon, &model).await);
     }
     let (before, began) = (used(daemon), Instant::now());
-    let all = futures::future::join_all(sessions.iter().map(|session| say(daemon, session))).await;
+    let all = futures::future::join_all(
+        sessions.iter().map(|session| send_and_read_turn(daemon, session)),
+    )
+    .await;
     let (used, took) = (used(daemon).saturating_sub(before), began.elapsed());
-    let lost: usize = all.iter().map(|told| told.lost(count)).sum();
-    let mut delays: Vec<f64> = all.into_iter().flat_map(|told| told.delays).collect();
+    let lost: usize = all.iter().map(|reading| reading.lost(count)).sum();
+    let mut delays: Vec<f64> = all.into_iter().flat_map(|reading| reading.delays).collect();
     let (p50, p99) = (quantile(&mut delays, 50), quantile(&mut delays, 99));
     println!(
         "{SESSIONS} sessions, {} tokens in {:.1} s: {lost} lost, p50 {p50:.2} ms, p99 {p99:.2} ms",
@@ -232,11 +235,11 @@ fn used(daemon: &Daemon) -> Duration {
     Duration::from_millis(ticks * 10)
 }
 
-/// A session of many messages, as a page opens it.
+/// Opening a session with many messages, as the web UI does.
 async fn opening(daemon: &Daemon) {
     let session = session(daemon, "short").await;
     for _ in 0..MESSAGES / 2 {
-        say(daemon, &session).await;
+        send_and_read_turn(daemon, &session).await;
     }
     let mut times = Vec::new();
     let mut size = 0;

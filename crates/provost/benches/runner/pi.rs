@@ -1,4 +1,4 @@
-//! pi, an agent that runs commands without a wall and without a log of decisions.
+//! pi, an agent that runs commands without a sandbox and without a log of decisions.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub(crate) struct Pi {
 }
 
 impl Pi {
-    /// From the npm registry; `None` where it cannot be had.
+    /// From the npm registry; `None` if it is not available.
     pub(crate) fn install(provider: &Provider) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().to_str().unwrap();

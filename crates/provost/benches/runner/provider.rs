@@ -1,5 +1,5 @@
-//! A provider that answers Chat Completions at once, says when it did, and sends
-//! tokens that carry the moment they were sent at.
+//! A provider of Chat Completions that responds at once; its tokens carry the time at which
+//! they were sent.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -13,12 +13,12 @@ use futures::stream;
 use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval};
 
-/// How many calls the model makes in one turn.
+/// Tool calls of the model per turn.
 pub(crate) const CALLS: usize = 40;
-/// The while between two tokens.
+/// Interval between two tokens.
 pub(crate) const PACE: Duration = Duration::from_millis(10);
 
-/// From the end of an answer that calls a tool to the request with its result.
+/// Time from the end of an answer with a tool call to the request with its result.
 type Trips = Arc<Mutex<(Option<Instant>, Vec<Duration>)>>;
 
 pub(crate) struct Provider {
@@ -51,7 +51,7 @@ impl Provider {
     }
 }
 
-/// What is said depends on the model: `calls`, `short`, or `tokens-N`.
+/// The model selects the answer: `calls`, `short`, or `tokens-N`.
 async fn answer(State(trips): State<Trips>, Json(asked): Json<Value>) -> Response {
     let model = asked["model"].as_str().unwrap_or_default();
     if let Some(count) = model.strip_prefix("tokens-") {
@@ -76,7 +76,7 @@ async fn answer(State(trips): State<Trips>, Json(asked): Json<Value>) -> Respons
     let tools = asked["tools"].as_array().unwrap();
     let has = |name: &str| tools.iter().any(|tool| tool["function"]["name"] == name);
     let name = if has("bash") { "bash" } else { "terminal_runCommand" };
-    // Another line each time: the same again and again would be a loop.
+    // A different line each time: repeated calls would trigger the loop detector.
     let arguments = json!({ "command": format!("true {} {done}", messages.len()) }).to_string();
     let call = json!({
         "index": 0,
@@ -110,7 +110,7 @@ fn whole(chunks: &[String]) -> Response {
     ([("content-type", "text/event-stream")], chunks.concat()).into_response()
 }
 
-/// One token after the other: its number and the moment.
+/// A stream of tokens, each with its number and time.
 fn tokens(count: usize) -> Response {
     let mut ticks = interval(PACE);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

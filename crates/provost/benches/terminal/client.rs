@@ -1,4 +1,4 @@
-//! A client of the daemon's terminal, as the page is one.
+//! A client of the daemon's terminal that behaves like the web UI.
 
 use std::time::Instant;
 
@@ -19,9 +19,9 @@ pub(crate) struct Client {
     acknowledged: u64,
     pub(crate) n_snapshots: usize,
     snapshot: bool,
-    /// Bytes of output that came.
+    /// Bytes of output received.
     n_bytes: usize,
-    /// The share of the output of the last line that came, and was not skipped.
+    /// Share of the output of the last line that was received and not skipped.
     pub(crate) passed: f64,
 }
 
@@ -36,7 +36,7 @@ impl Client {
                     self.n_bytes += output.len();
                 }
                 self.seen.extend_from_slice(output);
-                // As the page does.
+                // As the web UI does.
                 if self.at.saturating_sub(self.acknowledged) < TERMINAL_ACK_BYTES {
                     return Some(());
                 }
@@ -65,7 +65,7 @@ impl Client {
         (self.n_snapshots, self.n_bytes) = (0, 0);
         self.seen.clear();
         let line = Line::new(line);
-        self.say(&line.typed).await;
+        self.send_keys(&line.typed).await;
         while !line.is_done(&self.seen) {
             let keep = self.seen.len().saturating_sub(64);
             self.seen.drain(..keep);
@@ -78,7 +78,7 @@ impl Client {
 }
 
 impl Typing for Client {
-    async fn say(&mut self, keys: &str) {
+    async fn send_keys(&mut self, keys: &str) {
         self.socket.send(Message::Binary(keys.to_owned().into())).await.unwrap();
     }
 

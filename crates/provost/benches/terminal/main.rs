@@ -1,7 +1,7 @@
-//! The terminal's benchmark: output and keystrokes through kernel, daemon and
-//! WebSocket against a bare terminal that is only read.
+//! Benchmark of the terminal: output and keystrokes through kernel, daemon and WebSocket,
+//! compared with a bare PTY that is only read.
 //!
-//! `cargo xtask bench terminal`, which takes the names of parts, to measure only those: `seq`,
+//! `cargo xtask bench terminal`; arguments select parts: `seq`,
 //! `logs`, `memory`, `snapshot`, `echo`, `port`, `stop`.
 #![expect(
     clippy::unwrap_used,
@@ -28,7 +28,7 @@ use daemon::{Daemon, resident_kib};
 
 const ROUNDS: usize = 5;
 const ECHOES: usize = 2000;
-/// Letters typed into one terminal before it is another's turn.
+/// Letters typed into one terminal before the next one.
 const TURN: usize = 100;
 /// How many lines have been run.
 static LINES: AtomicUsize = AtomicUsize::new(0);
@@ -36,7 +36,7 @@ const SIZE: pty::PtySize = pty::PtySize { cols: 80, rows: 24 };
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
-    // `cargo bench` adds an argument of its own.
+    // `cargo bench` adds its own argument.
     let parts: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let wants = |part: &str| parts.is_empty() || parts.iter().any(|wanted| wanted == part);
     let daemon = Daemon::start(&[("SHELL", "/bin/bash")]).await;
@@ -52,7 +52,7 @@ async fn main() {
     if wants("logs") {
         output(&daemon, &mut peers, "a colored log of 200 MB", &logs).await;
     }
-    // One that is not read for a while is taken for gone.
+    // A client that does not read is disconnected after a while.
     client = daemon.attach().await;
     if wants("memory") {
         memory(&daemon, &mut client).await;
@@ -72,12 +72,12 @@ async fn main() {
     }
 }
 
-/// How fast what a line prints is seen to its end, in turns with the others.
+/// Throughput of the output of a line, alternating between terminals.
 async fn output(daemon: &Daemon, peers: &mut [peers::Peer], what: &str, line: &str) {
     let (mut one, mut three, mut passed) = (Vec::new(), Vec::new(), [Vec::new(), Vec::new()]);
     let mut others = vec![Vec::new(); peers.len()];
     for _ in 0..ROUNDS {
-        // One after the other in one loop, so that whatever else runs disturbs all alike.
+        // Alternating in one loop, so that other load affects all alike.
         let bare = bare(daemon, line);
         let mut client = daemon.attach().await;
         client.run("true").await;
@@ -107,13 +107,13 @@ async fn output(daemon: &Daemon, peers: &mut [peers::Peer], what: &str, line: &s
     println!();
 }
 
-/// How soon a letter that is typed is there to be shown, in turns.
+/// Delay of the echo of a typed letter, alternating between terminals.
 async fn echo(client: &mut Client, peers: &mut [peers::Peer]) {
     client.run("stty raw -echo").await;
-    client.say("cat\n").await;
+    client.send_keys("cat\n").await;
     for peer in &mut *peers {
         peer.run("stty raw -echo").await;
-        peer.say("cat\n").await;
+        peer.send_keys("cat\n").await;
     }
     let mut times = vec![Vec::new(); peers.len() + 1];
     for _ in 0..ECHOES / TURN {
@@ -130,18 +130,18 @@ async fn echo(client: &mut Client, peers: &mut [peers::Peer]) {
     }
 }
 
-/// Somebody who types into a terminal and sees what comes back.
+/// A terminal that can be typed into and read.
 trait Typing {
-    async fn say(&mut self, keys: &str);
-    /// Waits for something more to be seen.
+    async fn send_keys(&mut self, keys: &str);
+    /// Waits for more output.
     async fn hear(&mut self);
     fn seen(&mut self) -> &mut Vec<u8>;
 
-    /// Microseconds until each letter of a turn comes back.
+    /// Microseconds until the echo of each letter.
     async fn echoes(&mut self, times: &mut Vec<f64>) {
         for letter in letters() {
             let began = Instant::now();
-            self.say(&char::from(letter).to_string()).await;
+            self.send_keys(&char::from(letter).to_string()).await;
             self.seen().clear();
             while !self.seen().contains(&letter) {
                 self.hear().await;
@@ -151,13 +151,13 @@ trait Typing {
     }
 }
 
-/// The letters of a turn.
+/// The letters of one round.
 fn letters() -> impl Iterator<Item = u8> {
     (b'a'..=b'z').cycle().take(TURN)
 }
 
-/// A line that is run to its end. What tells the end stands nowhere else: not in
-/// the line as the shell repeats it, and not on a screen that shows earlier ones.
+/// A command line with an end marker that occurs nowhere else: neither in the echo of the
+/// line nor on a screen with earlier lines.
 struct Line {
     typed: String,
     end: String,
@@ -193,7 +193,7 @@ fn colored(size: usize) -> Vec<u8> {
     text
 }
 
-/// Bytes per second of a command in a terminal that nobody but a loop reads.
+/// Bytes per second of a command in a PTY that is read by a plain loop.
 fn bare(daemon: &Daemon, line: &str) -> f64 {
     let app = daemon.folder.path().join("app");
     let scratch = tempfile::tempdir().unwrap();
@@ -247,7 +247,7 @@ fn report(what: &str, ratios: &mut [f64], promised: &str) {
     );
 }
 
-/// What stalled clients cost the kernel in a flood.
+/// Memory of the kernel with stalled clients during a flood of output.
 async fn memory(daemon: &Daemon, client: &mut Client) {
     client.run("head -c 20000000 /dev/zero | tr '\\0' x").await;
     let kernel = daemon.kernel("app").await;
@@ -265,7 +265,7 @@ async fn memory(daemon: &Daemon, client: &mut Client) {
 
 async fn snapshot(daemon: &Daemon, client: &mut Client) {
     client.run("clear; printf '\\e[3J'; head -976 logs").await;
-    // The answer to this waits until all of that is drawn.
+    // The reply comes after all output was rendered.
     let read = json!({ "action": "pty.read", "params": {} });
     daemon.post("/api/projects/app/actions", read).await;
     let began = Instant::now();

@@ -1,4 +1,4 @@
-//! The terminals that others use, installed from their registries.
+//! Terminals of other projects, installed from their registries.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -14,14 +14,14 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 
 use crate::{Line, Typing, rate};
 
-/// How a peer packs what is typed and printed.
+/// The message format of a peer.
 #[derive(Clone, Copy)]
 enum Wire {
     Bytes,
     Json,
 }
 
-/// A server that runs, and a client of it.
+/// A running server and its client.
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
     wire: Wire,
@@ -38,7 +38,7 @@ impl Drop for Peer {
 }
 
 impl Peer {
-    /// Those that can be installed here; says which cannot.
+    /// The peers that can be installed; prints those that cannot.
     pub(crate) async fn all() -> Vec<Self> {
         let mut peers = Vec::new();
         for (name, wire, start) in [
@@ -68,7 +68,7 @@ impl Peer {
         peers
     }
 
-    /// Reads a message; tells how many bytes it printed.
+    /// Reads a message; returns its bytes of output.
     async fn next(&mut self) -> usize {
         let printed = match self.socket.next().await.unwrap().unwrap() {
             Message::Binary(bytes) => bytes.to_vec(),
@@ -93,7 +93,7 @@ impl Peer {
         let (began, mut bytes) = (Instant::now(), 0);
         self.seen.clear();
         let line = Line::new(line);
-        self.say(&line.typed).await;
+        self.send_keys(&line.typed).await;
         while !line.is_done(&self.seen) {
             let keep = self.seen.len().saturating_sub(64);
             self.seen.drain(..keep);
@@ -104,7 +104,7 @@ impl Peer {
 }
 
 impl Typing for Peer {
-    async fn say(&mut self, keys: &str) {
+    async fn send_keys(&mut self, keys: &str) {
         let message = match self.wire {
             Wire::Bytes => Message::Binary(keys.to_owned().into()),
             Wire::Json => Message::Text(json!(["stdin", keys]).to_string().into()),

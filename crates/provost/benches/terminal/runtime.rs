@@ -1,4 +1,4 @@
-//! How soon a port is found, and how soon a stop is done.
+//! Delay until a port is detected, and until a stop is complete.
 
 use std::time::Instant;
 
@@ -9,15 +9,15 @@ use crate::daemon::Daemon;
 
 const RUNS: usize = 15;
 
-/// Says nothing, so that its port is found and not read; keeps when it began to
-/// listen, in microseconds.
+/// Prints nothing, so that its port must be detected; records when it started to listen,
+/// in microseconds.
 const QUIET: &str = "\
 const began = (performance.timeOrigin + performance.now()) * 1000;
 require('node:http').createServer((asked, answer) => answer.end('ok')).listen(0, '127.0.0.1');
 require('node:fs').writeFileSync('listening', String(Math.round(began)));
 ";
 
-/// Fifty processes, with what starts them.
+/// Fifty processes, including the one that starts them.
 const FIFTY: &str = "\
 for n in $(seq 49); do sleep 1000 & done
 echo > ready
@@ -37,7 +37,7 @@ pub(crate) async fn port(daemon: &Daemon) {
         times.push(found - listening.parse::<f64>().unwrap());
         act(daemon, "stop").await;
     }
-    say("a port is found, ms after listen()", &mut times, 1e3, "≤ 150");
+    print_times("a port is found, ms after listen()", &mut times, 1e3, "≤ 150");
 }
 
 pub(crate) async fn stop(daemon: &Daemon) {
@@ -54,7 +54,7 @@ pub(crate) async fn stop(daemon: &Daemon) {
         times.push(began.elapsed().as_secs_f64());
         std::fs::remove_file(&ready).unwrap();
     }
-    say("50 processes that obey are stopped, ms", &mut times, 1e-3, "≤ 300");
+    print_times("50 processes that obey are stopped, ms", &mut times, 1e-3, "≤ 300");
 }
 
 fn serve(daemon: &Daemon, name: &str, program: &str, command: &str) {
@@ -68,7 +68,7 @@ async fn act(daemon: &Daemon, what: &str) {
     assert_eq!(done["status"], "finished", "{done}");
 }
 
-/// When the log says that a port was found, in microseconds.
+/// When the log recorded the port, in microseconds.
 async fn detected(daemon: &Daemon, after: u64) -> f64 {
     let from = format!("http://{}/api/events?after={after}", daemon.address);
     let answer = daemon.http.get(from).bearer_auth(&daemon.token).send().await.unwrap();
@@ -85,7 +85,7 @@ async fn detected(daemon: &Daemon, after: u64) -> f64 {
     }
 }
 
-fn say(what: &str, times: &mut [f64], unit: f64, promised: &str) {
+fn print_times(what: &str, times: &mut [f64], unit: f64, promised: &str) {
     times.sort_by(f64::total_cmp);
     let (p50, last) = (times[times.len() / 2] / unit, times[times.len() - 1] / unit);
     println!("{what}: p50 {p50:.0}, at most {last:.0} of {RUNS} (promised {promised})");
