@@ -1,45 +1,59 @@
-//! Benchmarks: they print ratios measured in one run, never a verdict on time alone.
+//! Benchmarks: they print ratios measured in one run, since absolute times depend on the machine.
 
 use anyhow::{Result, bail};
 
 use crate::shell::{cargo, find, install, must};
 
-pub(crate) fn run(name: &str) -> Result<()> {
-    let (package, example) = match name {
-        "store" => ("provost-store", "bench_store"),
-        "http" => {
-            must(&mut cargo(&["build", "--release", "--package", "provost"]))?;
-            ("provost", "bench_http")
-        }
-        "sandbox" => {
-            let wall = ["--package", "provost-sandbox", "--example", "bench_sandbox"];
-            must(&mut cargo(&[&["run", "--release"], &wall[..]].concat()))?;
-            must(&mut cargo(&["build", "--release", "--package", "provost"]))?;
-            ("provost", "bench_kernel")
-        }
-        "terminal" => {
-            must(&mut cargo(&["build", "--release", "--package", "provost"]))?;
-            ("provost", "bench_terminal")
-        }
-        "runner" => {
-            must(&mut cargo(&["build", "--release", "--package", "provost"]))?;
-            ("provost", "bench_runner")
-        }
-        "gateway" => {
-            if find("wrk").is_none() {
-                install("wrk")?;
-            }
-            let decide = ["--package", "provost-core", "--example", "bench_decide"];
-            must(&mut cargo(&[&["run", "--release"], &decide[..]].concat()))?;
-            must(&mut cargo(&["build", "--release", "--package", "provost"]))?;
-            ("provost", "bench_gateway")
-        }
-        other => {
-            bail!(
-                "there is no benchmark `{other}`; there are: store, http, sandbox, gateway, \
-                 terminal, runner"
-            )
-        }
+/// A benchmark and its name on the command line.
+struct Benchmark {
+    name: &'static str,
+    /// Packages and their bench targets, in order.
+    targets: &'static [(&'static str, &'static str)],
+    /// A program that it needs, and the Debian package of the same name.
+    needs: Option<&'static str>,
+}
+
+const BENCHMARKS: &[Benchmark] = &[
+    Benchmark {
+        name: "core",
+        targets: &[("provost-core", "command"), ("provost-core", "policy")],
+        needs: None,
+    },
+    Benchmark { name: "store", targets: &[("provost-store", "store")], needs: None },
+    Benchmark {
+        name: "sandbox",
+        targets: &[("provost-sandbox", "sandbox"), ("provost", "kernel")],
+        needs: None,
+    },
+    Benchmark {
+        name: "gateway",
+        targets: &[("provost-core", "decide"), ("provost", "gateway")],
+        needs: Some("wrk"),
+    },
+    Benchmark { name: "runner", targets: &[("provost", "runner")], needs: None },
+    Benchmark { name: "http", targets: &[("provost", "http")], needs: None },
+    Benchmark { name: "terminal", targets: &[("provost", "terminal")], needs: None },
+];
+
+/// The names of all benchmarks, for the help.
+pub(crate) fn names() -> String {
+    let names: Vec<_> = BENCHMARKS.iter().map(|benchmark| benchmark.name).collect();
+    names.join(", ")
+}
+
+/// Builds and runs a benchmark, with the optimizations of `release`; `parts` are its arguments.
+pub(crate) fn run(name: &str, parts: &[&str]) -> Result<()> {
+    let Some(benchmark) = BENCHMARKS.iter().find(|benchmark| benchmark.name == name) else {
+        bail!("unknown benchmark `{name}`; one of: {}", names());
     };
-    must(&mut cargo(&["run", "--release", "--package", package, "--example", example]))
+    if let Some(package) = benchmark.needs
+        && find(package).is_none()
+    {
+        install(package)?;
+    }
+    for (package, target) in benchmark.targets {
+        let bench = ["bench", "--package", package, "--bench", target, "--"];
+        must(&mut cargo(&[&bench[..], parts].concat()))?;
+    }
+    Ok(())
 }

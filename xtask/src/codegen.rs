@@ -1,4 +1,4 @@
-//! Generated files: written by `codegen`, compared by `codegen --check`.
+//! Generated files: `codegen` writes them, `codegen --check` compares them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub(crate) fn write() -> Result<()> {
 pub(crate) fn check() -> Result<()> {
     for (path, text) in files() {
         if fs::read_to_string(&path).unwrap_or_default() != text {
-            bail!("{} is not what the code generates; run `cargo xtask codegen`", path.display());
+            bail!("{} is outdated; run `cargo xtask codegen`", path.display());
         }
     }
     println!("generated files are up to date");

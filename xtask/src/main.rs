@@ -1,5 +1,5 @@
-//! The project's own commands. `cargo xtask` lists them.
-#![expect(clippy::print_stdout, reason = "a tool that talks to the person who runs it")]
+//! The project's development commands. `cargo xtask` lists them.
+#![expect(clippy::print_stdout, reason = "a command-line tool")]
 
 mod bench;
 mod codegen;
@@ -13,15 +13,15 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
+/// Without the benchmarks, which have their own list.
 const HELP: &str = "\
-cargo xtask run            build everything and start Provost on the current folder
-cargo xtask test           install what the tests need and run all of them
+cargo xtask run            build everything and start Provost in the current folder
+cargo xtask test           install the tools of the tests and run all tests
 cargo xtask ci             what CI runs: fmt, tidy, codegen, clippy, test, wasm, deny
-cargo xtask tidy           check what no compiler checks: layers, lints, licences, …
-cargo xtask codegen        write the generated files (--check: only compare them)
+cargo xtask tidy           check layers, lints, licences, sources and names
+cargo xtask codegen        write the generated files (--check: only compare)
 cargo xtask ui             build the web UI
-cargo xtask wasm           build the core for the browser, where the target is there
-cargo xtask bench NAME     store, http, sandbox
+cargo xtask wasm           build the core for wasm32, if the target is installed
 ";
 
 fn main() -> ExitCode {
@@ -39,18 +39,22 @@ fn main() -> ExitCode {
 fn run(args: &[&str]) -> Result<()> {
     match args {
         ["run", rest @ ..] => test::run_provost(rest),
-        ["test"] => test::all(&test::Compiler::Plain),
+        ["test"] => test::run_tests(&test::Compiler::Plain),
         ["ci"] => test::ci(),
-        ["tidy"] => tidy::all(),
+        ["tidy"] => tidy::run_checks(),
         ["codegen"] => codegen::write(),
         ["codegen", "--check"] => codegen::check(),
         ["ui"] => ui::build(),
         ["wasm"] => wasm::check(),
-        ["bench", name] => bench::run(name),
+        ["bench", name, parts @ ..] => bench::run(name, parts),
         [] | ["help" | "--help" | "-h"] => {
-            print!("{HELP}");
+            print!("{}", help());
             Ok(())
         }
-        other => bail!("`{}` is no command\n\n{HELP}", other.join(" ")),
+        other => bail!("unknown command `{}`\n\n{}", other.join(" "), help()),
     }
+}
+
+fn help() -> String {
+    format!("{HELP}cargo xtask bench NAME     run a benchmark: {}\n", bench::names())
 }

@@ -1,4 +1,4 @@
-//! Running other programs.
+//! Runs other programs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,13 +17,13 @@ pub(crate) fn program(name: &str, args: &[&str]) -> Command {
     command
 }
 
-/// cargo, the one that runs us.
+/// The cargo that runs this tool.
 pub(crate) fn cargo(args: &[&str]) -> Command {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     program(&cargo, args)
 }
 
-/// Says what it does, does it, and fails if that failed.
+/// Prints and runs a command; a failure is an error.
 pub(crate) fn must(command: &mut Command) -> Result<()> {
     let name = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy();
     let args: Vec<_> = command.get_args().map(|arg| arg.to_string_lossy()).collect();
@@ -36,7 +36,7 @@ pub(crate) fn must(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// What a program prints, if it succeeds.
+/// The standard output of a successful command.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("cannot run `{name}`"))?;
@@ -46,18 +46,18 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Installs a Debian package, if we may.
+/// Installs a Debian package, if this user can.
 pub(crate) fn install(package: &str) -> Result<()> {
     let root_user = output(&mut program("id", &["-u"])).is_ok_and(|id| id.trim() == "0");
     if !root_user || find("apt-get").is_none() {
-        bail!("`{package}` is not installed, and installing it takes root and apt-get");
+        bail!("`{package}` is not installed; installing it needs root and apt-get");
     }
     must(program("apt-get", &["update", "-qq"]).env("DEBIAN_FRONTEND", "noninteractive"))?;
     let install = ["install", "-y", "-qq", "--no-install-recommends", package];
     must(program("apt-get", &install).env("DEBIAN_FRONTEND", "noninteractive"))
 }
 
-/// Where a program is on the path.
+/// Path of a program in `PATH`.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())

@@ -1,4 +1,4 @@
-//! `run`, `test` and `ci`.
+//! `cargo xtask run`, `test` and `ci`.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,23 +8,23 @@ use anyhow::{Context, Result};
 use crate::shell::{cargo, find, install, must, output, program};
 use crate::{codegen, tidy, ui, wasm};
 
-/// Builds everything and starts Provost on the folder we were called in.
+/// Builds everything and starts Provost in the current folder.
 pub(crate) fn run_provost(args: &[&str]) -> Result<()> {
     ui::build()?;
     let here = std::env::current_dir()?;
     must(&mut cargo(&["build", "--package", "provost"]))?;
     let binary = binary()?;
     let binary = binary.to_str().context("the target folder is not UTF-8")?;
-    // A daemon of an older build would answer instead of this one.
+    // A daemon of an older build would keep running otherwise.
     must(program(binary, &["down"]).current_dir(&here))?;
     must(program(binary, &[&["up"], args].concat()).current_dir(&here))
 }
 
-/// What compiles the workspace.
+/// The compiler of the workspace.
 pub(crate) enum Compiler {
     Plain,
-    /// Clippy's own, with every warning an error: it checks and builds in one go,
-    /// where `cargo clippy` would read all dependencies a second time.
+    /// clippy-driver, with warnings as errors: it lints and builds in one pass, where
+    /// `cargo clippy` would check all dependencies again.
     Linting(PathBuf),
 }
 
@@ -39,7 +39,7 @@ impl Compiler {
     fn cargo(&self, args: &[&str]) -> Command {
         let mut command = cargo(args);
         if let Self::Linting(driver) = self {
-            // As `cargo clippy -- -D warnings` says it.
+            // The encoding of `cargo clippy -- -D warnings`.
             command.env("RUSTC_WORKSPACE_WRAPPER", driver);
             command.env("CLIPPY_ARGS", "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
         }
@@ -47,13 +47,13 @@ impl Compiler {
     }
 }
 
-/// All tests: Rust, documentation, web, browser.
-pub(crate) fn all(compiler: &Compiler) -> Result<()> {
+/// Runs all tests: Rust, documentation, web, browser.
+pub(crate) fn run_tests(compiler: &Compiler) -> Result<()> {
     let chromium = chromium()?;
     ui::build()?;
-    // Programs and tests together: without the tests, dependencies have other features,
-    // and everything would be built twice.
-    must(&mut compiler.cargo(&["build", "--workspace", "--bins", "--tests"]))?;
+    // Programs and tests together: without the tests, features of dependencies differ and
+    // everything would be built twice.
+    must(&mut compiler.cargo(&["build", "--workspace", "--bins", "--tests", "--examples"]))?;
     must(&mut compiler.cargo(&["test", "--workspace", "--doc", "--quiet"]))?;
     if output(&mut cargo(&["nextest", "--version"])).is_ok() {
         must(&mut compiler.cargo(&["nextest", "run", "--workspace", "--no-fail-fast"]))?;
@@ -65,15 +65,15 @@ pub(crate) fn all(compiler: &Compiler) -> Result<()> {
     must(ui::npm(&["run", "e2e"])?.env("PROVOST_BIN", binary()?).env("CHROMIUM", chromium))
 }
 
-/// What CI runs.
+/// Runs what CI runs.
 pub(crate) fn ci() -> Result<()> {
     must(&mut cargo(&["fmt", "--all", "--check"]))?;
-    tidy::all()?;
+    tidy::run_checks()?;
     codegen::check()?;
     let linting = Compiler::linting()?;
     ui::build()?;
     must(&mut linting.cargo(&["build", "--workspace", "--all-targets", "--quiet"]))?;
-    all(&linting)?;
+    run_tests(&linting)?;
     wasm::check()?;
     deny()
 }
@@ -82,15 +82,17 @@ pub(crate) fn ci() -> Result<()> {
 fn binary() -> Result<PathBuf> {
     let metadata = output(&mut cargo(&["metadata", "--format-version=1", "--no-deps"]))?;
     let metadata: serde_json::Value = serde_json::from_str(&metadata)?;
-    let target = metadata["target_directory"].as_str().context("cargo names no target folder")?;
+    let target =
+        metadata["target_directory"].as_str().context("cargo metadata has no target folder")?;
     Ok(PathBuf::from(target).join("debug/provost"))
 }
 
-/// A Chromium, installed if we may.
+/// Path of Chromium, which is installed if possible.
 fn chromium() -> Result<PathBuf> {
     let search = || {
-        let named = std::env::var_os("CHROMIUM").map(PathBuf::from).filter(|path| path.is_file());
-        named.or_else(|| {
+        let configured =
+            std::env::var_os("CHROMIUM").map(PathBuf::from).filter(|path| path.is_file());
+        configured.or_else(|| {
             ["chromium", "chromium-browser", "google-chrome"].iter().find_map(|name| find(name))
         })
     };
@@ -98,12 +100,12 @@ fn chromium() -> Result<PathBuf> {
         return Ok(found);
     }
     install("chromium")
-        .context("the browser tests need Chromium; install it, or name one in CHROMIUM")?;
-    search().context("apt-get installed Chromium, but it is not on the path")
+        .context("the browser tests need Chromium; install it, or set CHROMIUM to its path")?;
+    search().context("apt-get installed Chromium, but it is not in PATH")
 }
 
-/// cargo-deny, where it is installed. What it finds without its database,
-/// `tidy` finds too, so nothing is lost where it is not.
+/// Runs cargo-deny if it is installed. Without its database it finds only what `tidy`
+/// finds too, so it may be missing.
 fn deny() -> Result<()> {
     if find("cargo-deny").is_none() {
         println!("\n▸ cargo deny: not installed; `tidy` checked the licences");
@@ -115,6 +117,6 @@ fn deny() -> Result<()> {
     if home.is_some_and(|home| home.join("advisory-dbs").exists()) {
         return must(&mut cargo(&["deny", "--offline", "check", "advisories"]));
     }
-    println!("\n▸ cargo deny check advisories: no database here, and none is fetched in CI");
+    println!("\n▸ cargo deny check advisories: skipped, there is no local database");
     Ok(())
 }

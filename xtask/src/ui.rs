@@ -1,4 +1,4 @@
-//! Building the web UI.
+//! Builds the web UI.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,14 +16,14 @@ fn web() -> PathBuf {
 /// npm, in the web folder.
 pub(crate) fn npm(args: &[&str]) -> Result<Command> {
     if find("npm").is_none() {
-        bail!("the web UI needs Node 20 or newer with npm; install it and try again");
+        bail!("the web UI needs Node 20 or newer with npm");
     }
     let mut command = program("npm", args);
     command.current_dir(web());
     Ok(command)
 }
 
-/// Installs the packages of the lock file, if they are not there.
+/// Installs the packages of the lock file, if they are missing or outdated.
 pub(crate) fn install() -> Result<()> {
     let lock = changed(&web().join("package-lock.json"));
     let installed = changed(&web().join("node_modules/.package-lock.json"));
@@ -33,7 +33,7 @@ pub(crate) fn install() -> Result<()> {
     must(&mut npm(&["ci", "--no-audit", "--no-fund"])?)
 }
 
-/// Builds `web/dist`, if it is older than its sources.
+/// Builds `web/dist` if it is older than its sources.
 pub(crate) fn build() -> Result<()> {
     install()?;
     let sources = ["src", "public", "scripts", "index.html", "package-lock.json", "vite.config.ts"];
@@ -45,7 +45,7 @@ pub(crate) fn build() -> Result<()> {
     must(&mut npm(&["run", "build"])?)
 }
 
-/// When a file, or anything below a folder, was changed last.
+/// The last modification of a file, or of anything below a folder.
 fn changed(path: &Path) -> Option<SystemTime> {
     let own = fs::metadata(path).ok()?;
     if !own.is_dir() {

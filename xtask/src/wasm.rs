@@ -1,4 +1,4 @@
-//! The core for the browser: it must build for wasm32, where that target is there.
+//! The core must build for wasm32. Skipped where the target is not installed.
 
 use std::path::Path;
 
@@ -10,9 +10,9 @@ const TARGET: &str = "wasm32-unknown-unknown";
 
 pub(crate) fn check() -> Result<()> {
     let libdir = output(&mut program("rustc", &["--print", "target-libdir", "--target", TARGET]));
-    let there = libdir.is_ok_and(|dir| Path::new(dir.trim()).exists());
-    if !there {
-        println!("\n▸ wasm: {TARGET} is not installed (`rustup target add {TARGET}`); not checked");
+    let is_installed = libdir.is_ok_and(|dir| Path::new(dir.trim()).exists());
+    if !is_installed {
+        println!("\n▸ wasm: {TARGET} is not installed (`rustup target add {TARGET}`); skipped");
         return Ok(());
     }
     must(&mut cargo(&["build", "--package", "provost-core", "--target", TARGET]))

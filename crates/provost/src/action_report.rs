@@ -1,5 +1,5 @@
-//! The story of an action, told from its events in plain words: who asked for
-//! what, what decided, how it ran, what changed. Pure.
+//! The report of an action, built from its events: who requested it, what
+//! decided, how it ran, what changed. Pure.
 
 mod outcome_text;
 
@@ -13,7 +13,7 @@ use crate::approval_text::scope_name;
 use crate::output::{quote_text, sanitize_text};
 use outcome_text::{OutputTotals, describe_outcome, format_sandbox_layers};
 
-/// One event of the action.
+/// One event of an action.
 #[derive(Debug, Clone)]
 pub(crate) struct ActionReportStep {
     pub(crate) at: UnixMicros,
@@ -22,20 +22,20 @@ pub(crate) struct ActionReportStep {
     pub(crate) fact: Fact,
 }
 
-/// Something that happened, in sentences.
+/// What one event adds to the report, as sentences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ActionReportEntry {
     pub(crate) at: UnixMicros,
     pub(crate) lines: Vec<String>,
 }
 
-/// Tells the story. `grants` are those that may have allowed it.
+/// Builds the report. `grants` holds the grants that may have allowed the action.
 pub(crate) fn build_action_report(
     steps: &[ActionReportStep],
     grants: &[Grant],
 ) -> Vec<ActionReportEntry> {
     let mut printed = OutputTotals::default();
-    let mut story = Vec::new();
+    let mut entries = Vec::new();
     for step in steps {
         if let Fact::ActionOutput { output, .. } = &step.fact {
             printed.add_output(output);
@@ -43,92 +43,94 @@ pub(crate) fn build_action_report(
         }
         let lines = describe_step(step, grants, &printed);
         if !lines.is_empty() {
-            story.push(ActionReportEntry { at: step.at, lines });
+            entries.push(ActionReportEntry { at: step.at, lines });
         }
     }
-    story
+    entries
 }
 
+/// What one event adds to the report; nothing for events that repeat what others say.
 fn describe_step(step: &ActionReportStep, grants: &[Grant], printed: &OutputTotals) -> Vec<String> {
-    let told = describe_request(step, grants).or_else(|| describe_approval(step));
-    told.or_else(|| describe_execution(step, grants, printed)).unwrap_or_default()
-}
-
-/// What was asked for; a read is told to its end.
-fn describe_request(step: &ActionReportStep, grants: &[Grant]) -> Option<Vec<String>> {
-    if let Fact::ActionRequested { name, params, what, role, session, .. } = &step.fact {
-        return Some(vec![
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the report is about one action; all other facts add nothing to it"
+    )]
+    match &step.fact {
+        Fact::ActionRequested { name, params, what, role, session, .. } => vec![
             format_request(step, role.as_deref(), *session, what),
             format_parameters(name, params),
-        ]);
+        ],
+        // A read is one event: request, decision and outcome.
+        Fact::ActionRead { name, params, what, role, session, why, outcome, .. } => {
+            let mut lines = vec![
+                format_request(step, role.as_deref(), *session, what),
+                format_parameters(name, params),
+                format_allowed_by(why, grants),
+            ];
+            lines.extend(describe_outcome(outcome, &OutputTotals::default()));
+            lines
+        }
+        Fact::ActionDenied { fault, .. } => {
+            let denied = format!("Denied ({}): {}", fault.code, to_sentence(&fault.message));
+            let mut lines = vec![denied];
+            lines.extend(format_denying_rules(fault.details.as_ref()));
+            lines
+        }
+        Fact::ActionAllowed { by, why, profile, .. } => {
+            vec![format_allowed(by, why.as_ref(), profile.as_deref(), grants)]
+        }
+        Fact::ActionStarted { pid, profile, layers, .. } => vec![
+            format!("Started as process {pid}, with profile {}.", sanitize_text(profile)),
+            format_sandbox_layers(layers),
+        ],
+        Fact::ActionFinished { outcome, .. } => describe_outcome(outcome, printed),
+        Fact::ApprovalAsked { approval, question, .. } => {
+            describe_approval_prompt(&approval.to_string(), question)
+        }
+        Fact::ApprovalAnswered { decision, scope, message, .. } => {
+            vec![format_answer(step, *decision, *scope, message.as_deref())]
+        }
+        Fact::ApprovalExpired { .. } => vec!["The approval expired without an answer.".to_owned()],
+        Fact::ApprovalWithdrawn { why, .. } => {
+            vec![format!("The approval was withdrawn: {}", to_sentence(why))]
+        }
+        Fact::GrantCreated { grant, what, until, .. } => {
+            let end = if until.is_some() { "for a limited time" } else { "for the session" };
+            let what = sanitize_text(what);
+            vec![format!("The answer also grants the same action {end}: {what} ({grant}).")]
+        }
+        Fact::GrantRevoked { grant, .. } => {
+            vec![format!("{} revoked that grant ({grant}).", format_principal(step))]
+        }
+        _ => Vec::new(),
     }
-    if let Fact::ActionRead { name, params, what, role, session, why, outcome, .. } = &step.fact {
-        let head = format_request(step, role.as_deref(), *session, what);
-        let mut lines = vec![head, format_parameters(name, params), format_allowed_by(why, grants)];
-        lines.extend(describe_outcome(outcome, &OutputTotals::default()));
-        return Some(lines);
-    }
-    None
 }
 
-/// What people were asked, what they said, and what that means for later.
-fn describe_approval(step: &ActionReportStep) -> Option<Vec<String>> {
-    let fact = &step.fact;
-    if let Fact::ApprovalAsked { approval, question, .. } = fact {
-        return Some(describe_approval_prompt(&approval.to_string(), question));
-    }
-    let line = if let Fact::ApprovalAnswered { decision, scope, message, .. } = fact {
-        format_answer(step, *decision, *scope, message.as_deref())
-    } else if let Fact::ApprovalExpired { .. } = fact {
-        "Nobody answered in time.".to_owned()
-    } else if let Fact::ApprovalWithdrawn { why, .. } = fact {
-        format!("The question fell away: {}", to_sentence(why))
-    } else if let Fact::GrantCreated { grant, what, until, .. } = fact {
-        let end = if until.is_some() { "for some time" } else { "for the session" };
-        format!("The answer allows the same again {end}: {} ({grant}).", sanitize_text(what))
-    } else if let Fact::GrantRevoked { grant, .. } = fact {
-        format!("{} took that back ({grant}).", format_principal(step))
-    } else {
-        return None;
-    };
-    Some(vec![line])
-}
-
-/// Whether it ran, how, and what came of it.
-fn describe_execution(
-    step: &ActionReportStep,
+/// Why the action was allowed, and how it may run.
+fn format_allowed(
+    by: &str,
+    why: Option<&AllowedBy>,
+    profile: Option<&str>,
     grants: &[Grant],
-    printed: &OutputTotals,
-) -> Option<Vec<String>> {
-    let fact = &step.fact;
-    if let Fact::ActionDenied { fault, .. } = fact {
-        let mut lines = vec![format!("Denied ({}): {}", fault.code, to_sentence(&fault.message))];
-        lines.extend(format_denying_rules(fault.details.as_ref()));
-        return Some(lines);
+) -> String {
+    let allowed = match why {
+        Some(why) => format_allowed_by(why, grants),
+        None => format!("Allowed by {}.", sanitize_text(by)),
+    };
+    match profile {
+        Some(profile) => {
+            format!("{allowed} It may run once, with profile {}.", sanitize_text(profile))
+        }
+        None => allowed,
     }
-    if let Fact::ActionAllowed { by, why, profile, .. } = fact {
-        let by = || format!("Allowed by {}.", sanitize_text(by));
-        let line = why.as_ref().map_or_else(by, |why| format_allowed_by(why, grants));
-        let profile = profile.as_deref().map(sanitize_text);
-        let once = profile.map(|profile| format!(" It may run once, under profile {profile}."));
-        return Some(vec![line + &once.unwrap_or_default()]);
-    }
-    if let Fact::ActionStarted { pid, profile, layers, .. } = fact {
-        let line = format!("It ran as process {pid}, under profile {}.", sanitize_text(profile));
-        return Some(vec![line, format_sandbox_layers(layers)]);
-    }
-    if let Fact::ActionFinished { outcome, .. } = fact {
-        return Some(describe_outcome(outcome, printed));
-    }
-    None
 }
 
-/// Text from outside with one period behind it.
+/// Text from outside, ending with exactly one period.
 fn to_sentence(text: &str) -> String {
     format!("{}.", sanitize_text(text.trim_end().trim_end_matches('.')))
 }
 
-/// Who asked for what.
+/// Who requested what.
 fn format_request(
     step: &ActionReportStep,
     role: Option<&str>,
@@ -137,10 +139,10 @@ fn format_request(
 ) -> String {
     let role = role.map(|role| format!(" in the role {}", quote_text(role))).unwrap_or_default();
     let session = session.map(|id| format!(" in session {id}")).unwrap_or_default();
-    format!("{}{role}{session} asked to {}.", format_principal(step), sanitize_text(what))
+    format!("{}{role}{session} requested to {}.", format_principal(step), sanitize_text(what))
 }
 
-/// On whose authority, and through what.
+/// The principal, and the actor it used.
 fn format_principal(step: &ActionReportStep) -> String {
     format!("{} ({})", sanitize_text(&step.principal), sanitize_text(&step.actor.to_string()))
 }
@@ -151,43 +153,43 @@ fn format_parameters(name: &str, params: &Value) -> String {
     let long = text.chars().count();
     if long > SHOWN {
         let start: String = text.chars().take(SHOWN).collect();
-        return format!("{} {start}… ({long} characters in all)", sanitize_text(name));
+        return format!("{} {start}… ({long} characters in total)", sanitize_text(name));
     }
     format!("{} {text}", sanitize_text(name))
 }
 
-fn describe_approval_prompt(approval: &str, question: &ApprovalPrompt) -> Vec<String> {
-    let why = to_sentence(&question.why);
-    let mut lines = vec![format!("A person was asked ({approval}): {why}")];
-    if let Some(gate) = &question.gate {
-        lines.push(format!("They were shown that it is dangerous: {}", to_sentence(gate)));
+fn describe_approval_prompt(approval: &str, prompt: &ApprovalPrompt) -> Vec<String> {
+    let why = to_sentence(&prompt.why);
+    let mut lines = vec![format!("An approval was requested ({approval}): {why}")];
+    if let Some(gate) = &prompt.gate {
+        lines.push(format!("It was marked as dangerous: {}", to_sentence(gate)));
     }
-    for rule in &question.rules {
+    for rule in &prompt.rules {
         lines.push(format_rule(&rule.layer, &rule.id, &rule.effect, rule.reason.as_deref()));
     }
     let mut shown = Vec::new();
-    if !question.demands.is_empty() {
-        shown.push(format!("the {} parts of the command", question.demands.len()));
+    if !prompt.demands.is_empty() {
+        shown.push(format!("{} effects of the command", prompt.demands.len()));
     }
-    if let Some(diff) = &question.diff {
-        shown.push(format!("a change of {} lines", count_changed_lines(diff)));
+    if let Some(diff) = &prompt.diff {
+        shown.push(format!("a diff of {} lines", count_changed_lines(diff)));
     }
     shown.extend(
-        question
+        prompt
             .pins
             .iter()
             .map(|pin| format!("the script {} ({})", quote_text(&pin.path), pin.hash)),
     );
-    if let Some(trust) = &question.trust {
+    if let Some(trust) = &prompt.trust {
         shown.push(format!("the file {} to be trusted ({})", quote_text(&trust.file), trust.hash));
     }
     if !shown.is_empty() {
-        lines.push(format!("They were shown {}.", shown.join(", ")));
+        lines.push(format!("The approver was shown {}.", shown.join(", ")));
     }
     lines
 }
 
-/// The lines of a diff that add or remove.
+/// The number of added and removed lines.
 fn count_changed_lines(diff: &str) -> usize {
     let head = |line: &str| line.starts_with("+++") || line.starts_with("---");
     diff.lines().filter(|line| line.starts_with(['+', '-']) && !head(line)).count()
@@ -211,17 +213,17 @@ fn format_answer(
     message: Option<&str>,
 ) -> String {
     let message = message.map(|text| format!(": {}", quote_text(text))).unwrap_or_default();
-    let said = match (decision, scope) {
-        (ApprovalAnswer::Deny, _) => "no".to_owned(),
-        (ApprovalAnswer::Allow, None) => "yes".to_owned(),
-        (ApprovalAnswer::Allow, Some(scope)) => format!("yes ({})", scope_name(scope)),
+    let answer = match (decision, scope) {
+        (ApprovalAnswer::Deny, _) => "denied it".to_owned(),
+        (ApprovalAnswer::Allow, None) => "allowed it".to_owned(),
+        (ApprovalAnswer::Allow, Some(scope)) => format!("allowed it ({})", scope_name(scope)),
     };
-    format!("{} said {said}{message}.", format_principal(step))
+    format!("{} {answer}{message}.", format_principal(step))
 }
 
 fn format_allowed_by(why: &AllowedBy, grants: &[Grant]) -> String {
     match why {
-        AllowedBy::Operator => "Allowed: it is a person's own action.".to_owned(),
+        AllowedBy::Operator => "Allowed: a person executed it.".to_owned(),
         AllowedBy::Mode { mode } => {
             let mode = serde_json::to_value(mode).ok();
             let mode = mode.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -245,7 +247,7 @@ fn format_granted_by(id: GrantId, grants: &[Grant]) -> String {
     match grants.iter().find(|grant| grant.id == id) {
         Some(grant) => {
             format!(
-                "Allowed by {id}, which {} gave: {}.",
+                "Allowed by {id}, granted by {}: {}.",
                 sanitize_text(&grant.by),
                 sanitize_text(&grant.what)
             )

@@ -1,5 +1,7 @@
-//! A question to a person, told in full: everything they need to decide, and
-//! nothing that could disguise itself as something else. Pure.
+//! Formats an approval for a person: everything the decision depends on.
+//!
+//! All text from outside is sanitized or quoted, so that it cannot pass for
+//! output of Provost. Pure.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,10 +14,10 @@ use serde_json::Value;
 
 use crate::output::{format_time, quote_text, sanitize_lines, sanitize_text};
 
-/// Parameters longer than this are not printed twice, if the change shows them.
+/// Longer parameters (in bytes) are not repeated if the diff shows them.
 const MAX_INLINE_PARAM_LEN: usize = 400;
 
-/// The names of projects, for people.
+/// Display names of projects.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ProjectNames(BTreeMap<ProjectId, String>);
 
@@ -24,13 +26,13 @@ impl ProjectNames {
         Self(projects.iter().map(|project| (project.id, project.slug.clone())).collect())
     }
 
-    /// A project by its name, or by its id if it is not known.
+    /// The project's short name, or its id if it is unknown.
     pub(crate) fn display_name(&self, project: ProjectId) -> String {
         self.0.get(&project).map_or_else(|| project.to_string(), |slug| sanitize_text(slug))
     }
 }
 
-/// How long there is until then, for people.
+/// The time left until then, in at most two units.
 pub(crate) fn format_time_left(until: UnixMicros, now: UnixMicros) -> String {
     let seconds = until.saturating_sub(now) / 1_000_000;
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
@@ -50,7 +52,7 @@ pub(crate) fn scope_name(scope: AnswerScope) -> &'static str {
     }
 }
 
-/// One line: what is asked, by whom, for how long.
+/// One line: the action, who requested it, and the state of the approval.
 pub(crate) fn format_approval_line(
     approval: &Approval,
     names: &ProjectNames,
@@ -70,24 +72,24 @@ pub(crate) fn format_approval_line(
         Some(trust) => format!("trust {}", quote_text(&trust.file)),
         None => sanitize_text(&approval.question.what),
     };
-    let place = names.display_name(approval.project);
-    format!("{gate}{what}  ({} in {place}, {state})", sanitize_text(&approval.actor.to_string()))
+    let project = names.display_name(approval.project);
+    format!("{gate}{what}  ({} in {project}, {state})", sanitize_text(&approval.actor.to_string()))
 }
 
-/// The whole question.
+/// The approval in full.
 pub(crate) fn format_approval(
     approval: &Approval,
     names: &ProjectNames,
     now: UnixMicros,
 ) -> String {
-    let question = &approval.question;
+    let prompt = &approval.question;
     let mut text = String::new();
-    let mut say = |line: &str| {
+    let mut write = |line: &str| {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{line}");
     };
-    say(&format!(
-        "Question {} in the project {}",
+    write(&format!(
+        "Approval {} in the project {}",
         approval.id,
         names.display_name(approval.project)
     ));
@@ -96,75 +98,82 @@ pub(crate) fn format_approval(
         .as_deref()
         .map_or_else(String::new, |role| format!(" in the role {}", quote_text(role)));
     let (actor, principal) = (approval.actor.to_string(), &approval.principal);
-    say(&format!("  {} ({}){role} asks to:", sanitize_text(&actor), sanitize_text(principal)));
-    say(&format!("  {}", sanitize_text(&question.what)));
-    say(&format!(
-        "  asked {}, expires in {}",
+    write(&format!(
+        "  {} ({}){role} requests to:",
+        sanitize_text(&actor),
+        sanitize_text(principal)
+    ));
+    write(&format!("  {}", sanitize_text(&prompt.what)));
+    write(&format!(
+        "  requested {}, expires in {}",
         format_time(approval.asked_at),
         format_time_left(approval.expires_at, now)
     ));
-    if let Some(gate) = &question.gate {
-        say(&format!("DANGEROUS: {}", sanitize_text(gate)));
+    if let Some(gate) = &prompt.gate {
+        write(&format!("DANGEROUS: {}", sanitize_text(gate)));
     }
-    if question.gate.as_ref() != Some(&question.why) {
-        say(&format!("Why you are asked: {}", sanitize_text(&question.why)));
+    if prompt.gate.as_ref() != Some(&prompt.why) {
+        write(&format!("Needs approval because: {}", sanitize_text(&prompt.why)));
     }
-    write_details(question, &mut say);
-    if let Some(trust) = &question.trust {
+    write_details(prompt, &mut write);
+    if let Some(trust) = &prompt.trust {
         let what = match trust.what {
             GovernanceFileKind::Role => "role",
             GovernanceFileKind::Policy => "rules",
             GovernanceFileKind::Runtime => "commands",
         };
-        say(&format!("Trust is asked for the {what} in {}:", quote_text(&trust.file)));
-        write_indented(&trust.diff, &mut say);
+        write(&format!("Trust is requested for the {what} in {}:", quote_text(&trust.file)));
+        write_indented(&trust.diff, &mut write);
     }
-    say("You can answer:");
-    for choice in &question.choices {
-        write_choice(choice, &mut say);
+    write("Possible answers:");
+    for choice in &prompt.choices {
+        write_choice(choice, &mut write);
     }
-    say("  deny: it does not run, and the agent is told so");
-    say(&format!("Hash: {}", approval.action_hash));
+    write("  deny: it does not run, and the agent is informed");
+    write(&format!("Hash: {}", approval.action_hash));
     text
 }
 
-/// What a command would do, part by part.
-pub(crate) fn format_command_effects(demands: &[CommandEffectView]) -> String {
+/// The effects of a command, numbered.
+pub(crate) fn format_command_effects(effects: &[CommandEffectView]) -> String {
     let mut text = String::new();
-    for (at, demand) in demands.iter().enumerate() {
-        write_command_effect(at + 1, demand, "a program", &mut |line: &str| {
+    for (index, effect) in effects.iter().enumerate() {
+        write_command_effect(index + 1, effect, "a program", &mut |line: &str| {
             let _ = writeln!(text, "{line}");
         });
     }
     text
 }
 
-fn write_details(question: &ApprovalPrompt, say: &mut impl FnMut(&str)) {
-    say(&format!("{} with", sanitize_text(&question.name)));
-    write_parameters(question, say);
-    for (at, demand) in question.demands.iter().enumerate() {
-        write_command_effect(at + 1, demand, "a program that was NOT FOUND", say);
+fn write_details(prompt: &ApprovalPrompt, write: &mut impl FnMut(&str)) {
+    write(&format!("{} with", sanitize_text(&prompt.name)));
+    write_parameters(prompt, write);
+    for (index, effect) in prompt.demands.iter().enumerate() {
+        write_command_effect(index + 1, effect, "a program that was NOT FOUND", write);
     }
-    // An action on files starts nothing that would run anywhere.
-    if question.profile != "none" {
-        let cwd = if question.cwd.is_empty() { "." } else { &question.cwd };
-        let network = if question.network { "with the NETWORK" } else { "without network" };
-        let profile = sanitize_text(&question.profile);
-        say(&format!("In {} of the project, under profile {profile}, {network}", quote_text(cwd)));
+    // Actions on files start no process, so they have no profile.
+    if prompt.profile != "none" {
+        let cwd = if prompt.cwd.is_empty() { "." } else { &prompt.cwd };
+        let network = if prompt.network { "with the NETWORK" } else { "without network" };
+        let profile = sanitize_text(&prompt.profile);
+        write(&format!(
+            "In {} of the project, under profile {profile}, {network}",
+            quote_text(cwd)
+        ));
     }
-    for pin in &question.pins {
-        say(&format!("Runs the script {} as it is now ({})", quote_text(&pin.path), pin.hash));
+    for pin in &prompt.pins {
+        write(&format!("Runs the script {} as it is now ({})", quote_text(&pin.path), pin.hash));
     }
-    for note in &question.notes {
-        say(&format!("Now: {}", sanitize_text(note)));
+    for note in &prompt.notes {
+        write(&format!("Note: {}", sanitize_text(note)));
     }
-    if let Some(diff) = &question.diff {
-        say("It would change:");
-        write_indented(diff, say);
+    if let Some(diff) = &prompt.diff {
+        write("Changes:");
+        write_indented(diff, write);
     }
-    for rule in &question.rules {
+    for rule in &prompt.rules {
         let reason = rule.reason.as_deref().map(|reason| format!(": {}", sanitize_text(reason)));
-        say(&format!(
+        write(&format!(
             "Rule: {} rule {} says {}{}",
             sanitize_text(&rule.layer),
             quote_text(&rule.id),
@@ -174,10 +183,10 @@ fn write_details(question: &ApprovalPrompt, say: &mut impl FnMut(&str)) {
     }
 }
 
-/// The parameters, one per line. What the change shows is not shown twice.
-fn write_parameters(question: &ApprovalPrompt, say: &mut impl FnMut(&str)) {
-    let Value::Object(members) = &question.params else {
-        return say(&format!("  {}", sanitize_text(&question.params.to_string())));
+/// The parameters, one per line. Long ones that the diff shows are not repeated.
+fn write_parameters(prompt: &ApprovalPrompt, write: &mut impl FnMut(&str)) {
+    let Value::Object(members) = &prompt.params else {
+        return write(&format!("  {}", sanitize_text(&prompt.params.to_string())));
     };
     for (key, value) in members.iter().filter(|(_, value)| !value.is_null()) {
         let text = match value {
@@ -188,70 +197,69 @@ fn write_parameters(question: &ApprovalPrompt, say: &mut impl FnMut(&str)) {
             | Value::Array(_)
             | Value::Object(_) => sanitize_text(&value.to_string()),
         };
-        if text.len() > MAX_INLINE_PARAM_LEN && question.diff.is_some() {
-            say(&format!(
+        if text.len() > MAX_INLINE_PARAM_LEN && prompt.diff.is_some() {
+            write(&format!(
                 "  {}: {} characters, shown below",
                 sanitize_text(key),
                 text.chars().count()
             ));
         } else {
-            say(&format!("  {}: {text}", sanitize_text(key)));
+            write(&format!("  {}: {text}", sanitize_text(key)));
         }
     }
 }
 
-/// One part of a command; `unknown` stands for a program without a file.
+/// One effect of a command; `unknown` is printed for a program without a file.
 fn write_command_effect(
     number: usize,
-    demand: &CommandEffectView,
+    effect: &CommandEffectView,
     unknown: &str,
-    say: &mut impl FnMut(&str),
+    write: &mut impl FnMut(&str),
 ) {
-    match demand {
+    match effect {
         CommandEffectView::Run { argv, through, program, hosts, assignments, builtin } => {
             let program = match program.as_deref() {
-                None if *builtin => "a word of the shell itself".to_owned(),
+                None if *builtin => "a shell builtin".to_owned(),
                 None => unknown.to_owned(),
                 Some(program) => quote_text(program),
             };
-            say(&format!("{number}. runs {program}"));
+            write(&format!("{number}. runs {program}"));
             for assignment in assignments {
-                say(&format!("     with {} set", quote_text(assignment)));
+                write(&format!("     with {} set", quote_text(assignment)));
             }
             for word in argv {
-                say(&format!("     {}", quote_text(word)));
+                write(&format!("     {}", quote_text(word)));
             }
             if !through.is_empty() {
                 let through: Vec<_> = through.iter().map(|name| quote_text(name)).collect();
-                say(&format!("   through {}", through.join(", ")));
+                write(&format!("   through {}", through.join(", ")));
             }
             if !hosts.is_empty() {
                 let hosts: Vec<_> = hosts.iter().map(|host| quote_text(host)).collect();
-                say(&format!("   names the hosts {}", hosts.join(", ")));
+                write(&format!("   names the hosts {}", hosts.join(", ")));
             }
         }
-        CommandEffectView::Write { path } => say(&format!("{number}. writes {}", quote_text(path))),
-        CommandEffectView::Read { path } => say(&format!("{number}. reads {}", quote_text(path))),
+        CommandEffectView::Write { path } => {
+            write(&format!("{number}. writes {}", quote_text(path)))
+        }
+        CommandEffectView::Read { path } => write(&format!("{number}. reads {}", quote_text(path))),
         CommandEffectView::Opaque { text, why } => {
-            say(&format!(
-                "{number}. does what cannot be known before it runs: {}",
-                quote_text(text)
-            ));
-            say(&format!("   {}", sanitize_text(why)));
+            write(&format!("{number}. cannot be analyzed before it runs: {}", quote_text(text)));
+            write(&format!("   {}", sanitize_text(why)));
         }
     }
 }
 
-fn write_choice(choice: &ApprovalChoice, say: &mut impl FnMut(&str)) {
-    say(&format!("  {}: {}", scope_name(choice.scope), sanitize_text(&choice.remembers)));
+fn write_choice(choice: &ApprovalChoice, write: &mut impl FnMut(&str)) {
+    write(&format!("  {}: {}", scope_name(choice.scope), sanitize_text(&choice.remembers)));
     if let Some(rule) = &choice.rule {
-        write_indented(rule, say);
+        write_indented(rule, write);
     }
 }
 
-fn write_indented(text: &str, say: &mut impl FnMut(&str)) {
+fn write_indented(text: &str, write: &mut impl FnMut(&str)) {
     for line in sanitize_lines(text).lines() {
-        say(&format!("    {line}"));
+        write(&format!("    {line}"));
     }
 }
 

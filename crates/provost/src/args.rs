@@ -1,63 +1,64 @@
-//! The arguments, and the help that teaches them.
+//! The command line: commands, options and their help texts.
 
 mod audit;
 mod chat;
+mod daemon;
 #[cfg(test)]
 mod golden;
-mod governance;
+mod govern;
+mod project;
 mod runtime;
-mod token;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use audit::{AuditArgs, AuditCommand, EventsArgs};
 pub(crate) use chat::{ChatArgs, SessionsArgs};
-pub(crate) use governance::{
+pub(crate) use daemon::{KernelArgs, ServeArgs, UpArgs};
+pub(crate) use govern::{
     AllowArgs, ApprovalsArgs, ApprovalsCommand, DenyArgs, ExplainArgs, GrantsArgs, GrantsCommand,
     LayerArg, ModeArgs, PolicyArgs, PolicyCommand, ProjectScopeArgs, RolesArgs, RolesCommand,
+    TokenCommand,
 };
-pub(crate) use runtime::{
-    BuildArgs, InitArgs, LogsArgs, PreviewArgs, RunArgs, StaticArgs, StopArgs,
-};
-pub(crate) use token::TokenCommand;
+pub(crate) use project::{DoActionArgs, InitArgs, ProfileArg, ProjectsCommand, SandboxArgs};
+pub(crate) use runtime::{BuildArgs, LogsArgs, PreviewArgs, RunArgs, StaticArgs, StopArgs};
 
-/// The runtime authority for AI agents: agents ask, people decide, Provost runs it.
+/// The runtime authority for AI agents: agents request, people approve, Provost executes.
 ///
 /// Start with `provost up` in a project's folder: it starts the daemon if none
-/// runs, opens the folder as a project and prints a link that logs your browser
-/// in. `provost events --follow` shows what happens, as it happens.
+/// is running, opens the folder as a project and prints a login link for your
+/// browser. `provost events --follow` prints events as they happen.
 ///
-/// To let an agent in: write a role, `provost roles trust` it, `provost token
-/// create --class agent --project P --role R`, and answer what it asks with
-/// `provost approvals watch`. `provost audit` looks back.
+/// To connect an agent: write a role, trust it with `provost roles trust`, create
+/// a token with `provost token create --class agent --project P --role R`, and
+/// answer its approvals with `provost approvals watch`. `provost audit` shows
+/// past actions.
 #[derive(Debug, Parser)]
 #[command(name = "provost", version, propagate_version = true, max_term_width = 100)]
 pub(crate) struct Cli {
-    /// Where Provost keeps its log, token and lock; it selects the daemon [env: `PROVOST_DATA`].
+    /// Data folder with the log, the token and the lock; selects the daemon [env: `PROVOST_DATA`].
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) command: CliCommand,
 }
 
-/// What can be asked for.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CliCommand {
-    /// Start the daemon if none runs, open a project, print a login link.
+    /// Start the daemon if needed, open a project and print a login link.
     Up(UpArgs),
     /// Run the daemon in the foreground.
     Serve(ServeArgs),
     /// Stop the daemon and everything it runs.
     Down {
-        /// Only the daemon; the projects' kernels and what runs in them live on.
+        /// Stop only the daemon; kernels and what runs in them keep running.
         #[arg(long)]
         keep: bool,
     },
-    /// Tell whether the daemon runs, and what it has open.
+    /// Show whether the daemon is running, and the open projects.
     Status(JsonArgs),
     /// List, open and close projects.
     Projects {
@@ -65,139 +66,143 @@ pub(crate) enum CliCommand {
         what: Option<ProjectsCommand>,
         #[command(flatten)]
         json: JsonArgs,
-        /// Show the closed ones too.
+        /// Include closed projects.
         #[arg(long)]
         all: bool,
     },
-    /// Run a project's dev server: build it if needed, start it, say where it is seen.
+    /// Run a project's dev server: build if needed, start it, print the preview URL.
     ///
-    /// What runs stands in the project's `provost.toml`, or is detected from
-    /// package.json, Cargo.toml and the like; `provost init` writes down what was
-    /// detected. What runs already is left alone. Exits with 5 if it crashed, with
-    /// 6 if its build failed.
+    /// The commands come from the project's `provost.toml`, or are detected from
+    /// package.json, Cargo.toml and similar files; `provost init` writes the
+    /// detected commands to `provost.toml`. A server that is already running is
+    /// not restarted. Exits with 5 if the server crashed, with 6 if the build
+    /// failed.
     Run(RunArgs),
-    /// Stop a project's dev server and build, and all they started.
+    /// Stop a project's dev server and build, with all their processes.
     Stop(StopArgs),
-    /// Stop a project's dev server and run it again.
+    /// Restart a project's dev server.
     Restart(RunArgs),
-    /// Build a project; show what the build prints, and where it failed.
+    /// Build a project; print the output of the build and its errors.
     ///
     /// Exits with 6 if the build failed.
     Build(BuildArgs),
-    /// Print what a project's builds and dev server printed.
+    /// Print the output of a project's builds and dev server.
     Logs(LogsArgs),
     /// Open a project's preview in the browser.
     Preview(PreviewArgs),
-    /// Write a `provost.toml` with what was detected.
+    /// Write a `provost.toml` with the detected commands.
     Init(InitArgs),
-    /// Talk with a model that acts in a role of this project.
+    /// Chat with a model that acts in a role of this project.
     ///
-    /// It may do what its role may ask for, and what asks you is asked right here.
-    /// `provost chat -p 'fix the test' --role dev` says one thing, prints the answer
-    /// and ends; what is piped in is taken as what you say. Ctrl-C cancels a turn.
+    /// The role limits what the model may request; approvals are shown and answered
+    /// in the conversation. `provost chat -p 'fix the test' --role dev` sends one
+    /// message, prints the answer and exits; piped input is sent as the message.
+    /// Ctrl-C cancels a turn.
     Chat(ChatArgs),
-    /// List the sessions with models; show what was said in one, or close it.
+    /// List sessions with models; show or close one.
     Sessions(SessionsArgs),
-    /// Show what models used and cost.
+    /// Show the tokens that models used and their cost.
     Usage(JsonArgs),
     /// Print the events of the log.
     Events(EventsArgs),
-    /// Look back: the latest actions, or the whole story of one; check the log.
+    /// List past actions, show the report of one, verify the log.
     ///
     /// `provost audit` lists the latest actions. `provost audit --action ID`
-    /// tells who asked, which rule or person decided, how it ran and what
-    /// changed; the end of an id is enough. `provost audit verify` finds any
-    /// event that was changed.
+    /// shows who requested it, which rule or person decided, how it ran and what
+    /// changed; the end of an id is enough. `provost audit verify` detects
+    /// changed events.
     Audit(AuditArgs),
-    /// Answer what agents ask: list the open questions, watch them come, allow or deny.
+    /// List, watch and answer the approvals that agents request.
     ///
-    /// `provost approvals watch` shows the questions as they come and takes your
-    /// answers. `provost approvals allow ID` shows all there is to know, asks you
-    /// once more, and lets the action run; `provost approvals deny ID --message
-    /// 'use npm ci instead'` tells the agent why not. The end of an id is enough.
+    /// `provost approvals watch` shows approvals as they are requested and reads
+    /// your answers. `provost approvals allow ID` shows the approval in full, asks
+    /// for confirmation and lets the action run; `provost approvals deny ID
+    /// --message 'use npm ci instead'` sends the agent a reason. The end of an id
+    /// is enough.
     Approvals(ApprovalsArgs),
-    /// Show or set how much runs without asking: sandbox, auto or full.
+    /// Show or set what runs without an approval: sandbox, auto or full.
     ///
-    /// sandbox: reads in the project pass, everything else asks. auto: what stays
-    /// inside the sandbox runs, crossing it asks. full: nothing asks but what is
-    /// too dangerous; it always ends, after 60 minutes unless you say.
+    /// sandbox: reads in the project run, everything else needs an approval. auto:
+    /// actions that stay inside the sandbox run, others need an approval. full:
+    /// only dangerous actions need an approval; this mode ends after 60 minutes,
+    /// or after `--minutes`.
     Mode(ModeArgs),
-    /// List the roles of a project, check their files, trust them, change a model.
+    /// List, check and trust the roles of a project; change a role's model.
     ///
-    /// A role is a Markdown file in `.provost/roles/` that says what an agent may
-    /// ask for. It has no effect until you trust it, and none again once it was
-    /// changed: `provost roles trust` shows the file, or what changed in it.
+    /// A role is a Markdown file in `.provost/roles/` that defines what an agent may
+    /// request. It has no effect until you trust it, and a changed file must be
+    /// trusted again: `provost roles trust` shows the file or its changes.
     Roles(RolesArgs),
-    /// Read, check, explain, test and try out the rules that decide.
+    /// List, check, explain, test and simulate policy rules.
     ///
-    /// Rules are in your own `policy.toml` (`provost config` says where) and in a
+    /// Rules are in your own `policy.toml` (`provost config` prints its path) and in a
     /// project's `.provost/policy.toml`. `provost policy explain -- git push`
-    /// tells what would be decided, and by which rule.
+    /// shows the decision for a command, and the rule that makes it.
     Policy(PolicyArgs),
-    /// List what you allowed beyond one action, and take it back.
+    /// List and revoke grants: answers that cover more than one action.
     Grants(GrantsArgs),
-    /// Hand out tokens and take them back.
+    /// Create, list and revoke tokens.
     Token {
         #[command(subcommand)]
         what: TokenCommand,
     },
-    /// Do something in a project, as you could in your shell, but recorded and confined.
+    /// Execute an action in a project, recorded and sandboxed.
     ///
     /// For example: `provost do fs.readFile path=README.md`, or
-    /// `provost do terminal.runCommand command='cargo test'`. What a command
-    /// prints is shown as it comes; Ctrl-C stops it. Values are JSON where they
-    /// read as JSON, else text. With `--role R` it is decided as if an agent in
-    /// that role had asked: by the role's skills, the rules, the mode, and you.
+    /// `provost do terminal.runCommand command='cargo test'`. The output of a
+    /// command is streamed; Ctrl-C stops it. Values are parsed as JSON if possible,
+    /// else taken as text. With `--role R` the action is evaluated as if an agent in
+    /// that role had requested it: by the role's skills, the rules, the mode, and you.
     #[command(name = "do")]
     Act(DoActionArgs),
-    /// Sit down at a project's terminal, which people, the browser and agents share.
+    /// Attach to a project's terminal, which people, the browser and agents share.
     ///
-    /// It takes the whole window. Ctrl-\\ and then d leaves it: the terminal and
-    /// what runs in it go on. Ctrl-\\ twice types it once. When the shell ends, so
-    /// does this, with its status.
+    /// It uses the whole window. Ctrl-\\ and then d detaches: the terminal and its
+    /// processes keep running. Ctrl-\\ twice sends it once. When the shell exits, this
+    /// command exits with the same status.
     Attach {
-        /// Which project; else the one of this folder.
+        /// The project: id or short name; default: the project of the current folder.
         project: Option<String>,
     },
-    /// Run a command behind the wall, without a daemon.
+    /// Run a command in the sandbox, without a daemon.
     ///
     /// `provost sandbox --profile build -- make` runs it in the current folder;
-    /// `--explain` prints what the command could reach instead of running it.
+    /// `--explain` prints what the command could access instead of running it.
     Sandbox(SandboxArgs),
-    /// A project's kernel process; the daemon starts it.
+    /// Run a project's kernel; started by the daemon.
     #[command(hide = true)]
     Kernel(KernelArgs),
-    /// Serve the files of a folder; a kernel starts it.
+    /// Serve the files of a folder; started by a kernel.
     #[command(hide = true)]
     Static(StaticArgs),
-    /// Tell what this machine offers, and what is missing.
+    /// Check which sandbox features this machine supports.
     Doctor(JsonArgs),
-    /// Print the configuration, and where each value comes from.
+    /// Print the configuration and the source of each value.
     Config(JsonArgs),
-    /// Print completions for a shell: `provost completions bash`.
+    /// Print shell completions: `provost completions bash`.
     Completions {
-        /// Which shell.
+        /// The shell.
         shell: Shell,
     },
-    /// Print the man page, or write those of all commands into a folder.
+    /// Print the man page, or write the pages of all commands to a folder.
     Man {
-        /// Where to.
+        /// The folder to write to.
         folder: Option<PathBuf>,
     },
 }
 
 impl CliCommand {
-    /// Whether it needs to know where the daemon is to listen.
+    /// Whether the command uses the address that the daemon will listen on.
     pub(crate) fn needs_listen_address(&self) -> bool {
         self.serve_args().is_some() || matches!(self, Self::Config(..))
     }
 
-    /// Whether it must work even if the configuration is broken.
+    /// Whether the command must work even if `config.toml` is invalid.
     pub(crate) fn tolerates_broken_config(&self) -> bool {
         matches!(self, Self::Doctor(..) | Self::Status(..) | Self::Down { .. })
     }
 
-    /// What was said of the daemon.
+    /// The daemon options of the command, if it has any.
     pub(crate) fn serve_args(&self) -> Option<&ServeArgs> {
         if let Self::Serve(args) | Self::Up(UpArgs { serve: args, .. }) = self {
             Some(args)
@@ -209,118 +214,10 @@ impl CliCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct JsonArgs {
-    /// Print JSON, for programs.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct DoActionArgs {
-    /// The action: fs.readFile, fs.writeFile, terminal.runCommand, …
-    pub(crate) action: String,
-    /// Its parameters.
-    #[arg(value_name = "KEY=VALUE")]
-    pub(crate) params: Vec<String>,
-    /// All parameters as one JSON object.
-    #[arg(long, value_name = "JSON")]
-    pub(crate) json: Option<String>,
-    /// The project: id or short name; that of the current folder if left out.
-    #[arg(long, value_name = "P")]
-    pub(crate) project: Option<String>,
-    /// The role to act in; without it you act for yourself.
-    #[arg(long, value_name = "R")]
-    pub(crate) role: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SandboxArgs {
-    /// How much it may do.
-    #[arg(long, value_enum, default_value = "build")]
-    pub(crate) profile: ProfileArg,
-    /// Print what it could reach, and do not run it.
-    #[arg(long)]
-    pub(crate) explain: bool,
-    /// The command.
-    #[arg(last = true, value_name = "CMD")]
-    pub(crate) command: Vec<std::ffi::OsString>,
-}
-
-/// A profile as an argument.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum ProfileArg {
-    /// The project can be read; no network.
-    Read,
-    /// The project and the tools' caches can be written; no network.
-    Build,
-    /// As build, and it may listen.
-    Serve,
-    /// Your own shell, without Provost's own data.
-    Terminal,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct KernelArgs {
-    /// Where it meets the daemon.
-    #[arg(long)]
-    pub(crate) place: PathBuf,
-    /// The project's folder.
-    #[arg(long)]
-    pub(crate) project: PathBuf,
-    /// The person's home.
-    #[arg(long)]
-    pub(crate) home: PathBuf,
-    /// What commands leave out of the permissions of what they make.
-    #[arg(long)]
-    pub(crate) umask: u32,
-    /// How long it waits for a daemon while nothing runs.
-    #[arg(long)]
-    pub(crate) idle_seconds: u64,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct UpArgs {
-    /// The folder to open; the current one if left out.
-    #[arg(value_name = "PATH")]
-    pub(crate) path: Option<PathBuf>,
-    /// Do not open a browser.
-    #[arg(long)]
-    pub(crate) no_open: bool,
-    #[command(flatten)]
-    pub(crate) serve: ServeArgs,
-}
-
-#[derive(Debug, Args, Clone, Default)]
-pub(crate) struct ServeArgs {
-    /// Where to listen [env: `PROVOST_LISTEN`] [default: 127.0.0.1:3001].
-    #[arg(long, value_name = "ADDR")]
-    pub(crate) listen: Option<SocketAddr>,
-    /// A further name under which Provost may be called; needed beyond loopback
-    /// [env: `PROVOST_ALLOW_HOSTS`].
-    #[arg(long = "allow-host", value_name = "NAME", value_delimiter = ',')]
-    pub(crate) allow_hosts: Option<Vec<String>>,
-    /// The first of the ports on which each project's preview has an origin of its
-    /// own, for browsers that do not know `*.localhost` [env: `PROVOST_PREVIEW_PORT`].
-    #[arg(long, value_name = "N")]
-    pub(crate) preview_port: Option<u16>,
-    /// What to log: a level, or `module=level` pairs [env: `PROVOST_LOG`] [default: info].
-    #[arg(long, value_name = "FILTER")]
-    pub(crate) log: Option<String>,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ProjectsCommand {
-    /// Open a folder as a project.
-    Open {
-        /// The folder.
-        path: PathBuf,
-        #[command(flatten)]
-        json: JsonArgs,
-    },
-    /// Close a project; its folder and history stay.
-    Close {
-        /// Its id or its short name.
-        project: String,
-        #[command(flatten)]
-        json: JsonArgs,
-    },
-}
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! Talking to the daemon of the data folder.
+//! HTTP client of the daemon that owns the data folder.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -14,13 +14,13 @@ use serde::de::DeserializeOwned;
 use crate::config::Config;
 use crate::daemon::data_folder::{DataFolder, RunningDaemon};
 
-/// How long an answer may take. Verifying a large log is the slowest thing.
+/// Limit for a response. Verifying a large log takes longest.
 const RESPONSE_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// How long an answer may take that a person has to give.
+/// Limit for a response that waits for a person: longer than an approval lasts by default.
 const HUMAN_RESPONSE_TIMEOUT: Duration = Duration::from_mins(70);
 
-/// The daemon, as a client sees it.
+/// A connection to the running daemon, with the owner's token.
 #[derive(Debug)]
 pub(crate) struct DaemonClient {
     http: reqwest::Client,
@@ -30,18 +30,18 @@ pub(crate) struct DaemonClient {
 }
 
 impl DaemonClient {
-    /// The daemon that runs, or an error that says how to start one.
+    /// The running daemon, or an error that says how to start one.
     pub(crate) fn connect(config: &Config) -> anyhow::Result<Self> {
         Self::connect_if_running(config)?
             .ok_or_else(|| anyhow!("no daemon is running\nhint: `provost up` starts one"))
     }
 
-    /// The daemon that runs, if one does.
+    /// The running daemon, if there is one.
     pub(crate) fn connect_if_running(config: &Config) -> anyhow::Result<Option<Self>> {
         let folder = DataFolder::from_path(&config.data.value);
         let Some(running) = folder.running_daemon() else { return Ok(None) };
         let token = folder.read_token()?;
-        // A proxy has no business between us and a daemon on this machine.
+        // Never through a proxy: the daemon is on this machine.
         let http = provost_runner::model::local_http_client_builder()
             .connect_timeout(Duration::from_secs(5))
             .build()?;
@@ -58,12 +58,12 @@ impl DaemonClient {
         Ok(Some(Self { http, base: format!("http://{address}"), token, running }))
     }
 
-    /// The address with a path behind it.
+    /// The URL of a path.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.base)
     }
 
-    /// Where the daemon listens, for other than HTTP.
+    /// Host and port, for connections other than HTTP.
     pub(crate) fn address(&self) -> &str {
         self.base.trim_start_matches("http://")
     }
@@ -91,19 +91,19 @@ impl DaemonClient {
         Ok(send_request(request).await?.json().await?)
     }
 
-    /// The same where the caller wants to look at a problem itself.
+    /// Posts, and returns an error response of the daemon as a value.
     pub(crate) async fn post_or_problem<T: DeserializeOwned>(
         &self,
         path: &str,
         body: &impl Serialize,
     ) -> anyhow::Result<ApiResponse<T>> {
         let request = self.request(Method::POST, path).timeout(HUMAN_RESPONSE_TIMEOUT).json(body);
-        let response = request.send().await.context("the daemon did not answer")?;
+        let response = request.send().await.context("the daemon did not respond")?;
         let status = response.status();
-        let text = response.text().await.context("the daemon hung up")?;
+        let text = response.text().await.context("the daemon closed the connection")?;
         if status.is_success() {
-            let answer = serde_json::from_str(&text).context("the daemon's answer is strange")?;
-            return Ok(ApiResponse::Success(answer));
+            let body = serde_json::from_str(&text).context("cannot parse the daemon's response")?;
+            return Ok(ApiResponse::Success(body));
         }
         match serde_json::from_str(&text) {
             Ok(problem) => Ok(ApiResponse::Problem(problem)),
@@ -129,8 +129,7 @@ impl DaemonClient {
         Ok(send_request(request).await?.json().await?)
     }
 
-    /// A request that happens once under this key, and whose answer may take
-    /// as long as a person takes.
+    /// Posts with an idempotency key, and waits as long as a person may need.
     pub(crate) async fn post_idempotent<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -141,7 +140,7 @@ impl DaemonClient {
         Ok(send_request(request.timeout(HUMAN_RESPONSE_TIMEOUT).json(body)).await?.json().await?)
     }
 
-    /// A request whose answer has no body.
+    /// Sends a request whose response has no body.
     pub(crate) async fn send_no_content(&self, method: Method, path: &str) -> anyhow::Result<()> {
         send_request(self.request(method, path).timeout(RESPONSE_TIMEOUT)).await.map(|_| ())
     }
@@ -151,22 +150,22 @@ impl DaemonClient {
         Ok(send_request(request).await?.json().await?)
     }
 
-    /// An answer without an end.
+    /// Opens a stream: a response without a time limit.
     pub(crate) async fn get_stream(&self, path: &str) -> anyhow::Result<Response> {
         send_request(self.request(Method::GET, path)).await
     }
 }
 
-/// What came back.
+/// A response of the daemon.
 #[derive(Debug)]
 pub(crate) enum ApiResponse<T> {
-    /// What was asked for.
+    /// The requested body.
     Success(T),
-    /// Why not.
+    /// An error response.
     Problem(ErrorResponse),
 }
 
-/// The daemon understood and said no; asking again would not help.
+/// The daemon rejected the request (4xx); a retry would not help.
 #[derive(Debug)]
 pub(crate) struct RequestRejected(String);
 
@@ -179,15 +178,19 @@ impl std::fmt::Display for RequestRejected {
 impl std::error::Error for RequestRejected {}
 
 async fn send_request(request: RequestBuilder) -> anyhow::Result<Response> {
-    let response = request.send().await.context("the daemon did not answer")?;
+    let response = request.send().await.context("the daemon did not respond")?;
     let status = response.status();
     if status.is_success() {
         return Ok(response);
     }
     let text = response.text().await.unwrap_or_default();
-    let said = match serde_json::from_str::<ErrorResponse>(&text) {
+    let message = match serde_json::from_str::<ErrorResponse>(&text) {
         Ok(problem) => format!("{} ({})", problem.error, problem.code),
         Err(_) => format!("the daemon answered {status}: {text}"),
     };
-    if status.is_client_error() { Err(RequestRejected(said).into()) } else { Err(anyhow!(said)) }
+    if status.is_client_error() {
+        Err(RequestRejected(message).into())
+    } else {
+        Err(anyhow!(message))
+    }
 }

@@ -1,21 +1,21 @@
-//! The configuration: defaults < `config.toml` < environment < flags, resolved
-//! here and only here.
+//! The configuration: defaults < `config.toml` < environment < flags. Nothing
+//! else in the workspace reads the environment.
 //!
-//! The environment, all of it:
+//! All variables:
 //!
 //! | variable | sets |
 //! |---|---|
 //! | `PROVOST_DATA` | the data folder (`--data`) |
-//! | `PROVOST_CONFIG` | where `config.toml` is; it must be there then |
-//! | `PROVOST_LISTEN` | where the daemon listens (`--listen`) |
-//! | `PROVOST_ALLOW_HOSTS` | further names it answers to (`--allow-host`) |
-//! | `PROVOST_PREVIEW_PORT` | a second port for the previews (`--preview-port`) |
-//! | `PROVOST_LOG` | what it logs (`--log`) |
-//! | `PROVOST_POLICY` | your own rules; `policy.toml` beside `config.toml` by default |
-//! | `PROVOST_APPROVAL_MINUTES` | how long a question waits for an answer |
-//! | `PROVOST_MODEL` | the model that is taken where nobody names one |
-//! | `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, … | keys of the providers of models; each provider's own names |
-//! | `PROVOST_KERNEL_IDLE_MINUTES` | how long a kernel without a daemon and without work lives on |
+//! | `PROVOST_CONFIG` | path of `config.toml`, which must exist then |
+//! | `PROVOST_LISTEN` | address the daemon listens on (`--listen`) |
+//! | `PROVOST_ALLOW_HOSTS` | additional host names of requests (`--allow-host`) |
+//! | `PROVOST_PREVIEW_PORT` | first port of the previews (`--preview-port`) |
+//! | `PROVOST_LOG` | log filter (`--log`) |
+//! | `PROVOST_POLICY` | file with your own rules; default: `policy.toml` beside `config.toml` |
+//! | `PROVOST_APPROVAL_MINUTES` | minutes until a pending approval expires |
+//! | `PROVOST_MODEL` | the default model |
+//! | `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, … | API keys of model providers, under each provider's own name |
+//! | `PROVOST_KERNEL_IDLE_MINUTES` | minutes after which a kernel without daemon and work exits |
 
 use std::collections::BTreeMap;
 use std::env;
@@ -41,21 +41,21 @@ pub(crate) use models::ModelsConfig;
 use models::ModelsSection;
 pub(crate) use telemetry::TelemetrySection;
 
-/// Where a value comes from.
+/// The layer that a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum ConfigSource {
-    /// Nobody said anything.
+    /// Built in.
     Default,
     /// `config.toml`.
     File,
     /// A `PROVOST_…` variable.
     Environment,
-    /// An argument.
+    /// A command-line option.
     Flag,
 }
 
-/// A value and where it comes from.
+/// A value and its source.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ConfigValue<T> {
     pub(crate) value: T,
@@ -66,35 +66,35 @@ pub(crate) struct ConfigValue<T> {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Config {
-    /// The file that was looked for; it need not exist.
+    /// Path of `config.toml`, which need not exist.
     pub(crate) file: PathBuf,
     pub(crate) data: ConfigValue<PathBuf>,
     pub(crate) listen: ConfigValue<SocketAddr>,
     pub(crate) allow_hosts: ConfigValue<Vec<String>>,
-    /// A second port for the previews.
+    /// First port of the previews; none by default.
     pub(crate) preview_port: ConfigValue<Option<u16>>,
     pub(crate) log: ConfigValue<String>,
     pub(crate) kernel_idle_minutes: ConfigValue<u64>,
-    /// The person's own rules; the file need not exist.
+    /// File with the user's own rules, which need not exist.
     pub(crate) policy: ConfigValue<PathBuf>,
-    /// How long a question waits for an answer.
+    /// Minutes until a pending approval expires.
     pub(crate) approval_minutes: ConfigValue<u64>,
-    /// The model that is taken where nobody names one.
+    /// The default model.
     pub(crate) model: ConfigValue<Option<String>>,
     /// Providers, prices, budgets and limits, without keys.
     pub(crate) models: ModelsConfig,
-    /// Where it is told what sessions do; nowhere by default.
+    /// Where telemetry of sessions is exported; nowhere by default.
     pub(crate) telemetry: Option<TelemetrySection>,
     #[serde(skip)]
     pub(crate) home: Option<PathBuf>,
-    /// The home that the machine knows for this user, whatever `HOME` says.
+    /// The user's home in `/etc/passwd`, which may differ from `HOME`.
     #[serde(skip)]
     pub(crate) passwd_home: Option<PathBuf>,
     #[serde(skip)]
     pub(crate) user: String,
     #[serde(skip)]
     pub(crate) browser: BrowserConfig,
-    /// What must not be stored or streamed.
+    /// Values that are redacted wherever text is stored or streamed.
     #[serde(skip)]
     pub(crate) secrets: Secrets,
     #[serde(skip)]
@@ -103,14 +103,14 @@ pub(crate) struct Config {
     daemon: bool,
 }
 
-/// Whether a browser can be opened, and which the person prefers.
+/// Whether a browser can be opened, and the preferred one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BrowserConfig {
     pub(crate) display: bool,
     pub(crate) preferred: Option<String>,
 }
 
-/// What `config.toml` may hold. A typo is an error, not a default.
+/// The content of `config.toml`. An unknown key is an error, so that a typo is found.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ConfigFile {
@@ -131,7 +131,7 @@ struct ConfigFile {
 }
 
 impl ConfigFile {
-    /// What it says of models.
+    /// Takes the settings of models out of the file.
     fn take_models(&mut self) -> ModelsSection {
         ModelsSection {
             providers: self.providers.take().unwrap_or_default(),
@@ -143,14 +143,14 @@ impl ConfigFile {
 }
 
 impl Config {
-    /// Puts the layers together. Where the file is broken, whoever looks after the daemon is
-    /// told so and goes on without it: a daemon that runs can always be stopped.
+    /// Merges the layers. If the file is invalid, commands that look after the daemon print a
+    /// warning and continue without it: a running daemon can always be stopped.
     pub(crate) fn resolve(cli: &Cli) -> anyhow::Result<Self> {
         match Self::from_layers(cli, read_config_file) {
             Err(error) if cli.command.tolerates_broken_config() => {
                 let config = Self::from_layers(cli, |_, _| Ok(ConfigFile::default()))?;
                 output::print_warning(&error.context(
-                    "going on without config.toml\nhint: if it names the data folder, name it \
+                    "continuing without config.toml\nhint: if it sets the data folder, pass it \
                      with --data",
                 ));
                 Ok(config)
@@ -163,13 +163,13 @@ impl Config {
         cli: &Cli,
         read: impl FnOnce(&Path, MissingFilePolicy) -> anyhow::Result<ConfigFile>,
     ) -> anyhow::Result<Self> {
-        let places = etcetera::choose_base_strategy();
+        let base_dirs = etcetera::choose_base_strategy();
         let named = env::var_os("PROVOST_CONFIG").filter(|path| !path.is_empty());
         let missing =
             if named.is_some() { MissingFilePolicy::Fail } else { MissingFilePolicy::UseDefaults };
-        let file = match (named, &places) {
+        let file = match (named, &base_dirs) {
             (Some(path), _) => PathBuf::from(path),
-            (None, Ok(places)) => places.config_dir().join("provost/config.toml"),
+            (None, Ok(base_dirs)) => base_dirs.config_dir().join("provost/config.toml"),
             (None, Err(_)) => PathBuf::from("/etc/provost/config.toml"),
         };
         let mut written = read(&file, missing)?;
@@ -177,8 +177,8 @@ impl Config {
         let keys = models.collect_secrets(written.telemetry.as_ref());
         let models = ModelsConfig::resolve(models, &file)?;
         let policy = file.with_file_name("policy.toml");
-        let default_data = match &places {
-            Ok(places) => places.data_dir().join("provost"),
+        let default_data = match &base_dirs {
+            Ok(base_dirs) => base_dirs.data_dir().join("provost"),
             Err(_) => PathBuf::new(),
         };
         let serve = cli.command.serve_args().cloned().unwrap_or_default();
@@ -215,7 +215,7 @@ impl Config {
                 read_env("PROVOST_APPROVAL_MINUTES")?,
                 None,
             ),
-            home: places.ok().map(|places| places.home_dir().to_owned()),
+            home: base_dirs.ok().map(|base_dirs| base_dirs.home_dir().to_owned()),
             passwd_home: parse_passwd_home(&fs::read_to_string("/etc/passwd").unwrap_or_default()),
             user: detect_user_name(),
             browser: detect_browser(),
@@ -229,52 +229,52 @@ impl Config {
         Ok(config)
     }
 
-    /// The first of these programs that is on the path.
+    /// The first of these programs that is found in `PATH`.
     pub(crate) fn find_program(&self, names: &[&str]) -> Option<PathBuf> {
         let folders = || self.path.iter().flat_map(env::split_paths);
         names.iter().find_map(|name| folders().map(|f| f.join(name)).find(|file| file.is_file()))
     }
 
-    /// Where programs are looked for.
+    /// The folders of `PATH`.
     pub(crate) fn search_path(&self) -> Vec<PathBuf> {
         self.path.iter().flat_map(env::split_paths).collect()
     }
 
-    /// Threads of the runtime. The daemon shares the machine with the work it
-    /// supervises; the client waits for one answer.
+    /// Worker threads of the async runtime. The daemon leaves the processors to the work
+    /// it supervises; a client waits for one response.
     pub(crate) fn worker_threads(&self) -> usize {
         if self.daemon { 2 } else { 1 }
     }
 
     fn validate(&self) -> anyhow::Result<()> {
-        // An empty name would let a request with no host name in.
-        let unfit = |name: &str| {
+        // An empty name would accept requests without a host name.
+        let invalid = |name: &str| {
             name.is_empty() || name.chars().any(|c| c.is_whitespace() || c.is_control() || c == '/')
         };
-        if let Some(name) = self.allow_hosts.value.iter().find(|name| unfit(name)) {
-            let place = match self.allow_hosts.source {
+        if let Some(name) = self.allow_hosts.value.iter().find(|name| invalid(name)) {
+            let setting = match self.allow_hosts.source {
                 ConfigSource::Default => "the defaults",
                 ConfigSource::File => "`allow_hosts` in config.toml",
                 ConfigSource::Environment => "PROVOST_ALLOW_HOSTS",
                 ConfigSource::Flag => "--allow-host",
             };
             bail!(
-                "{place} holds `{name}`, which is no name of a host\nhint: name it as in the \
-                 address bar, without scheme and port, or leave it out"
+                "{setting} contains `{name}`, which is not a host name\nhint: write it as in the \
+                 address bar, without scheme and port, or remove it"
             );
         }
         if !(1..=7 * 24 * 60).contains(&self.approval_minutes.value) {
             bail!(
-                "approval_minutes is {}, and a question waits 1 minute to 7 days\n\
+                "approval_minutes is {}, but approvals expire after 1 minute to 7 days\n\
                  hint: set it in config.toml or with PROVOST_APPROVAL_MINUTES",
                 self.approval_minutes.value
             );
         }
         if !self.listen.value.ip().is_loopback() && self.allow_hosts.value.is_empty() {
             bail!(
-                "listening on {} would let other machines call Provost, and it would not know \
-                 the name they use\nhint: add --allow-host NAME with that name, and put TLS in \
-                 front of it",
+                "listening on {} makes Provost reachable from other machines, and the host name \
+                 they use is not configured\nhint: add --allow-host NAME with that name, and use \
+                 a reverse proxy with TLS",
                 self.listen.value
             );
         }
@@ -305,7 +305,7 @@ fn resolve_listen_address(
 ) -> anyhow::Result<ConfigValue<SocketAddr>> {
     match parse_listen_address(text, file) {
         Ok(address) => Ok(ConfigValue { value: address, source: text.source }),
-        // Where the daemon listens is in its folder, so nobody else looks at this.
+        // Other commands read the address from the data folder, so this one does not matter.
         Err(_) if !cli.command.needs_listen_address() => {
             Ok(merge_layers(default_listen_address(), None, None, None))
         }
@@ -332,23 +332,23 @@ fn merge_layers<T>(
     ConfigValue { value, source }
 }
 
-/// The address that someone wrote down.
+/// Parses the address; the error names the setting it comes from.
 fn parse_listen_address(listen: &ConfigValue<String>, file: &Path) -> anyhow::Result<SocketAddr> {
     let text = &listen.value;
     text.parse().map_err(|_| {
-        let place = match listen.source {
+        let setting = match listen.source {
             ConfigSource::Default | ConfigSource::Flag => "--listen".to_owned(),
             ConfigSource::Environment => "the variable PROVOST_LISTEN".to_owned(),
             ConfigSource::File => format!("`listen` in {}", file.display()),
         };
         anyhow!(
-            "{place} is `{text}`, which is no address to listen on\n\
+            "{setting} is `{text}`, which is not an address to listen on\n\
              hint: it is an IP address and a port, such as 127.0.0.1:3001 or [::1]:3001"
         )
     })
 }
 
-/// An environment variable, if it is set to anything.
+/// An environment variable, if it is set and not empty.
 fn read_env<T: FromStr>(name: &str) -> anyhow::Result<Option<T>>
 where
     T::Err: std::error::Error + Send + Sync + 'static,
@@ -357,7 +357,7 @@ where
         Ok(text) if text.is_empty() => Ok(None),
         Ok(text) => {
             let value =
-                text.parse().with_context(|| format!("{name} is `{text}`, which does not fit"))?;
+                text.parse().with_context(|| format!("{name} has the invalid value `{text}`"))?;
             Ok(Some(value))
         }
         Err(env::VarError::NotPresent) => Ok(None),
@@ -365,19 +365,20 @@ where
     }
 }
 
-/// What it means that the file is not there.
+/// What to do if the file does not exist.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MissingFilePolicy {
-    /// Nobody wrote one.
+    /// The file is optional.
     UseDefaults,
-    /// Someone named it, so they think it is there.
+    /// The user named the file, so it must exist.
     Fail,
 }
 
 fn read_config_file(file: &Path, missing: MissingFilePolicy) -> anyhow::Result<ConfigFile> {
     match fs::read_to_string(file) {
-        Ok(text) => toml::from_str(&text)
-            .with_context(|| format!("{} is not what Provost understands", file.display())),
+        Ok(text) => {
+            toml::from_str(&text).with_context(|| format!("cannot parse {}", file.display()))
+        }
         Err(error)
             if error.kind() == io::ErrorKind::NotFound
                 && missing == MissingFilePolicy::UseDefaults =>
@@ -391,10 +392,10 @@ fn read_config_file(file: &Path, missing: MissingFilePolicy) -> anyhow::Result<C
 fn make_absolute(path: &Path) -> anyhow::Result<PathBuf> {
     if path.as_os_str().is_empty() {
         bail!(
-            "there is no home folder to keep data in\nhint: set HOME, or name a folder with --data"
+            "there is no home folder to store data in\nhint: set HOME, or pass a folder with --data"
         );
     }
-    std::path::absolute(path).with_context(|| format!("`{}` is no path", path.display()))
+    std::path::absolute(path).with_context(|| format!("`{}` is not a valid path", path.display()))
 }
 
 /// The home of the current user in the text of `/etc/passwd`.
@@ -413,8 +414,8 @@ fn detect_user_name() -> String {
     named.unwrap_or_else(|| format!("uid{}", rustix::process::getuid().as_raw()))
 }
 
-/// The variables that hold secrets. One that is not UTF-8 is no text that could be
-/// found in another.
+/// The environment variables that hold secrets. Values that are not UTF-8 are skipped:
+/// redaction works on text.
 fn collect_env_secrets() -> Secrets {
     let text = |(name, value): (OsString, OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -443,7 +444,11 @@ mod tests {
             "broken\nann:x:{other}:7:Ann:/home/ann:/bin/sh\nme:x:{uid}:9:Me:/home/me:/bin/sh\n"
         );
         assert_eq!(parse_passwd_home(&passwd), Some(PathBuf::from("/home/me")));
-        assert_eq!(parse_passwd_home(&format!("me:x:{uid}:9::/:/bin/sh")), None, "a service's");
+        assert_eq!(
+            parse_passwd_home(&format!("me:x:{uid}:9::/:/bin/sh")),
+            None,
+            "a service account"
+        );
         assert_eq!(parse_passwd_home(""), None);
     }
 

@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     match run(cli) {
         Ok(code) => code,
-        // Whoever read our output has seen enough.
+        // The reader closed the pipe on purpose: `provost events | head`.
         Err(error) if error.is::<OutputClosed>() => ExitCode::SUCCESS,
         Err(error) => {
             print_error(&error);
@@ -33,16 +33,16 @@ fn main() -> ExitCode {
     }
 }
 
-/// Reads the configuration and hands over to the command.
+/// Reads the configuration and runs the command.
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
-    // These two need no configuration and must work even if it is broken.
+    // These two must work even if the configuration is invalid.
     if let CliCommand::Completions { shell } = cli.command {
-        return commands::completions::print_completions(shell);
+        return commands::daemon::completions::print_completions(shell);
     }
     if let CliCommand::Man { folder } = &cli.command {
-        return commands::completions::print_man_pages(folder.as_deref());
+        return commands::daemon::completions::print_man_pages(folder.as_deref());
     }
-    // This one runs behind the wall, where there is no configuration.
+    // This one runs in the sandbox, which cannot read the configuration.
     if let CliCommand::Static(args) = cli.command {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         return runtime.block_on(commands::serve_files(args));

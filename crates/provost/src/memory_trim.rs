@@ -1,22 +1,22 @@
-//! The processes that stay hold little while nothing happens.
+//! Returns unused memory to the system while a long-running process is idle.
 
 use std::time::Duration;
 
 use provost_sandbox::memory_trim::MemoryTrimmer;
 
-/// How often to look. It costs a few system calls.
+/// Interval between checks. Each costs a few system calls.
 const TRIM_INTERVAL: Duration = Duration::from_secs(3);
 
-/// Gives memory back whenever the process rests, for as long as it lives.
+/// Trims memory whenever the process is idle. Never returns unless trimming is impossible.
 pub(crate) async fn run_trim_loop() {
-    let mut thrift = MemoryTrimmer::new();
+    let mut trimmer = MemoryTrimmer::new();
     loop {
         tokio::time::sleep(TRIM_INTERVAL).await;
-        match thrift.trim_if_idle() {
+        match trimmer.trim_if_idle() {
             Ok(0) => {}
-            Ok(bytes) => tracing::debug!(bytes, "gave unused pages back"),
+            Ok(bytes) => tracing::debug!(bytes, "returned unused pages to the system"),
             Err(error) => {
-                tracing::debug!(%error, "this process cannot look at its own memory");
+                tracing::debug!(%error, "cannot read the memory use of this process");
                 return;
             }
         }

@@ -1,5 +1,6 @@
-//! Printing for people: colour on a terminal only, times in local time, and
-//! nothing that came from outside may steer the terminal.
+//! Output for people: colour only on a terminal, times in local time.
+//!
+//! Text from outside is sanitized: it must not control the terminal.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -9,12 +10,12 @@ use anyhow::Context as _;
 use provost_core::action::escape_invisible;
 use provost_proto::UnixMicros;
 
-/// Prints a line; a closed pipe is not an error worth a word.
+/// Prints a line. A closed pipe is [`OutputClosed`], which `main` does not report.
 pub(crate) fn print_line(text: &str) -> anyhow::Result<()> {
     check_write_result(writeln!(anstream::stdout(), "{text}"))
 }
 
-/// Prints bytes as they are.
+/// Prints bytes without sanitizing them.
 pub(crate) fn print_bytes(bytes: &[u8]) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     check_write_result(out.write_all(bytes).and_then(|()| out.flush()))
@@ -28,16 +29,16 @@ fn check_write_result(written: io::Result<()>) -> anyhow::Result<()> {
     }
 }
 
-/// A pipe without a reader, or a terminal that hung up.
+/// A pipe without a reader (`EPIPE`), or a terminal that was closed (`EIO`).
 fn is_closed(error: &io::Error) -> bool {
-    let hung_up = Some(rustix::io::Errno::IO.raw_os_error());
-    error.kind() == io::ErrorKind::BrokenPipe || error.raw_os_error() == hung_up
+    let terminal_closed = Some(rustix::io::Errno::IO.raw_os_error());
+    error.kind() == io::ErrorKind::BrokenPipe || error.raw_os_error() == terminal_closed
 }
 
-/// The status of a program that nobody reads any more.
+/// Exit status after a closed output: 128 + SIGPIPE.
 pub(crate) const EXIT_OUTPUT_CLOSED: u8 = 141;
 
-/// Nobody reads our output any more.
+/// The reader closed standard output.
 #[derive(Debug)]
 pub(crate) struct OutputClosed;
 
@@ -54,9 +55,9 @@ pub(crate) fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     print_line(&serde_json::to_string_pretty(value)?)
 }
 
-/// Prints a remark to standard error.
+/// Prints a line to standard error.
 pub(crate) fn print_stderr(text: &str) {
-    // If standard error is closed there is nobody to tell.
+    // A closed standard error cannot be reported anywhere.
     drop(writeln!(anstream::stderr(), "{text}"));
 }
 
@@ -65,12 +66,12 @@ pub(crate) fn print_error(error: &anyhow::Error) {
     print_stderr(&format!("\x1b[1;31merror:\x1b[0m {}", format_error(error)));
 }
 
-/// Prints an error that stopped nothing.
+/// Prints an error that did not stop the command.
 pub(crate) fn print_warning(error: &anyhow::Error) {
     print_stderr(&format!("\x1b[1;33mwarning:\x1b[0m {}", format_error(error)));
 }
 
-/// An error with its causes, and then what to do about it.
+/// The error, its causes, and then the hints.
 fn format_error(error: &anyhow::Error) -> String {
     let (mut text, mut hints) = (String::new(), String::new());
     for (depth, cause) in error.chain().enumerate() {
@@ -84,12 +85,12 @@ fn format_error(error: &anyhow::Error) -> String {
     text + &hints
 }
 
-/// Whether a person is at both ends: reads what we print, and can answer.
+/// Whether both standard input and output are terminals, so that a person can answer.
 pub(crate) fn is_interactive() -> bool {
     io::IsTerminal::is_terminal(&io::stdin()) && is_stdout_terminal()
 }
 
-/// Asks a person who is at a terminal; anything but a plain yes is a no.
+/// Asks for confirmation; anything but `y` or `yes` is a no.
 pub(crate) fn ask_confirmation(question: &str) -> anyhow::Result<bool> {
     let mut out = anstream::stdout();
     check_write_result(write!(out, "{question} [y/N] ").and_then(|()| out.flush()))?;
@@ -98,7 +99,7 @@ pub(crate) fn ask_confirmation(question: &str) -> anyhow::Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Whether a person watches standard output.
+/// Whether standard output is a terminal.
 pub(crate) fn is_stdout_terminal() -> bool {
     io::stdout().is_terminal()
 }
@@ -113,20 +114,19 @@ pub(crate) fn bold(text: &str) -> String {
     format!("\x1b[1m{text}\x1b[0m")
 }
 
-/// A time in the machine's zone.
+/// A time in the system's time zone.
 pub(crate) fn format_time(at: UnixMicros) -> String {
     let micros = i64::try_from(at).unwrap_or(i64::MAX);
     let Ok(time) = jiff::Timestamp::from_microsecond(micros) else { return at.to_string() };
     time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// Text from outside, with everything that could steer a terminal or mislead
-/// an eye made visible.
+/// Text from outside on one line, with control and invisible characters escaped.
 pub(crate) fn sanitize_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut place = [0; 4];
+    let mut buffer = [0; 4];
     for c in text.chars() {
-        let spelled = escape_invisible(c.encode_utf8(&mut place));
+        let spelled = escape_invisible(c.encode_utf8(&mut buffer));
         if c.is_control() || (!c.is_ascii() && spelled.starts_with('\\')) {
             let _ = write!(out, "{}", c.escape_unicode());
         } else {
@@ -136,19 +136,19 @@ pub(crate) fn sanitize_text(text: &str) -> String {
     out
 }
 
-/// Text from outside as one word: between backquotes, with everything in it
-/// that could look like something else spelled out.
+/// Text from outside between backquotes, with everything escaped that could end
+/// the quote or be invisible.
 pub(crate) fn quote_text(text: &str) -> String {
     format!("`{}`", escape_invisible(text))
 }
 
-/// The same for text of many lines: they stay lines.
+/// [`sanitize_text`] for several lines; line breaks and tabs are kept.
 pub(crate) fn sanitize_lines(text: &str) -> String {
     let tabs = |line: &str| line.split('\t').map(sanitize_text).collect::<Vec<_>>().join("\t");
     text.lines().map(tabs).collect::<Vec<_>>().join("\n")
 }
 
-/// The same for a piece of such a text, which may end with its line or without.
+/// [`sanitize_lines`] for a chunk of a stream: a trailing line break is kept.
 pub(crate) fn sanitize_chunk(text: &str) -> String {
     let line = |line: &str| line.split('\t').map(sanitize_text).collect::<Vec<_>>().join("\t");
     text.replace('\r', "").split('\n').map(line).collect::<Vec<_>>().join("\n")
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_steer_the_terminal_or_the_eye_is_shown() {
+    fn control_and_invisible_characters_are_escaped() {
         assert_eq!(
             sanitize_text("a\x1b[31mb\u{202e}c\u{200b}\n"),
             "a\\u{1b}[31mb\\u{202e}c\\u{200b}\\u{a}"

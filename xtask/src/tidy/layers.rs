@@ -1,12 +1,12 @@
-//! A crate depends only on crates of strictly lower layers.
+//! A crate depends only on crates of lower layers.
 
 use std::collections::HashMap;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-/// Crates that only tests may depend on, and tools.
-const FOR_TESTS: &[&str] = &["provost-fake-model"];
+/// Crates that only tests may depend on.
+const TEST_CRATES: &[&str] = &["provost-fake-model"];
 
 pub(crate) fn check(metadata: &Value) -> Result<Vec<String>> {
     let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
@@ -15,11 +15,11 @@ pub(crate) fn check(metadata: &Value) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let mut layers: HashMap<String, u64> = HashMap::new();
     for package in &ours {
-        let about = &package["metadata"]["provost"];
-        match about["layer"].as_u64() {
+        let settings = &package["metadata"]["provost"];
+        match settings["layer"].as_u64() {
             Some(layer) => drop(layers.insert(name(package), layer)),
-            None if about["tool"] == true => {}
-            None => found.push(format!("{} states no layer in its Cargo.toml", name(package))),
+            None if settings["tool"] == true => {}
+            None => found.push(format!("{} has no layer in its Cargo.toml", name(package))),
         }
     }
     for package in &ours {
@@ -27,13 +27,13 @@ pub(crate) fn check(metadata: &Value) -> Result<Vec<String>> {
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
             let to = dependency["name"].as_str().unwrap_or_default();
             let local = dependency["source"].is_null();
-            if FOR_TESTS.contains(&to) && dependency["kind"] != "dev" {
-                found.push(format!("{} needs {to} for more than tests", name(package)));
+            if TEST_CRATES.contains(&to) && dependency["kind"] != "dev" {
+                found.push(format!("{} depends on {to}, which is only for tests", name(package)));
             }
             match layers.get(to) {
                 Some(layer) if layer < own => {}
                 Some(layer) => found.push(format!(
-                    "{} (layer {own}) depends on {to} (layer {layer}); calls go down only",
+                    "{} (layer {own}) depends on {to} (layer {layer}); only lower layers are allowed",
                     name(package)
                 )),
                 None if local => found.push(format!("{} depends on the tool {to}", name(package))),

@@ -9,28 +9,33 @@ use crate::shell::root;
 
 pub(crate) fn check(metadata: &Value) -> Result<Vec<String>> {
     let deny: toml::Table = toml::from_str(&fs::read_to_string(root().join("deny.toml"))?)?;
-    let allowed = deny["licenses"]["allow"].as_array().context("deny.toml allows no licence")?;
+    let allowed =
+        deny["licenses"]["allow"].as_array().context("deny.toml has no list of licences")?;
     let allowed: Vec<&str> = allowed.iter().filter_map(toml::Value::as_str).collect();
     let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
     let mut found = Vec::new();
     for package in packages {
         let licence = package["license"].as_str().unwrap_or_default();
-        if !fits(licence, &allowed) {
-            found.push(format!("{} is under `{licence}`", package["name"]));
+        if !is_allowed(licence, &allowed) {
+            found.push(format!(
+                "{} has the licence `{licence}`, which deny.toml does not allow",
+                package["name"]
+            ));
         }
     }
     Ok(found)
 }
 
-/// Whether some way to read the expression needs allowed licences only.
-fn fits(expression: &str, allowed: &[&str]) -> bool {
+/// Whether one alternative of the expression needs only allowed licences.
+fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
     let flat = expression.replace(['(', ')'], " ").replace('/', " OR ");
     if expression.contains('(') {
-        // Without a parser for nesting, ask more: every licence named must be allowed.
+        // Nesting is not parsed: then every licence in the expression must be allowed.
         let names = flat.split(" OR ").flat_map(|part| part.split(" AND "));
         return names.map(str::trim).all(|name| allowed.contains(&name));
     }
-    flat.split(" OR ").any(|way| way.split(" AND ").all(|name| allowed.contains(&name.trim())))
+    flat.split(" OR ")
+        .any(|choice| choice.split(" AND ").all(|name| allowed.contains(&name.trim())))
 }
 
 #[cfg(test)]
@@ -38,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_licence_fits_if_one_way_to_read_it_does() {
+    fn a_licence_is_allowed_if_one_alternative_is() {
         let allowed = ["MIT", "Apache-2.0", "Unicode-3.0"];
         for (expression, expected) in [
             ("MIT", true),
@@ -50,7 +55,7 @@ mod tests {
             ("(MIT OR GPL-3.0) AND Unicode-3.0", false),
             ("", false),
         ] {
-            assert_eq!(fits(expression, &allowed), expected, "{expression}");
+            assert_eq!(is_allowed(expression, &allowed), expected, "{expression}");
         }
     }
 }

@@ -1,6 +1,5 @@
-//! A crate's `clippy.toml` replaces the root's, so each must be the root's
-//! without the lines that the crate is known to need left out; and every crate
-//! takes the workspace's lints.
+//! Every crate uses the workspace's lints. A crate's own `clippy.toml` replaces the
+//! root's, so it must equal the root's without the lines that the crate may leave out.
 
 use std::fs;
 
@@ -8,7 +7,7 @@ use anyhow::Result;
 
 use crate::shell::root;
 
-/// The crates that may do what others may not, and what.
+/// Crates with exceptions, and the methods that they may call.
 const EXCEPTIONS: &[(&str, &[&str])] = &[
     ("crates/provost-sandbox", &["Command::new"]),
     ("crates/provost-store", &["SystemTime::now"]),
@@ -18,7 +17,7 @@ const EXCEPTIONS: &[(&str, &[&str])] = &[
 
 pub(crate) fn check() -> Result<Vec<String>> {
     let mut found = Vec::new();
-    let rules = rules(&fs::read_to_string(root().join("clippy.toml"))?);
+    let rules = read_rules(&fs::read_to_string(root().join("clippy.toml"))?);
     let mut folders: Vec<String> = vec!["xtask".to_owned()];
     for entry in fs::read_dir(root().join("crates"))? {
         folders.push(format!("crates/{}", entry?.file_name().to_string_lossy()));
@@ -26,15 +25,15 @@ pub(crate) fn check() -> Result<Vec<String>> {
     for folder in &folders {
         let manifest = fs::read_to_string(root().join(folder).join("Cargo.toml"))?;
         if !manifest.contains("[lints]\nworkspace = true") {
-            found.push(format!("{folder}/Cargo.toml does not take the workspace's lints"));
+            found.push(format!("{folder}/Cargo.toml does not use the workspace's lints"));
         }
         let own = fs::read_to_string(root().join(folder).join("clippy.toml")).ok();
-        let known = EXCEPTIONS.iter().find(|(name, _)| name == folder);
-        match (own, known) {
+        let exception = EXCEPTIONS.iter().find(|(name, _)| name == folder);
+        match (own, exception) {
             (None, None) => {}
             (None, Some(_)) => found.push(format!("{folder}/clippy.toml is missing")),
             (Some(_), None) => {
-                found.push(format!("{folder} may not have a clippy.toml of its own"));
+                found.push(format!("{folder} must not have its own clippy.toml"));
             }
             (Some(own), Some((_, without))) => {
                 let expected: Vec<_> = rules
@@ -42,9 +41,9 @@ pub(crate) fn check() -> Result<Vec<String>> {
                     .filter(|rule| !without.iter().any(|left_out| rule.contains(left_out)))
                     .cloned()
                     .collect();
-                if self::rules(&own) != expected {
+                if read_rules(&own) != expected {
                     found.push(format!(
-                        "{folder}/clippy.toml is not the root's without {without:?}"
+                        "{folder}/clippy.toml differs from the root's by more than {without:?}"
                     ));
                 }
             }
@@ -53,7 +52,7 @@ pub(crate) fn check() -> Result<Vec<String>> {
     Ok(found)
 }
 
-fn rules(text: &str) -> Vec<String> {
+fn read_rules(text: &str) -> Vec<String> {
     let lines = text.lines().map(str::trim);
     lines.filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned).collect()
 }

@@ -1,22 +1,28 @@
-//! What no compiler checks.
+//! Checks of what the compiler does not: layers, lints, licences, names.
 
 mod layers;
 mod licences;
 mod lints;
+mod retired_words;
+mod source_files;
+mod source_text;
 mod sources;
+mod type_names;
 
 use anyhow::{Result, bail};
 
 use crate::shell::{cargo, output};
 
-/// Runs all checks and tells everything they found.
-pub(crate) fn all() -> Result<()> {
+/// Runs all checks and reports everything they found.
+pub(crate) fn run_checks() -> Result<()> {
     let metadata = output(&mut cargo(&["metadata", "--format-version=1", "--locked"]))?;
     let metadata: serde_json::Value = serde_json::from_str(&metadata)?;
     let mut found = Vec::new();
     found.extend(layers::check(&metadata)?);
     found.extend(lints::check()?);
     found.extend(sources::check()?);
+    found.extend(retired_words::check()?);
+    found.extend(type_names::check()?);
     found.extend(licences::check(&metadata)?);
     if found.is_empty() {
         println!("tidy");

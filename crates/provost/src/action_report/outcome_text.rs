@@ -1,4 +1,4 @@
-//! How an action ran and ended, in sentences.
+//! How an action ran and ended, as sentences.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::to_sentence;
 use crate::output::{quote_text, sanitize_text};
 
-/// How much a command printed, as far as the log holds it.
+/// Output of a command that the log holds.
 #[derive(Debug, Default)]
 pub(super) struct OutputTotals {
     chunks: usize,
@@ -23,7 +23,7 @@ impl OutputTotals {
     }
 }
 
-/// The layers of the wall: those that were applied, and those that were not.
+/// The sandbox layers that were applied, and those that were not.
 pub(super) fn format_sandbox_layers(layers: &BTreeMap<String, Value>) -> String {
     let missing = |value: &&Value| {
         matches!(value, Value::Null | Value::Bool(false))
@@ -32,24 +32,25 @@ pub(super) fn format_sandbox_layers(layers: &BTreeMap<String, Value>) -> String 
     };
     let each = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let names = |missed: bool| -> Vec<String> {
-        let of =
+        let selected =
             layers.iter().filter(|(name, value)| *name != "profile" && missing(value) == missed);
-        of.map(|(name, value)| match value {
-            Value::Number(_) | Value::String(_) => sanitize_text(&format!("{name} {value}")),
-            Value::Array(values) if !values.is_empty() => {
-                let values: Vec<_> = values.iter().map(each).collect();
-                sanitize_text(&format!("{name} {}", values.join(" and ")))
-            }
-            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
-                sanitize_text(name)
-            }
-        })
-        .collect()
+        selected
+            .map(|(name, value)| match value {
+                Value::Number(_) | Value::String(_) => sanitize_text(&format!("{name} {value}")),
+                Value::Array(values) if !values.is_empty() => {
+                    let values: Vec<_> = values.iter().map(each).collect();
+                    sanitize_text(&format!("{name} {}", values.join(" and ")))
+                }
+                Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
+                    sanitize_text(name)
+                }
+            })
+            .collect()
     };
-    let (had, lacked) = (names(false), names(true));
-    let lacked =
-        if lacked.is_empty() { String::new() } else { format!("; not: {}", lacked.join(", ")) };
-    format!("It was behind: {}{lacked}.", had.join(", "))
+    let (applied, missing) = (names(false), names(true));
+    let missing =
+        if missing.is_empty() { String::new() } else { format!("; not: {}", missing.join(", ")) };
+    format!("Sandbox layers: {}{missing}.", applied.join(", "))
 }
 
 pub(super) fn describe_outcome(outcome: &ActionOutcome, printed: &OutputTotals) -> Vec<String> {
@@ -59,19 +60,20 @@ pub(super) fn describe_outcome(outcome: &ActionOutcome, printed: &OutputTotals) 
         (summary["stdoutBytes"].as_u64(), summary["stderrBytes"].as_u64())
     {
         let dropped = summary["droppedBytes"].as_u64().unwrap_or(printed.dropped);
-        let dropped = if dropped == 0 { String::new() } else { format!(", {dropped} not kept") };
-        lines.push(format!("It printed {out} bytes, and {err} as errors{dropped}."));
+        let dropped =
+            if dropped == 0 { String::new() } else { format!("; {dropped} bytes were dropped") };
+        lines.push(format!("Output: {out} bytes on stdout, {err} on stderr{dropped}."));
     } else if printed.chunks > 0 {
-        lines.push("It printed something.".to_owned());
+        lines.push("It printed output.".to_owned());
     }
     let time = format!("after {} ms", outcome.duration_ms);
     lines.push(match (&outcome.fault, outcome.exit_code, outcome.signal) {
         (Some(fault), _, _) => {
-            format!("It failed {time} ({}): {}", fault.code, to_sentence(&fault.message))
+            format!("Failed {time} ({}): {}", fault.code, to_sentence(&fault.message))
         }
-        (None, Some(code), _) => format!("It ended {time} with exit code {code}."),
-        (None, None, Some(signal)) => format!("It was ended {time} by signal {signal}."),
-        (None, None, None) => format!("It was done {time}."),
+        (None, Some(code), _) => format!("Exited {time} with code {code}."),
+        (None, None, Some(signal)) => format!("Killed {time} by signal {signal}."),
+        (None, None, None) => format!("Done {time}."),
     });
     for changed in summary["changed"].as_array().into_iter().flatten() {
         let text = |key: &str| changed[key].as_str().map(quote_text);
@@ -82,24 +84,24 @@ pub(super) fn describe_outcome(outcome: &ActionOutcome, printed: &OutputTotals) 
             sanitize_text(kind.unwrap_or("changed"))
         ));
     }
-    if let Ok(found) = ObservedChanges::deserialize(&summary["meanwhile"]) {
-        lines.extend(describe_observed_changes(&found));
+    if let Ok(observed) = ObservedChanges::deserialize(&summary["meanwhile"]) {
+        lines.extend(describe_observed_changes(&observed));
     }
     for planted in summary["planted"].as_array().into_iter().flatten() {
         let path = planted.as_str().map(quote_text).unwrap_or_default();
-        lines.push(format!("LOOK AT THIS: it made {path}, which governs others."));
+        lines.push(format!("WARNING: it created {path}, a protected path."));
     }
     lines
 }
 
-/// What changed while a command ran, by whatever did: that is all that is known.
-fn describe_observed_changes(found: &ObservedChanges) -> impl Iterator<Item = String> {
-    let changed = found.changed.iter().map(|path| quote_text(path));
-    let folders = found.folders.iter().map(|folder| {
+/// Files that changed while a command ran; another process may have changed them.
+fn describe_observed_changes(observed: &ObservedChanges) -> impl Iterator<Item = String> {
+    let changed = observed.changed.iter().map(|path| quote_text(path));
+    let folders = observed.folders.iter().map(|folder| {
         let folder =
             if folder == "." { "the project's folder".to_owned() } else { quote_text(folder) };
         format!("names in {folder} were added or removed")
     });
-    let more = found.more.then(|| "maybe more; not all was looked at or is named".to_owned());
+    let more = observed.more.then(|| "possibly more; the list is not complete".to_owned());
     changed.chain(folders).chain(more).map(|what| format!("Changed while it ran: {what}."))
 }

@@ -1,4 +1,4 @@
-//! Stories as they are told.
+//! The report for each kind of event.
 
 use provost_proto::kernel::{ActionOutcome, ErrorInfo};
 use provost_proto::{
@@ -94,8 +94,8 @@ fn finished(outcome: ActionOutcome) -> ActionReportStep {
 
 #[track_caller]
 fn check(steps: &[ActionReportStep], wanted: &[&str]) {
-    let told = build_action_report(steps, &[grant()]);
-    let lines: Vec<_> = told.iter().flat_map(|told| &told.lines).map(String::as_str).collect();
+    let report = build_action_report(steps, &[grant()]);
+    let lines: Vec<_> = report.iter().flat_map(|entry| &entry.lines).map(String::as_str).collect();
     assert_eq!(lines, wanted);
 }
 
@@ -119,12 +119,12 @@ fn grant() -> Grant {
 }
 
 const ASKED: [&str; 2] = [
-    "token:tok_7 (agent:dev) in the role `dev` in session ses_00000000-0000-0000-0000-000000000009 asked to run `make`.",
+    "token:tok_7 (agent:dev) in the role `dev` in session ses_00000000-0000-0000-0000-000000000009 requested to run `make`.",
     "terminal.runCommand {\"command\":\"make\"}",
 ];
 
 #[test]
-fn what_was_denied_is_told_with_the_rules_that_said_so() {
+fn a_denial_names_the_rules_that_denied() {
     let rules = json!({ "rules": [{ "layer": "user", "id": "no", "effect": "deny", "reason": "Ask me." }] });
     check(
         &[requested(), denied(Code::PolicyDenied, "a rule says no", Some(rules))],
@@ -138,12 +138,12 @@ fn what_was_denied_is_told_with_the_rules_that_said_so() {
 }
 
 #[test]
-fn what_a_person_refused_is_told_with_what_they_said() {
+fn a_denied_approval_shows_the_message() {
     let message = Some("use npm ci\u{1b}[2J");
     check(
         &[
             requested(),
-            asked(|question| question.gate = Some("it deletes all.".to_owned())),
+            asked(|prompt| prompt.gate = Some("it deletes all.".to_owned())),
             agent(Fact::ActionWaiting { action: ACTION, approval: APPROVAL }),
             answered(ApprovalAnswer::Deny, None, message),
             denied(Code::ApprovalDenied, "a person said no", None),
@@ -151,9 +151,9 @@ fn what_a_person_refused_is_told_with_what_they_said() {
         &[
             ASKED[0],
             ASKED[1],
-            "A person was asked (apr_00000000-0000-0000-0000-000000000003): the mode is sandbox.",
-            "They were shown that it is dangerous: it deletes all.",
-            "local:ann (cli) said no: `use npm ci\\u{1b}[2J`.",
+            "An approval was requested (apr_00000000-0000-0000-0000-000000000003): the mode is sandbox.",
+            "It was marked as dangerous: it deletes all.",
+            "local:ann (cli) denied it: `use npm ci\\u{1b}[2J`.",
             "Denied (APPROVAL_DENIED): a person said no.",
         ],
     );
@@ -205,14 +205,14 @@ fn output() -> ActionReportStep {
 }
 
 #[test]
-fn what_a_person_allowed_is_told_from_the_question_to_what_changed() {
+fn an_approved_action_is_reported_from_the_prompt_to_the_changes() {
     let summary =
         json!({ "stdoutBytes": 5, "stderrBytes": 0, "droppedBytes": 3, "planted": [".envrc"] });
     check(
         &[
-            asked(|question| {
-                question.diff = Some("--- a\n+++ b\n-x\n+y\n z\n".to_owned());
-                question.pins = vec![PinnedFile { path: "b.sh".to_owned(), hash: Hash::ZERO }];
+            asked(|prompt| {
+                prompt.diff = Some("--- a\n+++ b\n-x\n+y\n z\n".to_owned());
+                prompt.pins = vec![PinnedFile { path: "b.sh".to_owned(), hash: Hash::ZERO }];
             }),
             answered(ApprovalAnswer::Allow, Some(AnswerScope::Session), None),
             granted(),
@@ -223,28 +223,31 @@ fn what_a_person_allowed_is_told_from_the_question_to_what_changed() {
             ann(Fact::GrantRevoked { grant: GRANT, project: PROJECT }),
         ],
         &[
-            "A person was asked (apr_00000000-0000-0000-0000-000000000003): the mode is sandbox.",
-            &format!("They were shown a change of 2 lines, the script `b.sh` ({}).", Hash::ZERO),
-            "local:ann (cli) said yes (session).",
-            "The answer allows the same again for the session: to run `make` \
+            "An approval was requested (apr_00000000-0000-0000-0000-000000000003): the mode is sandbox.",
+            &format!(
+                "The approver was shown a diff of 2 lines, the script `b.sh` ({}).",
+                Hash::ZERO
+            ),
+            "local:ann (cli) allowed it (session).",
+            "The answer also grants the same action for the session: to run `make` \
              (grt_00000000-0000-0000-0000-000000000004).",
             "Allowed by the answer to apr_00000000-0000-0000-0000-000000000003. It may run once, \
-             under profile build.",
-            "It ran as process 42, under profile build.",
-            "It was behind: landlockAbi 7, networkDeniedBy netns and seccomp, seccomp; not: cgroupPids.",
-            "It printed 5 bytes, and 0 as errors, 3 not kept.",
-            "It ended after 7 ms with exit code 0.",
-            "LOOK AT THIS: it made `.envrc`, which governs others.",
-            "local:ann (cli) took that back (grt_00000000-0000-0000-0000-000000000004).",
+             with profile build.",
+            "Started as process 42, with profile build.",
+            "Sandbox layers: landlockAbi 7, networkDeniedBy netns and seccomp, seccomp; not: cgroupPids.",
+            "Output: 5 bytes on stdout, 0 on stderr; 3 bytes were dropped.",
+            "Exited after 7 ms with code 0.",
+            "WARNING: it created `.envrc`, a protected path.",
+            "local:ann (cli) revoked that grant (grt_00000000-0000-0000-0000-000000000004).",
         ],
     );
 }
 
 #[test]
-fn every_other_thing_that_can_allow_is_told() {
-    let once = " It may run once, under profile build.";
+fn every_other_reason_to_allow_is_reported() {
+    let once = " It may run once, with profile build.";
     for (why, wanted) in [
-        (AllowedBy::Operator, "Allowed: it is a person's own action."),
+        (AllowedBy::Operator, "Allowed: a person executed it."),
         (AllowedBy::Mode { mode: ProjectMode::Full }, "Allowed by the mode full."),
         (
             AllowedBy::Rules { rules: vec![rule(Some("does nothing")), rule(None)] },
@@ -252,7 +255,7 @@ fn every_other_thing_that_can_allow_is_told() {
         ),
         (
             AllowedBy::Grant { grant: GRANT },
-            "Allowed by grt_00000000-0000-0000-0000-000000000004, which local:ann gave: to run `make`.",
+            "Allowed by grt_00000000-0000-0000-0000-000000000004, granted by local:ann: to run `make`.",
         ),
         (
             AllowedBy::Grant { grant: GrantId::new(Uuid::from_u128(5)) },
@@ -264,7 +267,7 @@ fn every_other_thing_that_can_allow_is_told() {
 }
 
 #[test]
-fn a_read_is_one_event_and_a_whole_story() {
+fn a_read_is_one_event_and_a_whole_report() {
     let fault =
         ErrorInfo { code: Code::NotFound, message: "it is not there".to_owned(), details: None };
     let read = agent(Fact::ActionRead {
@@ -282,27 +285,23 @@ fn a_read_is_one_event_and_a_whole_story() {
     check(
         &[read],
         &[
-            "token:tok_7 (agent:dev) in the role `dev` asked to read a.",
+            "token:tok_7 (agent:dev) in the role `dev` requested to read a.",
             "fs.readFile {\"path\":\"a\"}",
             "Allowed by the mode sandbox.",
-            "It failed after 7 ms (NOT_FOUND): it is not there.",
+            "Failed after 7 ms (NOT_FOUND): it is not there.",
         ],
     );
 }
 
 #[test]
-fn how_it_ended_and_what_changed_is_told() {
+fn the_outcome_and_the_changes_are_reported() {
     let changed = json!({ "changed": [
         { "path": "a\n", "kind": "created" },
         { "path": "c", "kind": "moved", "from": "b" },
     ] });
     check(
         &[finished(outcome(None, None, changed))],
-        &[
-            "It was done after 7 ms.",
-            "Changed: `a\\n` was created.",
-            "Changed: `c` was moved from `b`.",
-        ],
+        &["Done after 7 ms.", "Changed: `a\\n` was created.", "Changed: `c` was moved from `b`."],
     );
     let meanwhile = json!({ "meanwhile": {
         "changed": ["a\u{1b}", "b/"], "folders": [".", "src"], "more": true,
@@ -310,23 +309,23 @@ fn how_it_ended_and_what_changed_is_told() {
     check(
         &[finished(outcome(Some(0), None, meanwhile))],
         &[
-            "It ended after 7 ms with exit code 0.",
+            "Exited after 7 ms with code 0.",
             "Changed while it ran: `a\\u{1b}`.",
             "Changed while it ran: `b/`.",
             "Changed while it ran: names in the project's folder were added or removed.",
             "Changed while it ran: names in `src` were added or removed.",
-            "Changed while it ran: maybe more; not all was looked at or is named.",
+            "Changed while it ran: possibly more; the list is not complete.",
         ],
     );
     let killed = ActionOutcome { signal: Some(15), ..outcome(None, None, Value::Null) };
-    check(&[finished(killed)], &["It was ended after 7 ms by signal 15."]);
+    check(&[finished(killed)], &["Killed after 7 ms by signal 15."]);
     check(
         &[ann(Fact::ApprovalExpired { approval: APPROVAL, project: PROJECT })],
-        &["Nobody answered in time."],
+        &["The approval expired without an answer."],
     );
     let why = "it was cancelled before anyone answered".to_owned();
     check(
         &[ann(Fact::ApprovalWithdrawn { approval: APPROVAL, project: PROJECT, why })],
-        &["The question fell away: it was cancelled before anyone answered."],
+        &["The approval was withdrawn: it was cancelled before anyone answered."],
     );
 }

@@ -1,4 +1,4 @@
-//! Questions as they are told.
+//! What a person is shown of an approval.
 
 use provost_proto::{
     ActionId, Actor, ApprovalId, Hash, PinnedFile, ProjectId, RuleRef, TokenClass, TrustPrompt,
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 
-/// A question about a command that was asked at 0 and expires after 15 minutes.
+/// An approval for a command, requested at 0 and expiring after 15 minutes.
 pub(crate) fn approval(number: u128) -> Approval {
     let id = uuid(number);
     Approval {
@@ -56,27 +56,27 @@ fn choice(scope: AnswerScope) -> ApprovalChoice {
 }
 
 #[track_caller]
-fn says(change: impl FnOnce(&mut ApprovalPrompt), parts: &[&str]) {
+fn check(change: impl FnOnce(&mut ApprovalPrompt), parts: &[&str]) {
     let mut approval = approval(7);
     change(&mut approval.question);
-    let told = format_approval(&approval, &ProjectNames::default(), 1_000_000);
+    let text = format_approval(&approval, &ProjectNames::default(), 1_000_000);
     for part in parts {
-        assert!(told.contains(part), "{part}\n{told}");
+        assert!(text.contains(part), "{part}\n{text}");
     }
-    // Nothing in it can be taken for our own last line.
-    assert_eq!(told.lines().filter(|line| line.starts_with("Hash: ")).count(), 1, "{told}");
+    // No text from outside can pass for our own last line.
+    assert_eq!(text.lines().filter(|line| line.starts_with("Hash: ")).count(), 1, "{text}");
     let steers = |c: char| c.is_control() && c != '\n';
-    assert!(!told.contains(steers) && !told.contains('\u{202e}'), "{told:?}");
+    assert!(!text.contains(steers) && !text.contains('\u{202e}'), "{text:?}");
 }
 
 #[test]
 fn a_question_tells_all_that_a_person_needs_to_decide() {
-    says(
+    check(
         |_| {},
         &[
-            "agent:dev (token:tok_7) in the role `dev` asks to:\n  run `make`",
+            "agent:dev (token:tok_7) in the role `dev` requests to:\n  run `make`",
             "expires in 14 min 59 s",
-            "Why you are asked: the mode is sandbox",
+            "Needs approval because: the mode is sandbox",
             "  command: `make`\n",
             "In `.` of the project, under profile build, without network",
             "  once: this\n  session: this\n  deny:",
@@ -109,22 +109,22 @@ fn a_question_tells_all_that_a_person_needs_to_decide() {
     };
     let opaque =
         CommandEffectView::Opaque { text: "$(x)".to_owned(), why: "is replaced".to_owned() };
-    says(
-        |question| {
-            question.demands =
+    check(
+        |prompt| {
+            prompt.demands =
                 vec![run, lost, CommandEffectView::Write { path: "o".to_owned() }, opaque, cd];
-            question.notes = vec!["`o` is really `.git/o`".to_owned()];
-            question.network = true;
-            question.pins = vec![PinnedFile { path: "build.sh".to_owned(), hash: Hash::ZERO }];
+            prompt.notes = vec!["`o` is really `.git/o`".to_owned()];
+            prompt.network = true;
+            prompt.pins = vec![PinnedFile { path: "build.sh".to_owned(), hash: Hash::ZERO }];
         },
         &[
             "1. runs `/usr/bin/make`\n     with `A=1` set\n     `make`\n     `a b`\n   through `env`",
             "names the hosts `example.org`",
             "2. runs a program that was NOT FOUND\n     `./x`",
             "3. writes `o`",
-            "4. does what cannot be known before it runs: `$(x)`\n   is replaced",
-            "5. runs a word of the shell itself\n     `cd`",
-            "Now: `o` is really `.git/o`",
+            "4. cannot be analyzed before it runs: `$(x)`\n   is replaced",
+            "5. runs a shell builtin\n     `cd`",
+            "Note: `o` is really `.git/o`",
             "with the NETWORK",
             "Runs the script `build.sh` as it is now (0000",
         ],
@@ -132,12 +132,12 @@ fn a_question_tells_all_that_a_person_needs_to_decide() {
 }
 
 #[test]
-fn what_is_dangerous_is_said_once_and_loudly() {
-    says(
-        |question| {
-            question.gate = Some("it deletes everything".to_owned());
-            question.why = "it deletes everything".to_owned();
-            question.rules = vec![RuleRef {
+fn a_danger_is_shown_once_and_first() {
+    check(
+        |prompt| {
+            prompt.gate = Some("it deletes everything".to_owned());
+            prompt.why = "it deletes everything".to_owned();
+            prompt.rules = vec![RuleRef {
                 layer: "user".to_owned(),
                 id: "rm".to_owned(),
                 effect: "ask".to_owned(),
@@ -165,27 +165,27 @@ fn what_an_agent_writes_cannot_disguise_itself() {
         assignments: vec![evil.to_owned()],
         builtin: false,
     };
-    says(
-        |question| {
-            question.name = evil.to_owned();
-            question.what = evil.to_owned();
-            question.why = evil.to_owned();
-            question.cwd = evil.to_owned();
-            question.params = json!({ evil: evil, "list": [evil] });
-            question.demands = vec![run];
-            question.diff = Some(evil.to_owned());
-            question.notes = vec![evil.to_owned()];
-            question.trust = Some(TrustPrompt {
+    check(
+        |prompt| {
+            prompt.name = evil.to_owned();
+            prompt.what = evil.to_owned();
+            prompt.why = evil.to_owned();
+            prompt.cwd = evil.to_owned();
+            prompt.params = json!({ evil: evil, "list": [evil] });
+            prompt.demands = vec![run];
+            prompt.diff = Some(evil.to_owned());
+            prompt.notes = vec![evil.to_owned()];
+            prompt.trust = Some(TrustPrompt {
                 what: GovernanceFileKind::Role,
                 file: evil.to_owned(),
                 hash: Hash::ZERO,
                 before: None,
                 diff: evil.to_owned(),
             });
-            question.choices[0].remembers = evil.to_owned();
-            question.choices[0].rule = Some(evil.to_owned());
+            prompt.choices[0].remembers = evil.to_owned();
+            prompt.choices[0].rule = Some(evil.to_owned());
         },
-        // A new line of a change stays indented, so that it is never taken for ours.
+        // Lines of a diff are indented, so that they cannot pass for ours.
         &["\\u{1b}[2Jy", "\n    Hash: 1\\u{202e}"],
     );
 }
@@ -193,20 +193,20 @@ fn what_an_agent_writes_cannot_disguise_itself() {
 #[test]
 fn a_long_text_is_shown_once_and_never_cut() {
     let long = "word ".repeat(200);
-    let of = |diff: Option<String>| {
+    let format = |diff: Option<String>| {
         let mut approval = approval(7);
         approval.question.params = json!({ "content": long });
         approval.question.diff = diff;
         format_approval(&approval, &ProjectNames::default(), 0)
     };
-    assert!(of(None).contains(&long));
-    let shown = of(Some(format!("+{long}")));
+    assert!(format(None).contains(&long));
+    let shown = format(Some(format!("+{long}")));
     assert!(shown.contains("content: 1002 characters, shown below"), "{shown}");
     assert_eq!(shown.matches(long.trim_end()).count(), 1);
 }
 
 #[test]
-fn a_question_names_its_project() {
+fn an_approval_names_its_project() {
     let project = Project {
         id: ProjectId::new(uuid(1)),
         slug: "shop".to_owned(),
@@ -222,11 +222,11 @@ fn a_question_names_its_project() {
 }
 
 #[test]
-fn time_is_told_in_two_units() {
-    for (seconds, told) in
+fn time_has_two_units() {
+    for (seconds, text) in
         [(0, "0 s"), (59, "59 s"), (61, "1 min 1 s"), (3600, "1 h 0 min"), (90_000, "25 h 0 min")]
     {
-        assert_eq!(format_time_left(seconds * 1_000_000, 0), told);
+        assert_eq!(format_time_left(seconds * 1_000_000, 0), text);
     }
     assert_eq!(format_time_left(5, 10), "0 s");
 }

@@ -1,4 +1,4 @@
-//! The arguments of looking back.
+//! Arguments of the commands that read the log.
 
 use clap::{Args, Subcommand};
 use provost_proto::Stream;
@@ -7,13 +7,13 @@ use super::JsonArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct EventsArgs {
-    /// Go on printing as events happen.
+    /// Keep printing new events.
     #[arg(long, short)]
     pub(crate) follow: bool,
     /// Only this stream: sys, project/<id>, session/<id>, notebook/<id>.
     #[arg(long, value_name = "S")]
     pub(crate) stream: Option<Stream>,
-    /// Only what came after this event.
+    /// Only events after this sequence number.
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
     pub(crate) after: u64,
     #[command(flatten)]
@@ -24,10 +24,10 @@ pub(crate) struct EventsArgs {
 pub(crate) struct AuditArgs {
     #[command(subcommand)]
     pub(crate) what: Option<AuditCommand>,
-    /// Tell the whole story of this action: its id, or the end of it.
+    /// Show the report of this action: its id, or the end of it.
     #[arg(long, value_name = "ID")]
     pub(crate) action: Option<String>,
-    /// Only this project's: id or short name.
+    /// Only actions of this project: id or short name.
     #[arg(long, value_name = "P")]
     pub(crate) project: Option<String>,
     /// How many actions to list.
@@ -39,15 +39,15 @@ pub(crate) struct AuditArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {
-    /// Walk the hash chain; name the first event that is not what it was.
+    /// Verify the hash chain and report the first event that was changed.
     ///
-    /// Asks the daemon if one runs, else reads the log itself. Exits with 4 if
-    /// the log was changed.
+    /// Uses the daemon if one is running, else reads the log itself. Exits with 4
+    /// if the log was changed.
     Verify(JsonArgs),
-    /// Fold the views again from the log: projects, tokens, actions, questions, sessions and
-    /// whatever else is listed.
+    /// Rebuild the views from the log: projects, tokens, actions, approvals, sessions and
+    /// other lists.
     ///
-    /// They are only a copy of what the events say, so nothing is lost. The
-    /// daemon must not run.
+    /// Views hold nothing that is not in the events, so nothing is lost. The
+    /// daemon must not be running.
     Rebuild,
 }

@@ -1,4 +1,4 @@
-//! The arguments of talking with models.
+//! Arguments of the commands for sessions with models.
 
 use clap::Args;
 
@@ -6,36 +6,36 @@ use super::JsonArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct ChatArgs {
-    /// The role the model acts in; the only one that is trusted if left out.
+    /// The role the model acts in; default: the only trusted role.
     #[arg(long, value_name = "R")]
     pub(crate) role: Option<String>,
-    /// The model, as `provider/model`; the role's own, or the one of your configuration.
+    /// The model, as `provider/model`; default: the role's, then the configured one.
     #[arg(long, value_name = "M")]
     pub(crate) model: Option<String>,
-    /// Say this, and what is piped in behind it; print the answer and end. `-` says only
-    /// what is piped in.
+    /// Send this message followed by piped input, print the answer and exit. `-` sends
+    /// only the piped input.
     ///
-    /// Ends with 0 if the answer is whole, with 7 if it was cut at the most tokens it may
-    /// have, with 8 if the model or a filter declined, with 9 at a budget or a limit of the
-    /// turn, and with 1 if it failed otherwise.
+    /// Exits with 0 if the answer is complete, with 7 if it reached the token limit of an
+    /// answer, with 8 if the model or a filter declined, with 9 at a budget or a limit of
+    /// the turn, and with 1 on any other failure.
     #[arg(long, short, value_name = "TEXT")]
     pub(crate) prompt: Option<String>,
-    /// Go on in this session: its id, or the end of it.
+    /// Continue this session: its id, or the end of it.
     #[arg(long, value_name = "ID", conflicts_with_all = ["role", "model"])]
     pub(crate) session: Option<String>,
-    /// The project: id or short name; that of the current folder if left out.
+    /// The project: id or short name; default: the project of the current folder.
     #[arg(long, value_name = "P")]
     pub(crate) project: Option<String>,
-    /// Print the events of the turn as JSON, one a line.
+    /// Print the events of the turn as JSON, one per line.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SessionsArgs {
-    /// Show what was said in this session: its id, or the end of it.
+    /// Show the messages of this session: its id, or the end of it.
     pub(crate) session: Option<String>,
-    /// Close it; what was said stays.
+    /// Close the session; its messages are kept.
     #[arg(long, requires = "session")]
     pub(crate) close: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! The arguments of running a project.
+//! Arguments of the commands for a project's runtime.
 
 use std::path::PathBuf;
 
@@ -6,10 +6,10 @@ use clap::Args;
 
 use super::JsonArgs;
 
-/// Which project.
+/// The project of a runtime command.
 #[derive(Debug, Args)]
 pub(crate) struct ProjectArgs {
-    /// The project: id or short name; that of the current folder if left out.
+    /// The project: id or short name; default: the project of the current folder.
     #[arg(value_name = "PROJECT")]
     pub(crate) project: Option<String>,
 }
@@ -18,7 +18,7 @@ pub(crate) struct ProjectArgs {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) which: ProjectArgs,
-    /// Show what it prints, until it ends or you press Ctrl-C; it runs on.
+    /// Print the output until it exits or you press Ctrl-C, which leaves it running.
     #[arg(long, short)]
     pub(crate) follow: bool,
     #[command(flatten)]
@@ -29,7 +29,7 @@ pub(crate) struct RunArgs {
 pub(crate) struct StopArgs {
     #[command(flatten)]
     pub(crate) which: ProjectArgs,
-    /// How long it may take to end by itself, in milliseconds.
+    /// Milliseconds the processes have to exit before they are killed.
     #[arg(long, value_name = "MS", default_value_t = 2000)]
     pub(crate) grace: u64,
     #[command(flatten)]
@@ -48,10 +48,10 @@ pub(crate) struct BuildArgs {
 pub(crate) struct LogsArgs {
     #[command(flatten)]
     pub(crate) which: ProjectArgs,
-    /// Go on printing as it is printed.
+    /// Keep printing new output.
     #[arg(long, short)]
     pub(crate) follow: bool,
-    /// Only what came after this byte.
+    /// Start after this byte offset.
     #[arg(long, value_name = "BYTE", default_value_t = 0)]
     pub(crate) after: u64,
 }
@@ -60,10 +60,10 @@ pub(crate) struct LogsArgs {
 pub(crate) struct PreviewArgs {
     #[command(flatten)]
     pub(crate) which: ProjectArgs,
-    /// Another port of the project than the preview's.
+    /// Open this port instead of the preview's.
     #[arg(long, value_name = "N")]
     pub(crate) port: Option<u16>,
-    /// Only print the address.
+    /// Only print the URL.
     #[arg(long)]
     pub(crate) no_open: bool,
     #[command(flatten)]
@@ -71,21 +71,8 @@ pub(crate) struct PreviewArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct InitArgs {
-    /// The folder; the current one if left out.
-    #[arg(value_name = "PATH")]
-    pub(crate) path: Option<PathBuf>,
-    /// Print what would be written, and write nothing.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Write it though there is one.
-    #[arg(long)]
-    pub(crate) force: bool,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct StaticArgs {
-    /// The port; any free one if it is 0.
+    /// The port; 0 for any free one.
     #[arg(long, default_value_t = 0)]
     pub(crate) port: u16,
     /// The folder.

@@ -1,6 +1,7 @@
-//! `provost audit`.
+//! `provost audit`: reports of actions, verification of the log, rebuilding of views.
 
 mod actions;
+pub(crate) mod events;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,7 +16,7 @@ use crate::config::Config;
 use crate::daemon::data_folder::DataFolder;
 use crate::output::{self, print_line};
 
-/// The exit code for "an event was changed".
+/// Exit code for a changed log.
 const EXIT_TAMPERED: u8 = 4;
 
 pub(crate) async fn run(args: AuditArgs, config: &Config) -> anyhow::Result<ExitCode> {
@@ -46,17 +47,17 @@ async fn verify_log(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode
         match (&report.bad, &report.views) {
             (None, None) => {
                 print_line(&format!(
-                    "The log is whole: {} events.\nHead: {}",
+                    "The log is intact: {} events.\nHead: {}",
                     report.events, report.head
                 ))?;
             }
             (None, Some(why)) => print_line(&format!(
-                "The {} events are whole, but what was folded from them is not what they say: {why}.\n\
-                 `provost down`, then `provost audit rebuild` folds it again.",
+                "The {} events are intact, but a view does not match them: {why}.\n\
+                 Run `provost down`, then `provost audit rebuild`.",
                 report.events
             ))?,
             (Some(bad), _) => print_line(&format!(
-                "The log was changed. Event {} is bad: {}.\nThe {} before it are good, up to {}.",
+                "The log was changed. Event {} is invalid: {}.\nThe {} events before it are intact, up to {}.",
                 bad.seq, bad.why, report.events, report.head
             ))?,
         }
@@ -68,7 +69,7 @@ async fn verify_log(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode
     })
 }
 
-/// Folds the views again, under the daemon's lock.
+/// Rebuilds the views, under the daemon's lock.
 async fn rebuild_views(config: &Config) -> anyhow::Result<ExitCode> {
     let folder = find_data_folder(config)?;
     if let Some(pid) = folder.lock_holder() {
@@ -77,12 +78,12 @@ async fn rebuild_views(config: &Config) -> anyhow::Result<ExitCode> {
     let _lock = folder.lock()?;
     let AuditReport { events, bad, .. } = verify_log_file(folder.log_path()).await?;
     if let Some(bad) = bad {
-        bail!("the views come from the log, and its event {} is bad: {}", bad.seq, bad.why);
+        bail!("cannot rebuild the views: event {} of the log is invalid: {}", bad.seq, bad.why);
     }
     let options = StoreOptions { path: folder.log_path(), clock: Clock::system() };
     let store = SqliteStore::open(options).context("cannot open the log")?;
     store.rebuild_views().await?;
-    print_line(&format!("The views were folded again from the {events} events of the log."))?;
+    print_line(&format!("The views were rebuilt from the {events} events of the log."))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -94,8 +95,8 @@ fn find_data_folder(config: &Config) -> anyhow::Result<DataFolder> {
     Ok(folder)
 }
 
-/// Without a daemon: reads the file as it lies there, and takes no lock, so
-/// that a copy in a folder that cannot be written is verified too.
+/// Verifies the file without a daemon and without a lock, so that a copy in a
+/// read-only folder can be verified too.
 async fn verify_log_file(log: PathBuf) -> anyhow::Result<AuditReport> {
     Ok(tokio::task::spawn_blocking(move || SqliteStore::verify_file(&log)).await??)
 }

@@ -1,4 +1,5 @@
-//! `provost chat`: talking with a model in a role.
+//! `provost chat`: a chat with a model that acts in a role. Sessions and usage are in the
+//! submodules.
 
 mod chat_approvals;
 mod chat_input;
@@ -11,11 +12,13 @@ mod piped_answer;
 mod prompt_message;
 mod queued_messages;
 mod resume_session;
+pub(crate) mod sessions;
 mod termination_signals;
 mod tool_summary;
 mod tour;
 mod turn_outcome;
 mod turn_printer;
+pub(crate) mod usage;
 
 use std::process::ExitCode;
 
@@ -23,8 +26,8 @@ use anyhow::{Context as _, anyhow, bail};
 use provost_proto::session::{FinishReason, OpenSessionRequest, SessionList, SessionView};
 use provost_proto::{Project, RoleList};
 
+use super::daemon::up;
 use super::lookup::{find_by_short_id, resolve_project, short_id};
-use super::up;
 use crate::args::ChatArgs;
 use crate::client::DaemonClient;
 use crate::config::Config;
@@ -38,7 +41,7 @@ use termination_signals::TerminationSignals;
 use turn_outcome::{ChatTurnOutcome, ChatTurnSelector, EXIT_FAILED, describe_incomplete_answer};
 
 pub(crate) async fn run(args: ChatArgs, config: &Config) -> anyhow::Result<ExitCode> {
-    // What cannot be said begins nothing.
+    // An invalid message must not open a session.
     let message = prompt_message::read_message(args.prompt.as_deref()).await?;
     let client = connect_or_start_daemon(&args, config).await?;
     let (session, project) = match resolve_session(&args, &client).await {
@@ -48,10 +51,10 @@ pub(crate) async fn run(args: ChatArgs, config: &Config) -> anyhow::Result<ExitC
     let mut chat =
         ChatSession { client, session, project, json: args.json, keyboard: None, joined: None };
     if let Some(text) = message {
-        // Where a person can answer they are asked, and so must be heard.
-        let heard =
+        // At a terminal the user can answer approvals, so the keyboard is read.
+        let has_keyboard =
             args.prompt.is_some_and(|prompt| prompt != "-") && !args.json && is_interactive();
-        chat.keyboard = heard.then(LineInput::spawn);
+        chat.keyboard = has_keyboard.then(LineInput::spawn);
         return run_single_turn(&mut chat, text).await;
     }
     match interactive::run_interactive(chat, args.session.is_some()).await {
@@ -60,7 +63,7 @@ pub(crate) async fn run(args: ChatArgs, config: &Config) -> anyhow::Result<ExitC
     }
 }
 
-/// The daemon that runs; for a person, or for the tour, one that is started.
+/// The running daemon; at a terminal or for the tour, one is started if needed.
 async fn connect_or_start_daemon(args: &ChatArgs, config: &Config) -> anyhow::Result<DaemonClient> {
     if let Some(client) = DaemonClient::connect_if_running(config)? {
         return Ok(client);
@@ -73,18 +76,18 @@ async fn connect_or_start_daemon(args: &ChatArgs, config: &Config) -> anyhow::Re
         );
     }
     let client = up::start_daemon(config).await?;
-    print_stderr(&faint("A daemon was started; `provost down` stops it."));
+    print_stderr(&faint("Started a daemon; `provost down` stops it."));
     Ok(client)
 }
 
 async fn run_single_turn(chat: &mut ChatSession, text: String) -> anyhow::Result<ExitCode> {
-    let mut leaving = TerminationSignals::subscribe()?;
-    match chat.run_turn(ChatTurnTrigger::Message(text), &mut leaving).await? {
+    let mut signals = TerminationSignals::subscribe()?;
+    match chat.run_turn(ChatTurnTrigger::Message(text), &mut signals).await? {
         ChatTurnOutcome::Finished(reason) => {
             if chat.session.model == tour::TOUR_MODEL {
                 let id = short_id(&chat.session.id.to_string());
                 print_stderr(&faint(&format!(
-                    "The tour goes on with `provost chat --session {id}`."
+                    "Continue the tour with `provost chat --session {id}`."
                 )));
             }
             let Some((what, status)) = describe_incomplete_answer(reason) else {
@@ -94,7 +97,7 @@ async fn run_single_turn(chat: &mut ChatSession, text: String) -> anyhow::Result
             if reason == FinishReason::MaxTokens {
                 let id = short_id(&chat.session.id.to_string());
                 print_stderr(&faint(&format!(
-                    "For the rest: `provost chat --session {id}`, /continue."
+                    "`provost chat --session {id}` and /continue request the rest."
                 )));
             }
             Ok(ExitCode::from(status))
@@ -104,20 +107,20 @@ async fn run_single_turn(chat: &mut ChatSession, text: String) -> anyhow::Result
             Ok(ExitCode::from(status))
         }
         ChatTurnOutcome::MessageHeld { message, status } => {
-            // Nobody is there who could send it later, or hear what comes of it.
-            let which = ChatTurnSelector { turn: None, message: Some(message) };
-            chat.cancel_turn(&which)
+            // A single call ends here, so nobody could send the message later.
+            let selector = ChatTurnSelector { turn: None, message: Some(message) };
+            chat.cancel_turn(&selector)
                 .await
-                .context("what you said waits, and cannot be taken back")?;
+                .context("your message is queued and cannot be withdrawn")?;
             print_error(&anyhow!(
-                "the turn before was stopped, so that what you said was taken back (CANCELLED)"
+                "the previous turn was cancelled, so your message was withdrawn (CANCELLED)"
             ));
             Ok(ExitCode::from(status))
         }
         ChatTurnOutcome::Interrupted { why } => {
             let id = short_id(&chat.session.id.to_string());
             print_error(&anyhow!(
-                "{}\nhint: `provost chat --session {id}`, then /continue, goes on",
+                "{}\nhint: `provost chat --session {id}` and /continue continue the turn",
                 sanitize_lines(&why)
             ));
             Ok(ExitCode::from(EXIT_FAILED))
@@ -126,7 +129,7 @@ async fn run_single_turn(chat: &mut ChatSession, text: String) -> anyhow::Result
     }
 }
 
-/// The session to talk in, opened if none was named.
+/// The named session, or a new one.
 async fn resolve_session(
     args: &ChatArgs,
     client: &DaemonClient,
@@ -138,8 +141,8 @@ async fn resolve_session(
         let project = client.get(&format!("/api/projects/{}", session.project.uuid())).await?;
         return Ok((session, project));
     }
-    if let Some(begun) = tour::start_tour_if_wanted(args, client).await? {
-        return Ok(begun);
+    if let Some(started) = tour::start_tour_if_wanted(args, client).await? {
+        return Ok(started);
     }
     let project = resolve_project(args.project.as_deref(), client).await?;
     let role = match &args.role {
@@ -166,13 +169,16 @@ async fn find_only_role(project: &Project, client: &DaemonClient) -> anyhow::Res
     let mut trusted: Vec<_> = roles.into_iter().filter(|role| role.trusted).collect();
     match trusted.len() {
         0 => bail!(
-            "no role of this project is trusted\nhint: write one in .provost/roles/, then \
+            "the project has no trusted role\nhint: write one in .provost/roles/, then run \
              `provost roles trust`"
         ),
         1 => Ok(trusted.remove(0).name),
         _ => {
             let names: Vec<_> = trusted.iter().map(|role| sanitize_text(&role.name)).collect();
-            bail!("which role?\nhint: --role {}", names.join(", --role "))
+            bail!(
+                "the project has several trusted roles\nhint: choose one with --role {}",
+                names.join(" or --role ")
+            )
         }
     }
 }

@@ -1,79 +1,59 @@
-//! One file per command.
+//! One file per command, in one folder per concept.
 
-mod approvals;
-mod attach;
 mod audit;
 mod chat;
-pub(crate) mod completions;
-mod config;
-mod do_action;
-mod doctor;
-mod down;
-mod events;
-mod grants;
-mod init;
-mod kernel;
-mod logs;
+pub(crate) mod daemon;
+mod govern;
 mod lookup;
-mod mode;
-mod policy;
-mod preview;
-mod projects;
-mod roles;
+mod project;
 mod runtime;
-mod sandbox;
-mod sessions;
-mod static_files;
-mod status;
-mod token;
-mod up;
-mod usage;
 
 use std::process::ExitCode;
 
 use crate::args::{CliCommand, StaticArgs};
 use crate::config::Config;
-use crate::daemon;
 
-/// Serves files, behind the wall: no configuration is read there.
+/// Serves files inside a sandbox, where the configuration cannot be read.
 pub(crate) async fn serve_files(args: StaticArgs) -> anyhow::Result<ExitCode> {
-    static_files::run(args).await
+    runtime::static_files::run(args).await
 }
 
-/// Does what was asked for.
+/// Runs the command.
 pub(crate) async fn dispatch(command: CliCommand, config: Config) -> anyhow::Result<ExitCode> {
     match command {
-        CliCommand::Up(args) => up::run(args, &config).await,
-        CliCommand::Serve(_) => daemon::serve(config).await,
-        CliCommand::Down { keep } => down::run(keep, &config).await,
-        CliCommand::Act(args) => do_action::run(&args, &config).await,
-        CliCommand::Attach { project } => attach::run(project.as_deref(), &config).await,
-        CliCommand::Sandbox(args) => sandbox::run(&args, &config),
-        CliCommand::Kernel(args) => kernel::run(args, &config).await,
+        CliCommand::Up(args) => daemon::up::run(args, &config).await,
+        CliCommand::Serve(_) => crate::daemon::serve(config).await,
+        CliCommand::Down { keep } => daemon::down::run(keep, &config).await,
+        CliCommand::Act(args) => project::do_action::run(&args, &config).await,
+        CliCommand::Attach { project } => runtime::attach::run(project.as_deref(), &config).await,
+        CliCommand::Sandbox(args) => project::sandbox::run(&args, &config),
+        CliCommand::Kernel(args) => daemon::kernel::run(args, &config).await,
         CliCommand::Run(args) => runtime::run(args, false, &config).await,
         CliCommand::Restart(args) => runtime::run(args, true, &config).await,
         CliCommand::Stop(args) => runtime::stop(args, &config).await,
         CliCommand::Build(args) => runtime::build(args, &config).await,
-        CliCommand::Logs(args) => logs::run(args, &config).await,
-        CliCommand::Preview(args) => preview::run(args, &config).await,
-        CliCommand::Init(args) => init::run(&args),
-        CliCommand::Static(args) => static_files::run(args).await,
-        CliCommand::Status(json) => status::run(&json, &config).await,
-        CliCommand::Projects { what, json, all } => projects::run(what, &json, all, &config).await,
+        CliCommand::Logs(args) => runtime::logs::run(args, &config).await,
+        CliCommand::Preview(args) => runtime::preview::run(args, &config).await,
+        CliCommand::Init(args) => project::init::run(&args),
+        CliCommand::Static(args) => runtime::static_files::run(args).await,
+        CliCommand::Status(json) => daemon::status::run(&json, &config).await,
+        CliCommand::Projects { what, json, all } => {
+            project::projects::run(what, &json, all, &config).await
+        }
         CliCommand::Chat(args) => chat::run(args, &config).await,
-        CliCommand::Sessions(args) => sessions::run(args, &config).await,
-        CliCommand::Usage(json) => usage::run(&json, &config).await,
-        CliCommand::Events(args) => events::run(&args, &config).await,
+        CliCommand::Sessions(args) => chat::sessions::run(args, &config).await,
+        CliCommand::Usage(json) => chat::usage::run(&json, &config).await,
+        CliCommand::Events(args) => audit::events::run(&args, &config).await,
         CliCommand::Audit(args) => audit::run(args, &config).await,
-        CliCommand::Approvals(args) => approvals::run(args, &config).await,
-        CliCommand::Mode(args) => mode::run(args, &config).await,
-        CliCommand::Roles(args) => roles::run(args, &config).await,
-        CliCommand::Policy(args) => policy::run(args, &config).await,
-        CliCommand::Grants(args) => grants::run(args, &config).await,
-        CliCommand::Token { what } => token::run(what, &config).await,
-        CliCommand::Doctor(json) => doctor::run(&json, &config),
-        CliCommand::Config(json) => config::run(&json, &config),
-        CliCommand::Completions { shell } => completions::print_completions(shell),
-        CliCommand::Man { folder } => completions::print_man_pages(folder.as_deref()),
+        CliCommand::Approvals(args) => govern::approvals::run(args, &config).await,
+        CliCommand::Mode(args) => govern::mode::run(args, &config).await,
+        CliCommand::Roles(args) => govern::roles::run(args, &config).await,
+        CliCommand::Policy(args) => govern::policy::run(args, &config).await,
+        CliCommand::Grants(args) => govern::grants::run(args, &config).await,
+        CliCommand::Token { what } => govern::token::run(what, &config).await,
+        CliCommand::Doctor(json) => daemon::doctor::run(&json, &config),
+        CliCommand::Config(json) => daemon::config::run(&json, &config),
+        CliCommand::Completions { shell } => daemon::completions::print_completions(shell),
+        CliCommand::Man { folder } => daemon::completions::print_man_pages(folder.as_deref()),
     }
 }

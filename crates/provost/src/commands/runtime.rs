@@ -1,4 +1,10 @@
-//! `provost run`, `stop`, `restart`, `build`: a project's dev server and build.
+//! A project's runtime: `run`, `stop`, `restart` and `build` here, its logs, preview and
+//! terminal in the submodules.
+
+pub(crate) mod attach;
+pub(crate) mod logs;
+pub(crate) mod preview;
+pub(crate) mod static_files;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,7 +17,6 @@ use provost_proto::runtime::{
 use provost_proto::{ActionResponse, Code, ErrorResponse, Project};
 use serde_json::{Value, json};
 
-use super::logs;
 use super::lookup::resolve_project;
 use crate::args::{BuildArgs, RunArgs, StopArgs};
 use crate::client::{ApiResponse, DaemonClient};
@@ -20,16 +25,16 @@ use crate::output::{
     self, bold, faint, print_error, print_line, print_stderr, sanitize_lines, sanitize_text,
 };
 
-/// The exit code of a build that failed.
+/// Exit code of a failed build.
 const EXIT_BUILD_FAILED: u8 = 6;
 
-/// The exit code of a dev server that did not come to run.
+/// Exit code of a dev server that crashed.
 const EXIT_CRASHED: u8 = 5;
 
-/// How long a preview may take to answer before the address is printed without it.
+/// How long to wait for the preview before the status is printed without it.
 const PREVIEW_READY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often to look.
+/// Interval between checks of the status.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(crate) async fn run(args: RunArgs, again: bool, config: &Config) -> anyhow::Result<ExitCode> {
@@ -46,7 +51,7 @@ pub(crate) async fn run(args: RunArgs, again: bool, config: &Config) -> anyhow::
         output::print_json(&state)?;
     } else {
         if result["started"] == false && !again {
-            print_stderr(&faint("It ran already."));
+            print_stderr(&faint("Already running."));
         }
         print_state(&state)?;
     }
@@ -59,16 +64,16 @@ pub(crate) async fn run(args: RunArgs, again: bool, config: &Config) -> anyhow::
 pub(crate) async fn stop(args: StopArgs, config: &Config) -> anyhow::Result<ExitCode> {
     let client = DaemonClient::connect(config)?;
     let project = resolve_project(args.which.project.as_deref(), &client).await?;
-    let asked =
+    let result =
         request_runtime_action(&client, &project, "stop", json!({ "graceMs": args.grace })).await?;
-    if let Err(problem) = asked {
+    if let Err(problem) = result {
         return report_problem(&problem, args.json.json);
     }
     if args.json.json {
         output::print_json(&fetch_runtime_state(&client, &project).await?)?;
     } else {
         print_line(&format!(
-            "{} is stopped; nothing of it is left.",
+            "{} is stopped, with all its processes.",
             bold(&sanitize_text(&project.slug))
         ))?;
     }
@@ -79,13 +84,13 @@ pub(crate) async fn build(args: BuildArgs, config: &Config) -> anyhow::Result<Ex
     let client = DaemonClient::connect(config)?;
     let project = resolve_project(args.which.project.as_deref(), &client).await?;
     let after = logs::fetch_end_offset(&client, &project).await?;
-    let asked = request_runtime_action(&client, &project, "build", json!({}));
-    let asked = if args.json.json {
-        asked.await?
+    let request = request_runtime_action(&client, &project, "build", json!({}));
+    let result = if args.json.json {
+        request.await?
     } else {
-        logs::print_while_pending(&client, &project, after, asked).await??
+        logs::print_while_pending(&client, &project, after, request).await??
     };
-    if let Err(problem) = asked {
+    if let Err(problem) = result {
         return report_problem(&problem, args.json.json);
     }
     let state = fetch_runtime_state(&client, &project).await?;
@@ -99,7 +104,7 @@ pub(crate) async fn build(args: BuildArgs, config: &Config) -> anyhow::Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-/// Asks for an action of the runtime; its result, or why not.
+/// Requests a runtime action; returns its result, or the error response.
 async fn request_runtime_action(
     client: &DaemonClient,
     project: &Project,
@@ -122,7 +127,7 @@ async fn fetch_runtime_state(
     client.get(&format!("/api/projects/{}/runtime/status", project.id.uuid())).await
 }
 
-/// Waits a while for the preview, as long as there is something to wait for.
+/// Waits for the preview of a running server, up to [`PREVIEW_READY_TIMEOUT`].
 async fn wait_for_preview(
     client: &DaemonClient,
     project: &Project,
@@ -160,7 +165,7 @@ fn print_state(state: &RuntimeStatusResponse) -> anyhow::Result<()> {
             print_line(&describe_preview(state))
         }
         RuntimeStatus::Crashed => print_crash(state),
-        RuntimeStatus::Stopped => print_line(&format!("It ran to its end: {command}")),
+        RuntimeStatus::Stopped => print_line(&format!("Finished: {command}")),
         RuntimeStatus::Starting | RuntimeStatus::Building | RuntimeStatus::Stopping => {
             print_line(&format!("{:?}: {command}", state.status))
         }
@@ -175,10 +180,10 @@ fn describe_preview(state: &RuntimeStatusResponse) -> String {
             let url = preview.url.as_deref().unwrap_or_default();
             format!("{url} {}", faint(&format!("({port}; `provost preview` opens it)")))
         }
-        PreviewStatus::Detected => format!("It listens on {port}, and has not answered yet."),
-        PreviewStatus::Lost => format!("It listened on {port}, and does not any more."),
+        PreviewStatus::Detected => format!("Listening on {port}; no response yet."),
+        PreviewStatus::Lost => format!("No longer listening on {port}."),
         PreviewStatus::None => {
-            "It does not listen on any port yet; `provost logs -f` shows what it does.".to_owned()
+            "Not listening on any port yet; `provost logs -f` shows its output.".to_owned()
         }
     }
 }
@@ -188,15 +193,15 @@ fn print_crash(state: &RuntimeStatusResponse) -> anyhow::Result<()> {
     print_line(&sanitize_lines(&crash.last_lines.join("\n")))?;
     let how = match (crash.exit_code, crash.signal, &crash.why) {
         (_, _, Some(why)) => sanitize_text(why),
-        (Some(code), ..) => format!("it ended with exit code {code}"),
-        (None, Some(signal), None) => format!("it was ended by signal {signal}"),
-        (None, None, None) => "it ended".to_owned(),
+        (Some(code), ..) => format!("exit code {code}"),
+        (None, Some(signal), None) => format!("killed by signal {signal}"),
+        (None, None, None) => "unknown exit status".to_owned(),
     };
     print_error(&anyhow!("the dev server crashed: {how}"));
     Ok(())
 }
 
-/// Says why it was not done; the exit code says what kind of failure it was.
+/// Prints the error response; the exit code depends on its code.
 fn report_problem(problem: &ErrorResponse, json: bool) -> anyhow::Result<ExitCode> {
     let built = problem.code == Code::BuildFailed;
     let crashed = problem.code == Code::RuntimeCrashed;
@@ -223,20 +228,20 @@ fn print_build_errors(errors: &[BuildDiagnostic]) -> anyhow::Result<()> {
     for error in errors {
         let number = |n: Option<u32>| n.map(|n| format!(":{n}")).unwrap_or_default();
         let file = sanitize_text(error.file.as_deref().unwrap_or("?"));
-        let place = format!("{file}{}{}", number(error.line), number(error.column));
+        let location = format!("{file}{}{}", number(error.line), number(error.column));
         let kind = match error.severity {
             DiagnosticSeverity::Error => "\x1b[31merror\x1b[0m",
             DiagnosticSeverity::Warning => "\x1b[33mwarning\x1b[0m",
         };
-        print_line(&format!("{} {kind} {}", bold(&place), sanitize_lines(&error.message)))?;
+        print_line(&format!("{} {kind} {}", bold(&location), sanitize_lines(&error.message)))?;
     }
     Ok(())
 }
 
-/// What a project's runtime is doing, in a few words, for lists.
-pub(super) fn describe_runtime(state: &RuntimeStatusResponse) -> Option<String> {
+/// The state of a project's runtime in a few words; `None` if it is stopped.
+pub(crate) fn describe_runtime(state: &RuntimeStatusResponse) -> Option<String> {
     let build = match state.build.status {
-        BuildStatus::Failed => ", its last build failed",
+        BuildStatus::Failed => ", last build failed",
         BuildStatus::None
         | BuildStatus::Running
         | BuildStatus::Succeeded

@@ -1,8 +1,8 @@
-//! What `config.toml` says of models: providers, prices, budgets, limits.
+//! The settings of models in `config.toml`: providers, prices, budgets, limits.
 //!
 //! ```toml
 //! model = "anthropic/claude-sonnet-5"
-//! prices = "prices.toml"            # beside config.toml; stands above the built-in table
+//! prices = "prices.toml"            # beside config.toml; overrides the built-in table
 //!
 //! [providers.work]                  # models are `work/<name>`
 //! base_url = "https://llm.example.com/v1"
@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 
 use super::TelemetrySection;
 
-/// As it is written. A typo is an error where it is read.
+/// The settings as written in the file. Unknown keys are rejected when a part is parsed.
 #[derive(Debug, Default)]
 pub(super) struct ModelsSection {
     pub(super) providers: BTreeMap<String, toml::Value>,
@@ -63,11 +63,11 @@ pub(super) struct TurnSection {
     compact_at: Option<u64>,
 }
 
-/// What it means. Serialized without keys.
+/// The resolved settings. Serialized without API keys.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ModelsConfig {
-    /// The providers that can be asked.
+    /// Names of the providers that have what they need, such as a key.
     pub(crate) ready: Vec<String>,
     prices: Option<PathBuf>,
     budget: BudgetSection,
@@ -77,7 +77,7 @@ pub(crate) struct ModelsConfig {
 }
 
 impl ModelsSection {
-    /// The keys that stand in the file, which are secrets like those of the environment.
+    /// The keys in the file; they are redacted like those of the environment.
     pub(super) fn collect_secrets(&self, telemetry: Option<&TelemetrySection>) -> Vec<String> {
         let headers = |provider: &toml::Value| {
             let table = provider.get("headers").and_then(toml::Value::as_table).cloned();
@@ -106,7 +106,7 @@ impl ModelsConfig {
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
         let registry = ProviderRegistry::new(&providers, &env)
-            .with_context(|| format!("the providers in {}", file.display()))?
+            .with_context(|| format!("cannot use the providers in {}", file.display()))?
             .with_script(tour::TOUR_SCRIPT_NAME, tour::parse_tour_script()?);
         let ready =
             registry.providers().filter(|provider| provider.status() == ProviderStatus::Ready);
@@ -118,13 +118,13 @@ impl ModelsConfig {
         Ok(config)
     }
 
-    /// The models, ready to be asked.
+    /// The client of the providers.
     pub(crate) fn build_models(&self) -> anyhow::Result<ModelClient> {
         let (retry, timeouts) = (RetryPolicy::default(), ModelTimeouts::default());
         Ok(ModelClient::new(self.registry.clone(), retry, timeouts)?)
     }
 
-    /// The prices: those of the program, and above them the person's own.
+    /// The built-in prices, overridden by the user's own.
     pub(crate) fn load_prices(&self) -> anyhow::Result<PriceTable> {
         let built_in = PriceTable::built_in()?;
         let Some(file) = &self.prices else { return Ok(built_in) };
@@ -134,16 +134,18 @@ impl ModelsConfig {
         Ok(built_in.with_overrides(own))
     }
 
-    /// How sessions are set up.
+    /// Limits, budgets and the default model of sessions.
     pub(crate) fn build_session_settings(
         &self,
         model: Option<String>,
     ) -> anyhow::Result<SessionSettings> {
         let nanos = |name: &str, dollars: Option<f64>| match dollars {
             None => Ok(None),
-            Some(dollars) => Usd::from_dollars(dollars)
-                .map(|usd| Some(usd.as_nanos()))
-                .ok_or_else(|| anyhow!("`{name}` is {dollars}, which is no amount of dollars")),
+            Some(dollars) => {
+                Usd::from_dollars(dollars).map(|usd| Some(usd.as_nanos())).ok_or_else(|| {
+                    anyhow!("`{name}` is {dollars}, which is not a valid amount of dollars")
+                })
+            }
         };
         let (default, turn, budget) = (TurnLimits::default(), &self.turn, &self.budget);
         Ok(SessionSettings {

@@ -1,9 +1,9 @@
-//! What `config.toml` says of telemetry. Without it, nothing is sent anywhere.
+//! The `[telemetry]` section of `config.toml`. Without it, nothing is exported.
 //!
 //! ```toml
 //! [telemetry]
-//! endpoint = "http://127.0.0.1:4318"   # a collector of OpenTelemetry, OTLP over HTTP
-//! content = false                      # whether messages, arguments and results are told
+//! endpoint = "http://127.0.0.1:4318"   # an OpenTelemetry collector, OTLP over HTTP
+//! content = false                      # whether messages, arguments and results are exported
 //!
 //! [telemetry.headers]
 //! Authorization = "Bearer …"
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use provost_runner::telemetry::{ContentCapture, TelemetrySettings};
 use serde::{Deserialize, Serialize};
 
-/// As it is written. Serialized without the values of the headers, which may be keys.
+/// The section as written. Serialized without the header values, which may be keys.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TelemetrySection {
@@ -26,12 +26,12 @@ pub(crate) struct TelemetrySection {
 }
 
 impl TelemetrySection {
-    /// What must not be stored or shown.
+    /// Values to redact.
     pub(super) fn secret_values(&self) -> impl Iterator<Item = &String> {
         self.headers.values()
     }
 
-    /// What it means.
+    /// The settings for the exporter.
     pub(crate) fn to_settings(&self) -> TelemetrySettings {
         TelemetrySettings {
             endpoint: self.endpoint.clone(),

@@ -1,13 +1,13 @@
-//! The data folder: what is in it, and who has it.
+//! The data folder: its files, and the lock of the daemon that owns it.
 //!
 //! ```text
 //! <data>/            0700
 //!   token            0600  the owner's token
 //!   log.db                 the log
-//!   daemon.lock            held by the daemon that has the folder; its pid
-//!   daemon.json            where that daemon listens
-//!   daemon.log             what it said, when `provost up` started it
-//!   login.html       0600  leads the browser to the last login link
+//!   daemon.lock            held by the daemon that owns the folder; contains its pid
+//!   daemon.json            address of that daemon
+//!   daemon.log             output of a daemon that `provost up` started
+//!   login.html       0600  redirects the browser to the last login link
 //! ```
 
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -24,17 +24,17 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-/// How often the lock is tried again while it seems that nobody keeps it.
+/// Attempts to take a lock that no live process seems to hold.
 const LOCK_ATTEMPTS: u32 = 25;
 
-/// How long to wait in between.
+/// Delay between attempts.
 const LOCK_RETRY_DELAY: Duration = Duration::from_millis(20);
 
 /// The data folder.
 #[derive(Debug, Clone)]
 pub(crate) struct DataFolder(PathBuf);
 
-/// Where the running daemon is; the content of `daemon.json`.
+/// The running daemon; the content of `daemon.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RunningDaemon {
@@ -44,18 +44,18 @@ pub(crate) struct RunningDaemon {
     pub(crate) started_at: UnixMicros,
 }
 
-/// The folder is ours while this lives. The lock is the kernel's: it ends with
-/// the process, however that ends, so none is ever left behind.
+/// Ownership of the data folder. It is an `flock`, which the Linux kernel releases
+/// when the process ends, so no stale lock remains.
 #[derive(Debug)]
 pub(crate) struct DataFolderLock(#[expect(dead_code, reason = "held, not read")] File);
 
 impl DataFolder {
-    /// The folder, which need not exist.
+    /// The folder at this path, which need not exist.
     pub(crate) fn from_path(path: &Path) -> Self {
         Self(path.to_owned())
     }
 
-    /// The folder, made if it is not there, and closed to others.
+    /// Creates the folder if needed and makes it private.
     pub(crate) fn create(path: &Path) -> anyhow::Result<Self> {
         let what = || format!("cannot use {} as data folder", path.display());
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path).with_context(what)?;
@@ -66,22 +66,22 @@ impl DataFolder {
         Ok(Self(path.canonicalize().with_context(what)?))
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
-    /// The log's database.
+    /// Database of the log.
     pub(crate) fn log_path(&self) -> PathBuf {
         self.0.join("log.db")
     }
 
-    /// What a daemon in the background says.
+    /// Output of a daemon in the background.
     pub(crate) fn daemon_log_path(&self) -> PathBuf {
         self.0.join("daemon.log")
     }
 
-    /// Takes the folder, or tells who has it.
+    /// Locks the folder; the error names the process that holds the lock.
     pub(crate) fn lock(&self) -> anyhow::Result<DataFolderLock> {
         let path = self.0.join("daemon.lock");
         let what = || format!("cannot use the lock {}", path.display());
@@ -95,14 +95,14 @@ impl DataFolder {
             let mut pid = String::new();
             file.rewind().with_context(what)?;
             file.read_to_string(&mut pid).with_context(what)?;
-            // Someone who only looks holds the lock too, for a moment.
+            // `lock_holder` takes a shared lock for a moment.
             if tries < LOCK_ATTEMPTS && !is_process_alive(pid.trim()) {
                 std::thread::sleep(LOCK_RETRY_DELAY);
                 continue;
             }
             bail!(
-                "a daemon has {} already (pid {})\nhint: `provost status` shows it, `provost down` \
-                 stops it, --data chooses another folder",
+                "a daemon (pid {1}) is already using {0}\nhint: `provost status` shows it, `provost down` \
+                 stops it, --data selects another folder",
                 self.0.display(),
                 pid.trim()
             );
@@ -116,7 +116,7 @@ impl DataFolder {
         Ok(DataFolderLock(file))
     }
 
-    /// The process that has the folder, if any.
+    /// The process that holds the lock, if any.
     pub(crate) fn lock_holder(&self) -> Option<u32> {
         let mut file = File::open(self.0.join("daemon.lock")).ok()?;
         if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
@@ -127,14 +127,14 @@ impl DataFolder {
         pid.trim().parse().ok()
     }
 
-    /// Tells clients where we listen.
+    /// Writes the address for clients.
     pub(crate) fn write_daemon_info(&self, running: &RunningDaemon) -> anyhow::Result<()> {
         self.write_atomically("daemon.json", &serde_json::to_vec_pretty(running)?)
     }
 
-    /// A page that leads to a URL, and the URL of that page. Arguments of a
-    /// program can be seen by everyone on the machine, and a login link is a
-    /// key, so a browser is given this instead.
+    /// Writes a page that redirects to a URL, and returns the page's own URL. Program
+    /// arguments are visible to every user of the machine and a login link is a
+    /// credential, so the browser is started with this page instead.
     pub(crate) fn write_login_page(&self, url: &str) -> anyhow::Result<String> {
         let page = format!(
             "<!doctype html><meta charset=utf-8><title>Provost</title>\
@@ -144,14 +144,14 @@ impl DataFolder {
         Ok(format!("file://{}", self.0.join("login.html").display()))
     }
 
-    /// Takes that back. A client that still finds it is told so by the lock.
+    /// Removes the address. A client that still reads it checks the lock as well.
     pub(crate) fn remove_daemon_info(&self) {
         if let Err(error) = fs::remove_file(self.0.join("daemon.json")) {
-            tracing::debug!(%error, "daemon.json could not be removed");
+            tracing::debug!(%error, "cannot remove daemon.json");
         }
     }
 
-    /// The daemon that runs in this folder, if one does.
+    /// The daemon that owns the folder, if one is running.
     pub(crate) fn running_daemon(&self) -> Option<RunningDaemon> {
         let pid = self.lock_holder()?;
         let text = fs::read(self.0.join("daemon.json")).ok()?;
@@ -167,21 +167,20 @@ impl DataFolder {
         Ok(Secret::from_text(text.trim()))
     }
 
-    /// The owner's token, made if there is none.
+    /// The owner's token, created if there is none.
     pub(crate) fn read_or_create_token(&self) -> anyhow::Result<Secret> {
         let path = self.0.join("token");
         match fs::metadata(&path) {
             Ok(found) if found.permissions().mode() & 0o077 != 0 => bail!(
-                "{} can be read by others, so it may be known\nhint: remove it, and a new one is \
-                 made at the next start",
+                "{} can be read by others, so the token may be compromised\nhint: remove it; the \
+                 next start creates a new one",
                 path.display()
             ),
             Ok(_) => {
                 let secret = self.read_token()?;
                 if secret.reveal().len() < 32 {
                     bail!(
-                        "{} holds no token\nhint: remove it, and a new one is made at the next \
-                         start",
+                        "{} holds no token\nhint: remove it; the next start creates a new one",
                         path.display()
                     );
                 }
@@ -196,12 +195,12 @@ impl DataFolder {
         }
     }
 
-    /// Writes a file as a whole or not at all: a full disk or a power cut leaves
-    /// what was there before.
+    /// Writes a file atomically: after a full disk or a power failure the old content
+    /// is still there.
     fn write_atomically(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
         let (draft, path) = (self.0.join(format!("{name}.new")), self.0.join(name));
         let write = || {
-            // A draft that was left behind may be open to others; this one is not.
+            // A leftover draft may have other permissions, so it is not reused.
             match fs::remove_file(&draft) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 Ok(()) | Err(_) => {}
@@ -217,8 +216,8 @@ impl DataFolder {
     }
 }
 
-/// Whether this process lives. One that was killed no longer has a program, but
-/// keeps its locks until the last of its threads has left the disk.
+/// Whether this process is alive. A killed process has no program any more, but keeps
+/// its locks until its last thread has finished its I/O.
 fn is_process_alive(pid: &str) -> bool {
     pid.parse::<u32>().is_ok_and(|pid| fs::read_link(format!("/proc/{pid}/exe")).is_ok())
 }
@@ -240,7 +239,7 @@ mod tests {
         assert!(error.contains("cannot write") && error.contains("/token"), "{error}");
         assert!(!folder.path().join("token").exists());
         fs::remove_dir(folder.path().join("token.new")).unwrap();
-        // What a start that was cut off left behind does not matter.
+        // The leftover of an interrupted start is ignored.
         fs::write(folder.path().join("token.new"), "half, and longer than a token is".repeat(9))
             .unwrap();
         let token = folder.read_or_create_token().unwrap();
@@ -254,16 +253,16 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let folder = DataFolder::create(temp.path()).unwrap();
         drop(folder.lock().unwrap());
-        // The pid of a daemon that is gone; no process has so high a number.
+        // The pid of a dead daemon; no process has so high a number.
         fs::write(folder.path().join("daemon.lock"), "2147483646\n").unwrap();
         let probe = File::open(folder.path().join("daemon.lock")).unwrap();
         flock(&probe, FlockOperation::NonBlockingLockShared).unwrap();
-        let looking = std::thread::spawn(move || {
+        let releaser = std::thread::spawn(move || {
             std::thread::sleep(LOCK_RETRY_DELAY * 2);
             drop(probe);
         });
         let lock = folder.lock().unwrap();
-        looking.join().unwrap();
+        releaser.join().unwrap();
         let refused = format!("{:#}", folder.lock().unwrap_err());
         assert!(refused.contains(&format!("pid {}", std::process::id())), "{refused}");
         drop(lock);

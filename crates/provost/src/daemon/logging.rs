@@ -1,4 +1,4 @@
-//! The daemon's own messages, without secrets.
+//! Logging of the daemon and the kernels, with secrets redacted.
 
 use std::io::{self, IsTerminal as _, Write};
 
@@ -8,11 +8,11 @@ use tracing_subscriber::EnvFilter;
 
 use crate::config::Config;
 
-/// Lines for people on a terminal, JSON everywhere else.
+/// Logs text to a terminal, and JSON to anything else.
 pub(crate) fn init_stderr_logging(config: &Config) -> anyhow::Result<()> {
     let filter = &config.log.value;
     let filter = EnvFilter::try_new(filter).with_context(|| {
-        format!("`{filter}` is no log filter; try info, debug or provost=debug")
+        format!("`{filter}` is not a log filter\nhint: use info, debug or provost=debug")
     })?;
     let redactor: &'static Redactor = Box::leak(Box::new(Redactor::new(&config.secrets)?));
     let to = move || RedactedStderr { redactor };
@@ -25,10 +25,10 @@ pub(crate) fn init_stderr_logging(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Takes one message, which comes whole, and lets it out without secrets.
+/// Redacts each message, which arrives in one write.
 ///
-/// That it cannot be written, on a full disk or to a reader who is gone, is not told on:
-/// tracing would say so on the same standard error, and panic when that fails too.
+/// Write errors (full disk, closed reader) are ignored: tracing would report them to the
+/// same standard error, and panic when that fails too.
 struct RedactedStderr {
     redactor: &'static Redactor,
 }

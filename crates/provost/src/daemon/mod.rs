@@ -1,5 +1,5 @@
-//! The daemon: takes the data folder, opens the log and the door, and ends in
-//! good order.
+//! The daemon: locks the data folder, opens the log, serves HTTP, and shuts down
+//! in order.
 
 pub(crate) mod data_folder;
 mod logging;
@@ -29,15 +29,14 @@ use crate::output;
 use data_folder::{DataFolder, RunningDaemon};
 pub(crate) use logging::init_stderr_logging;
 
-/// Runs the daemon until it is told to stop.
+/// Runs the daemon until it is stopped.
 pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     init_stderr_logging(&config)?;
     if config.secrets.omitted_count() > 0 {
         let n = config.secrets.omitted_count();
-        tracing::warn!(n, "there are more secrets in the environment than are redacted");
+        tracing::warn!(n, "the environment holds more secrets than can be redacted");
     }
-    // Whatever the daemon makes is its owner's alone.
-    // What commands make is as the person who started it wants it.
+    // Files of the daemon are private to its owner; commands get the umask of the user.
     let umask = rustix::process::umask(Mode::RWXG | Mode::RWXO);
     let folder = DataFolder::create(&config.data.value)?;
     let _lock = folder.lock()?;
@@ -51,10 +50,10 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let store: Arc<dyn EventStore> =
         Arc::new(SqliteStore::open(options).context("cannot open the log")?);
     let owner = DaemonOwner { principal: format!("local:{}", config.user), digest: token.digest() };
-    let places = build_gateway_config(&config, &folder, &token, umask)?;
-    let gateway = Arc::new(Gateway::open(store, clock.clone(), owner, places).await?);
+    let gateway_config = build_gateway_config(&config, &folder, &token, umask)?;
+    let gateway = Arc::new(Gateway::open(store, clock.clone(), owner, gateway_config).await?);
     if let Err(error) = launch::protect_own_memory() {
-        tracing::warn!(%error, "the daemon's memory is not protected");
+        tracing::warn!(%error, "cannot protect the daemon's memory from other processes");
     }
 
     let pid = std::process::id();
@@ -64,19 +63,19 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
         .record_daemon_event(Fact::DaemonStarted { pid, version: version.clone(), listen })
         .await?;
     gateway.lifecycle.resume_projects().await?;
-    let before = *gateway.store().watch_head().borrow();
+    let start_seq = *gateway.store().watch_head().borrow();
     let settings = config.models.build_session_settings(config.model.value.clone())?;
     let (models, prices) = (config.models.build_models()?, config.models.load_prices()?);
     let runner = Runner::open(Arc::clone(&gateway), models, prices, settings).await?;
-    let (telling, told) = (CancellationToken::new(), build_telemetry(&config, &runner, before)?);
-    let ended = telling.clone();
-    let told = told.map(|told| tokio::spawn(told.run(ended.cancelled_owned())));
-    let mut watches = JoinSet::new();
-    watches.spawn(Arc::clone(&gateway.approvals).run_expiry_loop());
-    watches.spawn(Arc::clone(&gateway.governance).run_file_watch_loop());
-    watches.spawn(memory_trim::run_trim_loop());
+    let stop_telemetry = CancellationToken::new();
+    let telemetry = build_telemetry(&config, &runner, start_seq)?
+        .map(|exporter| tokio::spawn(exporter.run(stop_telemetry.clone().cancelled_owned())));
+    let mut background = JoinSet::new();
+    background.spawn(Arc::clone(&gateway.approvals).run_expiry_loop());
+    background.spawn(Arc::clone(&gateway.governance).run_file_watch_loop());
+    background.spawn(memory_trim::run_trim_loop());
     folder.write_daemon_info(&RunningDaemon { pid, address, version, started_at: clock.now() })?;
-    tracing::info!(%address, pid, data = %folder.path().display(), "Provost is up");
+    tracing::info!(%address, pid, data = %folder.path().display(), "Provost started");
     print_login_link(&gateway, &token, address)?;
 
     let closing = CancellationToken::new();
@@ -88,20 +87,20 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     provost_server::serve(listener, Arc::clone(&runner), settings, closing).await?;
 
     let reason = reason.await.unwrap_or("asked to stop").to_owned();
-    // They hold the log open; it must be closed before the folder is let go.
-    watches.shutdown().await;
+    // These tasks hold the log open; it must be closed before the lock is released.
+    background.shutdown().await;
     runner.stop().await;
-    telling.cancel();
-    if let Some(told) = told {
-        told.await.context("telemetry ended badly")?;
+    stop_telemetry.cancel();
+    if let Some(telemetry) = telemetry {
+        telemetry.await.context("the telemetry exporter failed")?;
     }
     folder.remove_daemon_info();
     gateway.log.record_daemon_event(Fact::DaemonStopped { reason }).await?;
-    tracing::info!("Provost is down");
+    tracing::info!("Provost stopped");
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where things are on this machine, and what is kept from everybody.
+/// Paths, limits and secrets of this machine.
 fn build_gateway_config(
     config: &Config,
     folder: &DataFolder,
@@ -112,7 +111,7 @@ fn build_gateway_config(
         home: config.home.clone(),
         homes: config.passwd_home.iter().cloned().collect(),
         data: folder.path().to_owned(),
-        program: std::env::current_exe().context("cannot find my own program file")?,
+        program: std::env::current_exe().context("cannot find the path of the provost program")?,
         umask: umask.bits(),
         kernel_idle: Duration::from_secs(config.kernel_idle_minutes.value * 60),
         policy: std::path::absolute(&config.policy.value)?,
@@ -123,18 +122,18 @@ fn build_gateway_config(
     })
 }
 
-/// The telemetry of sessions, if somebody wants it.
+/// The exporter of session telemetry, if it is configured.
 fn build_telemetry(
     config: &Config,
     runner: &Arc<Runner>,
     after: Seq,
 ) -> anyhow::Result<Option<TelemetryExporter>> {
-    let Some(wanted) = &config.telemetry else { return Ok(None) };
-    let telemetry = TelemetryExporter::new(runner, &wanted.to_settings(), after);
-    telemetry.map(Some).with_context(|| format!("[telemetry] in {}", config.file.display()))
+    let Some(section) = &config.telemetry else { return Ok(None) };
+    let telemetry = TelemetryExporter::new(runner, &section.to_settings(), after);
+    telemetry.map(Some).with_context(|| format!("invalid [telemetry] in {}", config.file.display()))
 }
 
-/// Shows a login link to a person who watches. Never to a file: a link is a key.
+/// Prints a login link on a terminal. Never to a file: a login link is a credential.
 fn print_login_link(
     gateway: &Gateway,
     token: &provost_gateway::Secret,
@@ -147,9 +146,9 @@ fn print_login_link(
         gateway.auth.authenticate(RequestCredentials::Header(token.reveal()))?.into_operator()?;
     let (code, minutes) = gateway.auth.create_login_code(&operator)?;
     output::print_line(&format!(
-        "Provost listens on http://{address}\nLog in: {} {}",
+        "Provost is listening on http://{address}\nLog in: {} {}",
         output::bold(&format!("http://{address}/login?code={}", code.reveal())),
-        output::faint(&format!("(works once, for {minutes} minutes)")),
+        output::faint(&format!("(valid once, for {minutes} minutes)")),
     ))
 }
 
@@ -163,14 +162,14 @@ async fn bind_listener(config: &Config) -> anyhow::Result<TcpListener> {
     })
 }
 
-/// From where on the previews have ports, on the same address as the rest.
+/// The first preview port, on the address of the daemon.
 async fn resolve_preview_address(config: &Config) -> anyhow::Result<Option<SocketAddr>> {
     let Some(port) = config.preview_port.value else { return Ok(None) };
     let address = SocketAddr::new(config.listen.value.ip(), port);
     if port != 0 {
         return Ok(Some(address));
     }
-    // Any that is free; it is let go again, and taken when a project needs it.
+    // Picks a free port; it is bound again when a project needs it.
     let free = TcpListener::bind(address).await?;
     Ok(Some(free.local_addr()?))
 }

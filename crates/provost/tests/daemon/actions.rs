@@ -1,4 +1,4 @@
-//! Actions, from the door to the kernel and back, with a real daemon.
+//! Actions from the HTTP request to the kernel and back.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ impl Running {
         answer["actionId"].as_str().unwrap().to_owned()
     }
 
-    /// Waits until the log says that an action has come so far.
+    /// Waits until an action has this status.
     pub(super) async fn until(&self, id: &str, status: &str) -> Value {
         loop {
             let action = self.get(&format!("/api/actions/{id}")).await;
@@ -86,7 +86,7 @@ impl Running {
 }
 
 #[tokio::test]
-async fn a_command_runs_behind_the_wall_and_the_log_tells_its_story() {
+async fn a_command_runs_in_the_sandbox_and_the_log_records_it() {
     let home = Home::new();
     let daemon = home.up();
     std::fs::write(home.path("app").join("greeting"), "hello\n").unwrap();
@@ -107,7 +107,7 @@ async fn a_command_runs_behind_the_wall_and_the_log_tells_its_story() {
     assert_eq!(kinds, ["ACTION_REQUESTED", "ACTION_ALLOWED", "ACTION_STARTED", "ACTION_FINISHED"]);
     let layers = &daemon.events("ACTION_STARTED").await[0]["layers"];
     assert_eq!((&layers["seccomp"], &layers["noNewPrivs"]), (&json!(true), &json!(true)));
-    assert!(home.says(&["audit", "verify"]).contains("The log is whole"));
+    assert!(home.says(&["audit", "verify"]).contains("The log is intact"));
 }
 
 #[tokio::test]
@@ -175,7 +175,7 @@ async fn an_agent_whose_role_is_missing_has_no_skill_and_the_log_says_that_it_as
 async fn what_takes_too_long_or_is_cancelled_is_dead_when_the_log_says_so() {
     let home = Home::new();
     let daemon = home.up();
-    // It ignores SIGTERM, and leaves a daemon of its own behind.
+    // It ignores SIGTERM and leaves a daemon of its own behind.
     let stubborn = "trap '' TERM; setsid sh -c 'trap \"\" TERM; sleep 3600' & echo $$; sleep 3600";
     let params = json!({ "command": stubborn, "timeoutMs": 300 });
     let (status, answer) = daemon.act("terminal.runCommand", params).await;

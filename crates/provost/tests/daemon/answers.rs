@@ -1,4 +1,4 @@
-//! Answers count once, for what was shown, and for nothing else.
+//! An answer is valid once, and only for the action that was shown.
 
 use std::fs;
 

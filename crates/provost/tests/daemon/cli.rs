@@ -1,6 +1,6 @@
-//! The command line.
+//! The command line: start, stop, configuration, verification, help.
 
-mod unheard;
+mod unwritable_log;
 
 use std::fs;
 use std::net::TcpListener;
@@ -129,7 +129,10 @@ fn a_port_that_is_taken_is_said_with_what_to_do() {
     let said = home.complains(&["serve", "--listen", &address], 1);
     assert!(said.contains("cannot listen on") && said.contains("--listen"), "{said}");
     let said = home.complains(&["up", "--no-open", "--listen", &address], 1);
-    assert!(said.contains("the daemon ended at once") && said.contains("cannot listen"), "{said}");
+    assert!(
+        said.contains("the daemon exited immediately") && said.contains("cannot listen"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -173,7 +176,7 @@ fn a_daemon_that_ends_before_it_can_say_anything_is_noticed_at_once() {
     let began = Instant::now();
     let output = command.assert().failure();
     let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
-    assert!(said.contains("the daemon ended at once, and nothing of what it said"), "{said}");
+    assert!(said.contains("the daemon exited immediately, and its log"), "{said}");
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
 }
 
@@ -302,7 +305,7 @@ fn a_host_without_a_name_is_refused_wherever_it_is_configured() {
     let refused = |command: &mut assert_cmd::Command, place: &str| {
         let output = command.assert().code(1);
         let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
-        assert!(said.contains("no name of a host") && said.contains(place), "{said}");
+        assert!(said.contains("not a host name") && said.contains(place), "{said}");
     };
     refused(home.provost(&["config"]).env("PROVOST_CONFIG", &config), "config.toml");
     for value in [",", "a.example,", " "] {
@@ -402,7 +405,7 @@ fn a_broken_configuration_keeps_nobody_from_looking_at_the_daemon_and_stopping_i
             let output = done.get_output();
             let (said, warned) = (text(&output.stdout), text(&output.stderr));
             assert!(json(&said)["daemon"]["pid"].is_number(), "{broken}: {said}");
-            assert!(warned.contains("warning: going on without"), "{broken}: {warned}");
+            assert!(warned.contains("warning: continuing without"), "{broken}: {warned}");
         }
         for args in [&["projects"][..], &["config"], &["up", "--no-open"], &["serve"]] {
             run(args).code(1);
@@ -432,7 +435,7 @@ fn a_byte_flipped_in_the_database_is_named() {
     fs::write(&path, bytes).unwrap();
     let output = home.provost(&["audit", "verify"]).assert().code(4);
     let said = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
-    assert!(said.contains("Event 3 is bad"), "{said}");
+    assert!(said.contains("Event 3 is invalid"), "{said}");
 }
 
 /// Where the record of the last event lies in the database, in every copy of
@@ -466,10 +469,10 @@ fn whatever_bit_of_the_last_event_is_flipped_it_is_named() {
         fs::write(&path, bytes).unwrap();
         let output = home.provost(&["audit", "verify"]).assert().code(4);
         let said = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
-        assert!(said.contains("Event 3 is bad"), "byte {at}: {said}");
+        assert!(said.contains("Event 3 is invalid"), "byte {at}: {said}");
     }
     fs::write(&path, good).unwrap();
-    assert!(home.says(&["audit", "verify"]).contains("The log is whole: 3 events"));
+    assert!(home.says(&["audit", "verify"]).contains("The log is intact: 3 events"));
 }
 
 #[test]
@@ -509,13 +512,13 @@ fn a_damaged_view_neither_stops_the_daemon_nor_stays() {
     damage();
     let output = home.provost(&["audit", "verify"]).assert().code(4);
     let said = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
-    assert!(said.contains("events are whole") && said.contains("audit rebuild"), "{said}");
-    assert!(home.says(&["audit", "rebuild"]).contains("folded again"));
-    assert!(home.says(&["audit", "verify"]).contains("The log is whole"));
+    assert!(said.contains("events are intact") && said.contains("audit rebuild"), "{said}");
+    assert!(home.says(&["audit", "rebuild"]).contains("were rebuilt"));
+    assert!(home.says(&["audit", "verify"]).contains("The log is intact"));
     damage();
     home.up();
     assert!(home.says(&["projects"]).contains("app"));
-    assert!(home.says(&["audit", "verify"]).contains("The log is whole"));
+    assert!(home.says(&["audit", "verify"]).contains("The log is intact"));
 }
 
 #[test]

@@ -1,14 +1,13 @@
-//! Attacks on what governs agents, with a real daemon and real tokens: what an
-//! agent's token, a planted file, a race or a crash could win. The tests name
-//! the threats they are about by their numbers.
+//! Attacks on governance with real tokens: an agent's token, planted files, races and
+//! crashes. Tests name the numbers of the threats they are about.
 
+mod action_results;
 mod answers;
+mod approval_prompts;
 mod attacks;
 mod grants;
-mod later;
-mod meaning;
+mod implied_command;
 mod pins;
-mod questions;
 mod races;
 mod roles;
 mod rules;
@@ -30,7 +29,7 @@ struct World {
 }
 
 impl World {
-    /// Has the person's own rules deny these paths to all actions on files.
+    /// Makes the user's own rules deny these paths to all file actions.
     fn denies_files(&self, path: &str) {
         let rule =
             format!("[[rule]]\nid = 'no'\neffect = 'deny'\non = ['fs.*']\npath = ['{path}']\n");
@@ -88,13 +87,13 @@ impl World {
         self.operator(Method::GET, path, &Value::Null).await.1
     }
 
-    /// The agent asks, and does not wait for a person.
+    /// The agent requests an action, without waiting for an approval.
     async fn asks(&self, action: &str, params: Value) -> (StatusCode, Value) {
         let body = json!({ "action": action, "params": params });
         self.send(&self.agent, Method::POST, "/api/projects/app/actions?wait=0", &body).await
     }
 
-    /// The agent asks for a command that a person must decide about: the question.
+    /// The agent requests a command that needs an approval: the approval.
     async fn asks_to_run(&self, params: Value) -> Value {
         let said = params.to_string();
         let (status, answer) = self.asks("terminal.runCommand", params).await;
@@ -107,7 +106,7 @@ impl World {
         self.get(&format!("/api/approvals/{id}")).await
     }
 
-    /// The agent asks for a command and it ends, whoever allowed it.
+    /// The agent requests a command, which must end.
     async fn runs(&self, params: Value) -> Value {
         let said = params.to_string();
         let (status, answer) = self.asks("terminal.runCommand", params).await;
@@ -115,7 +114,7 @@ impl World {
         self.daemon.until(answer["actionId"].as_str().unwrap(), "finished").await
     }
 
-    /// The operator says yes.
+    /// The operator allows it.
     async fn allows(&self, approval: &Value, more: Value) -> (StatusCode, Value) {
         let mut body = json!({ "decision": "allow", "actionHash": approval["actionHash"] });
         body.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
@@ -129,7 +128,7 @@ impl World {
         assert_eq!(status, 200, "{said}");
     }
 
-    /// The open questions.
+    /// The pending approvals.
     async fn open(&self) -> Vec<Value> {
         self.get("/api/projects/app/approvals").await["approvals"].as_array().unwrap().clone()
     }
@@ -138,7 +137,7 @@ impl World {
         self.daemon.until(approval["action"].as_str().unwrap(), "finished").await
     }
 
-    /// Waits until what was asked is denied: the code.
+    /// Waits until the action is denied: the code.
     async fn denied(&self, approval: &Value) -> Value {
         self.daemon.until(approval["action"].as_str().unwrap(), "denied").await;
         let denied = self.daemon.events("ACTION_DENIED").await;
@@ -156,8 +155,8 @@ impl World {
         std::fs::read_to_string(self.home.path("app").join(file)).unwrap_or_default()
     }
 
-    /// Whatever happened, the log is whole.
-    fn is_whole(&self) {
-        assert!(self.home.says(&["audit", "verify"]).contains("The log is whole"));
+    /// Asserts that the log is intact.
+    fn assert_log_intact(&self) {
+        assert!(self.home.says(&["audit", "verify"]).contains("The log is intact"));
     }
 }

@@ -1,5 +1,5 @@
-//! `kill -9` in the midst of writing: what was acknowledged is there, and the
-//! chain is whole.
+//! `kill -9` of the daemon while it writes: acknowledged events are kept, and the hash
+//! chain is intact.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -37,7 +37,7 @@ async fn no_acknowledged_event_is_lost_when_the_daemon_is_killed() {
         after = head;
         daemon.kill();
     }
-    assert!(home.says(&["audit", "verify"]).contains("The log is whole"));
+    assert!(home.says(&["audit", "verify"]).contains("The log is intact"));
 }
 
 /// Writes from many sides at once, kills the daemon when enough was

@@ -1,9 +1,11 @@
-//! The real binary, as a person or a script uses it.
+//! Tests of the binary with real daemons, kernels and tokens.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod action_report;
 mod actions;
 mod answers;
 mod cli;
+mod examples;
 mod govern;
 mod governance;
 mod kill;
@@ -11,7 +13,6 @@ mod preview;
 mod runtime;
 mod secrets;
 mod sessions;
-mod story;
 mod survive;
 mod terminal;
 
@@ -25,7 +26,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A home of its own: no test sees another's, or the person's, Provost.
+/// A temporary home, so that tests see neither each other's nor the user's Provost.
 struct Home {
     folder: TempDir,
 }
@@ -54,21 +55,21 @@ impl Home {
             .env("USER", "ann")
             .env("PROVOST_DATA", self.data())
             .env("PROVOST_LISTEN", "127.0.0.1:0")
-            // Not whatever rules the person who runs the tests has.
+            // Not the rules of the user who runs the tests.
             .env("PROVOST_POLICY", self.path("policy.toml"))
             .args(args)
             .timeout(Duration::from_mins(2));
         command
     }
 
-    /// Runs it and returns what it printed; fails unless it succeeds.
+    /// Runs it and returns standard output; it must succeed.
     #[track_caller]
     fn says(&self, args: &[&str]) -> String {
         let output = self.provost(args).assert().success();
         String::from_utf8(output.get_output().stdout.clone()).unwrap()
     }
 
-    /// The same with what it remarks about it, which comes first.
+    /// Standard error followed by standard output.
     #[track_caller]
     fn says_and_remarks(&self, args: &[&str]) -> String {
         let output = self.provost(args).assert().success();
@@ -76,7 +77,7 @@ impl Home {
         String::from_utf8(text).unwrap()
     }
 
-    /// Runs it and returns its complaint; fails unless it fails with this code.
+    /// Runs it and returns standard error; it must exit with this code.
     #[track_caller]
     fn complains(&self, args: &[&str], code: i32) -> String {
         let output = self.provost(args).assert().code(code);
@@ -133,7 +134,7 @@ fn is_provost(pid: Pid) -> bool {
     std::fs::read_link(program).is_ok_and(|exe| exe == Path::new(env!("CARGO_BIN_EXE_provost")))
 }
 
-/// A daemon that runs.
+/// A running daemon.
 struct Running {
     pid: Pid,
     base: String,
@@ -144,7 +145,7 @@ struct Running {
 impl Running {
     fn kill(&self) {
         kill_process(self.pid, Signal::KILL).unwrap();
-        // Its lock ends with the last of its threads; a process may look gone before.
+        // The lock is released with the last thread, which may be after the process is gone.
         flock(File::open(&self.lock).unwrap(), FlockOperation::LockShared).unwrap();
     }
 }

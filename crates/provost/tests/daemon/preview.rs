@@ -1,5 +1,5 @@
-//! The preview through the daemon: an origin of its own, streams, sockets, and
-//! nothing of Provost's that goes up.
+//! The preview proxy: its own origin, streams, sockets, and no credentials of Provost in
+//! what reaches the project.
 
 mod own_ports;
 

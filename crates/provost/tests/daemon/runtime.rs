@@ -1,5 +1,4 @@
-//! What a project runs, as a person and an agent see it: the commands, the
-//! status, the log, and what is left when the daemon is killed.
+//! A project's runtime for people and agents: commands, status, log, and a killed daemon.
 
 use std::time::Duration;
 
@@ -63,7 +62,7 @@ async fn a_folder_of_pages_is_served_and_the_commands_tell_of_it() {
     let again = home.says(&["run", "app", "--json"]);
     let again: Value = serde_json::from_str(&again).unwrap();
     assert_eq!(again["devServer"]["pid"], status["devServer"]["pid"]);
-    assert!(home.says(&["stop", "app"]).contains("nothing of it is left"));
+    assert!(home.says(&["stop", "app"]).contains("with all its processes"));
     assert_eq!(daemon.get(STATUS).await["status"], "stopped");
     let kinds: Vec<_> = daemon.get("/api/audit?limit=500").await["events"]
         .as_array()
@@ -94,7 +93,7 @@ async fn failures_have_exit_codes_and_words() {
     let output = home.provost(&["run", "app"]).assert().code(5);
     let printed = String::from_utf8(output.get_output().stdout.clone()).unwrap();
     assert!(printed.contains("oops"), "{printed}");
-    assert!(home.complains(&["preview", "app"], 1).contains("nothing of the project listens"));
+    assert!(home.complains(&["preview", "app"], 1).contains("not listening on any port"));
 }
 
 #[tokio::test]
@@ -106,7 +105,7 @@ async fn init_writes_what_was_detected_and_only_once() {
     assert!(said.contains("package.json has the script `dev`"), "{said}");
     let text = std::fs::read_to_string(app.join("provost.toml")).unwrap();
     assert!(text.contains("dev = \"npm run dev\""), "{text}");
-    assert!(home.complains(&["init", app.to_str().unwrap()], 1).contains("is there already"));
+    assert!(home.complains(&["init", app.to_str().unwrap()], 1).contains("already exists"));
 }
 
 #[tokio::test]
@@ -138,7 +137,7 @@ async fn the_status_tells_the_truth_after_the_daemon_was_killed() {
     assert_eq!(crashed["devServer"]["crash"]["exitCode"], 7);
     assert_eq!(crashed["devServer"]["crash"]["lastLines"], json!(["up"]));
     assert_eq!(daemon.events("RUNTIME_CRASHED").await.len(), 1);
-    assert!(home.says(&["audit", "verify"]).contains("The log is whole"));
+    assert!(home.says(&["audit", "verify"]).contains("The log is intact"));
 }
 
 #[tokio::test]
@@ -218,7 +217,7 @@ async fn a_kernel_that_hangs_is_told_of_and_stop_ends_it_with_all_that_runs_in_i
         assert!(answer["error"].as_str().unwrap().contains("`provost stop`"), "{answer}");
     }
     let said = home.says(&["stop", "app"]);
-    assert!(said.contains("is stopped; nothing of it is left"), "{said}");
+    assert!(said.contains("is stopped, with all its processes"), "{said}");
     assert!(!super::is_provost(kernel));
     let lives = || {
         let line = std::fs::read(format!("/proc/{}/cmdline", dev.as_raw_nonzero()));

@@ -1,4 +1,4 @@
-//! Known secrets are in no log, no answer and no message, with a real daemon.
+//! Known secrets are in no log, no response and no message.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use super::{Home, Running};
 
-/// What must not get out. Its length is a multiple of three, so that its Base64 is whole.
+/// The secret. Its length is a multiple of three, so that its Base64 has no padding.
 const CANARY: &str = "k3y-Canary-7f9a2c1b5d";
 const CANARY_IN_BASE64: &str = "azN5LUNhbmFyeS03ZjlhMmMxYjVk";
 const MARK: &str = "[redacted: CANARY_API_KEY]";
 
-/// A daemon that knows the canary, an agent, and everything that was answered.
+/// A daemon that knows the canary, an agent, and all responses so far.
 struct World {
     home: Home,
     daemon: Running,
@@ -80,8 +80,8 @@ impl World {
         assert!(status.is_success(), "{said}");
     }
 
-    /// Looks everywhere for what must be nowhere.
-    fn has_let_out_nothing(&self) {
+    /// Searches the data folder and all responses for the canary.
+    fn assert_no_leak(&self) {
         let token = self.daemon.token.clone();
         for secret in [CANARY, CANARY_IN_BASE64, &token] {
             assert!(!self.said.contains(secret), "an answer holds {secret}: {}", self.said);
@@ -101,7 +101,7 @@ impl World {
                 }
             }
         }
-        assert!(self.home.says(&["audit", "verify"]).contains("The log is whole"));
+        assert!(self.home.says(&["audit", "verify"]).contains("The log is intact"));
     }
 }
 
@@ -134,7 +134,7 @@ async fn what_is_read_or_printed_is_redacted_before_it_is_stored_or_answered() {
     assert_eq!(many, format!("KEY={MARK}\n").repeat(5000), "across all pieces");
     let seen = world.prints("env; cat ../data/token").await;
     assert!(!seen.contains("CANARY"), "a command does not even see it: {seen}");
-    world.has_let_out_nothing();
+    world.assert_no_leak();
 }
 
 #[tokio::test]
@@ -164,7 +164,7 @@ async fn what_is_sent_is_redacted_in_the_log_and_used_as_it_is() {
         assert!(text.contains(MARK), "{path}: {text}");
         world.said.push_str(&text);
     }
-    world.has_let_out_nothing();
+    world.assert_no_leak();
 }
 
 #[tokio::test]
@@ -195,7 +195,7 @@ async fn a_question_that_holds_a_secret_is_answered_once_and_not_kept_across_a_r
     assert!(withdrawn[0]["why"].as_str().unwrap().contains("it held a secret"), "{withdrawn:?}");
     world.answers(&kept, json!({ "decision": "allow" })).await;
     world.daemon.until(kept["action"].as_str().unwrap(), "finished").await;
-    world.has_let_out_nothing();
+    world.assert_no_leak();
 }
 
 #[tokio::test]
@@ -211,7 +211,7 @@ async fn a_denial_that_holds_a_secret_reaches_the_agent_without_it() {
     world.answers(&question, no).await;
     let (_, answer) = asked.await.unwrap();
     assert!(answer["error"].as_str().unwrap().ends_with(&format!("use {MARK}")), "{answer}");
-    world.has_let_out_nothing();
+    world.assert_no_leak();
 }
 
 #[tokio::test]
@@ -243,5 +243,5 @@ async fn a_secret_does_not_get_out_piece_by_piece() {
         }
         assert_eq!(pieces, format!("first\nkey {MARK} end\n"), "{length} at a time");
     }
-    world.has_let_out_nothing();
+    world.assert_no_leak();
 }

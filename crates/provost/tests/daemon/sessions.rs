@@ -1,23 +1,22 @@
-//! Sessions with models: the real binary, and a provider that speaks the wire
-//! formats of the real ones.
+//! Sessions with models, against a fake provider with the wire formats of the real ones.
 
+mod budgets;
 mod chat;
 mod cli;
 mod completions;
 mod handoff;
 mod leave;
 mod long;
-mod money;
-mod once;
 mod openai;
 mod queue;
-mod real;
+mod real_model;
+mod recovery;
+mod single_message;
 mod survive;
-mod taken_up;
 mod telemetry;
 mod tour;
-mod typed;
-mod wires;
+mod typed_input;
+mod wire_formats;
 
 use std::fs;
 use std::time::Duration;
@@ -71,7 +70,7 @@ impl Running {
         session["id"].as_str().unwrap().to_owned()
     }
 
-    async fn say(&self, session: &str, text: &str) -> Value {
+    async fn send_message(&self, session: &str, text: &str) -> Value {
         let path = format!("/api/sessions/{session}/messages");
         let (status, sent) = self.post(&path, &self.token, &json!({ "text": text })).await;
         assert_eq!(status, 202, "{sent}");
@@ -135,7 +134,7 @@ async fn a_model_of_every_wire_reads_files_at_once_and_answers() {
         let model = FakeModelServer::start_with_replies(replies).await.unwrap();
         let daemon = home.with_model(&model, wire, "");
         let session = daemon.session(json!({})).await;
-        daemon.say(&session, "What does it say?").await;
+        daemon.send_message(&session, "What does it say?").await;
         let detail = daemon.turn_end(&session, "finished").await;
         assert_eq!(texts(&detail).last().unwrap(), "It says hello.", "{wire:?} {detail:#}");
         let called = tools(&detail);
@@ -150,7 +149,7 @@ async fn a_model_of_every_wire_reads_files_at_once_and_answers() {
         assert!(first.contains("fs_writeFile") && !first.contains("pty_write"), "{wire:?}");
         assert!(asked[1].body.to_string().contains("hello from the file"), "{wire:?}");
         // The next turn is told from the log alone, with what the provider signed.
-        daemon.say(&session, "And now?").await;
+        daemon.send_message(&session, "And now?").await;
         let over = |now: &Value| {
             let last = texts(now).pop();
             last.as_deref() == Some("Still hello.") && now["session"]["status"] == "idle"
@@ -180,7 +179,7 @@ async fn a_denial_with_its_message_returns_to_the_model() {
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[2], "");
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "Make it.").await;
+    daemon.send_message(&session, "Make it.").await;
     let open = daemon.questions(1).await;
     assert_eq!(open[0]["session"], session);
     home.says(&["approvals", "deny", open[0]["id"].as_str().unwrap(), "--message", "use npm ci"]);
@@ -213,7 +212,7 @@ async fn a_turn_is_cancelled_while_it_streams_while_it_asks_and_while_a_command_
     let session = daemon.session(json!({})).await;
     let cancel = format!("/api/sessions/{session}/cancel");
 
-    daemon.say(&session, "one").await;
+    daemon.send_message(&session, "one").await;
     let said =
         |now: &Value| now["draft"]["text"].as_str().is_some_and(|text| text.contains("word"));
     daemon.session_until(&session, said).await;
@@ -223,7 +222,7 @@ async fn a_turn_is_cancelled_while_it_streams_while_it_asks_and_while_a_command_
     let detail = daemon.turn_end(&session, "cancelled").await;
     assert!(texts(&detail)[1].starts_with("word "), "what was said stays");
 
-    daemon.say(&session, "two").await;
+    daemon.send_message(&session, "two").await;
     daemon.questions(1).await;
     assert_eq!(daemon.post(&cancel, &daemon.token, &json!({})).await.0, 200);
     daemon.questions(0).await;
@@ -231,7 +230,7 @@ async fn a_turn_is_cancelled_while_it_streams_while_it_asks_and_while_a_command_
     assert_eq!(tools(&detail)[0]["result"]["status"], "cancelled");
 
     home.says(&["mode", "full", "--minutes", "5", "--project", "app"]);
-    daemon.say(&session, "three").await;
+    daemon.send_message(&session, "three").await;
     let runs = daemon.session_until(&session, |now| tools(now).len() == 2).await;
     daemon.until(tools(&runs)[1]["action"].as_str().unwrap(), "running").await;
     assert_eq!(daemon.post(&cancel, &daemon.token, &json!({})).await.0, 200);
@@ -251,7 +250,7 @@ async fn a_model_that_goes_round_in_circles_is_told_and_then_stopped() {
             FakeModelServer::start_with_replies(vec![FakeReply::Completion(call)]).await.unwrap();
         let daemon = home.with_model(&model, ALL[1], "");
         let session = daemon.session(json!({})).await;
-        daemon.say(&session, "Read.").await;
+        daemon.send_message(&session, "Read.").await;
         let detail = daemon.turn_end(&session, "failed").await;
         assert_eq!(detail["session"]["turn"]["fault"]["code"], "LOOP_DETECTED");
         assert_eq!(model.received_requests().len(), rounds);
@@ -272,9 +271,9 @@ async fn a_conversation_that_does_not_fit_is_summarized_and_stays_readable() {
     .unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "The first thing.").await;
+    daemon.send_message(&session, "The first thing.").await;
     daemon.turn_end(&session, "finished").await;
-    daemon.say(&session, "The second thing.").await;
+    daemon.send_message(&session, "The second thing.").await;
     let detail = daemon.session_until(&session, |now| texts(now).len() == 4).await;
     assert_eq!(
         texts(&detail),
@@ -295,7 +294,7 @@ async fn a_budget_is_kept_before_the_model_is_asked() {
     .unwrap();
     let daemon = home.with_model(&model, ALL[0], "");
     let session = daemon.session(json!({ "budget": { "tokens": 10 } })).await;
-    daemon.say(&session, "Hello").await;
+    daemon.send_message(&session, "Hello").await;
     let detail = daemon.turn_end(&session, "failed").await;
     assert_eq!(detail["session"]["turn"]["fault"]["code"], "BUDGET_EXCEEDED");
     assert!(model.received_requests().is_empty());

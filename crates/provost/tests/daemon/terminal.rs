@@ -1,4 +1,4 @@
-//! The terminal, from a browser's and from a shell's side.
+//! The terminal over WebSocket and with `provost attach`.
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ impl Running {
     }
 }
 
-/// Someone at the terminal.
+/// A client of the terminal.
 #[derive(Debug)]
 struct Client {
     socket: WebSocketStream<TcpStream>,
@@ -91,7 +91,7 @@ impl Client {
                     self.seen.extend_from_slice(output);
                     self.at = offset + u64::try_from(output.len()).unwrap();
                 }
-                self.say(&ClientMessage::Ack { offset: self.at }).await;
+                self.send_message(&ClientMessage::Ack { offset: self.at }).await;
                 true
             }
             Some(Ok(Message::Text(text))) => {
@@ -105,8 +105,8 @@ impl Client {
         }
     }
 
-    async fn say(&mut self, hears: &ClientMessage) {
-        let text = serde_json::to_string(hears).unwrap();
+    async fn send_message(&mut self, message: &ClientMessage) {
+        let text = serde_json::to_string(message).unwrap();
         // It may be gone, which the next message tells.
         drop(self.socket.send(Message::Text(text.into())).await);
     }
@@ -391,14 +391,14 @@ async fn attach_in_a_shell_shows_types_detaches_and_ends_with_the_shells_status(
     let home = Home::new();
     let daemon = home.up();
     let complaint = home.complains(&["attach", "app"], 1);
-    assert!(complaint.contains("needs a terminal"), "{complaint}");
-    let detached = inside(&home, |seat| seat.types(b"echo typed-$((1))\r\x1cd")).await;
+    assert!(complaint.contains("must run in a terminal"), "{complaint}");
+    let detached = inside(&home, |user| user.types(b"echo typed-$((1))\r\x1cd")).await;
     let said = String::from_utf8_lossy(&detached.stdout).into_owned();
     assert!(detached.status.success() && said.contains("detached"), "{said}");
     assert!(said.contains("\x1b[?1049h") && said.contains("\x1b[?1049l"), "{said:?}");
     let mut client = daemon.attach(None).await;
     client.until("typed-1").await;
-    let ended = inside(&home, |seat| seat.types(b"exit 9\r")).await;
+    let ended = inside(&home, |user| user.types(b"exit 9\r")).await;
     assert_eq!(ended.status.code(), Some(9), "{}", String::from_utf8_lossy(&ended.stdout));
 }
 
@@ -407,13 +407,13 @@ async fn attach_says_that_the_daemon_is_gone_and_goes_on_when_it_is_back() {
     let home = Home::new();
     let daemon = home.up();
     let shown = home.path("shown");
-    let typing = inside(&home, |seat| {
-        seat.sees("reconnecting", 1);
+    let typing = inside(&home, |user| {
+        user.sees("reconnecting", 1);
         // The window, the first snapshot, and the one that is drawn when it is back.
-        seat.sees("\x1b[2J", 3);
-        seat.types(b"echo back-$((1))\r");
-        seat.sees("back-1", 1);
-        seat.types(b"\x1cd");
+        user.sees("\x1b[2J", 3);
+        user.types(b"echo back-$((1))\r");
+        user.sees("back-1", 1);
+        user.types(b"\x1cd");
     });
     let outage = async {
         wait_for(&shown, "\x1b[2J", 2);
@@ -437,13 +437,13 @@ fn wait_for(file: &std::path::Path, text: &str, n_times: usize) {
     }
 }
 
-/// A person at `provost attach`.
-struct Seated {
+/// The user of `provost attach`.
+struct AttachedUser {
     keyboard: std::fs::File,
     shown: std::path::PathBuf,
 }
 
-impl Seated {
+impl AttachedUser {
     fn types(&mut self, keys: &[u8]) {
         std::io::Write::write_all(&mut self.keyboard, keys).unwrap();
     }
@@ -456,7 +456,7 @@ impl Seated {
 /// Runs `provost attach` in a terminal of its own and does this, when it is there.
 async fn inside(
     home: &Home,
-    what: impl FnOnce(&mut Seated) + Send + 'static,
+    what: impl FnOnce(&mut AttachedUser) + Send + 'static,
 ) -> std::process::Output {
     let (keyboard, shown) = (home.path("keyboard"), home.path("shown"));
     drop((std::fs::remove_file(&keyboard), std::fs::remove_file(&shown)));
@@ -472,12 +472,12 @@ async fn inside(
     let running = tokio::task::spawn_blocking(move || script.output().unwrap());
     let typing = tokio::task::spawn_blocking(move || {
         let keyboard = std::fs::File::options().write(true).open(keyboard).unwrap();
-        let mut seat = Seated { keyboard, shown };
-        seat.sees("\x1b[?1049h", 1);
-        what(&mut seat);
-        seat
+        let mut user = AttachedUser { keyboard, shown };
+        user.sees("\x1b[?1049h", 1);
+        what(&mut user);
+        user
     });
-    // Its end would be the end of the keyboard.
-    let _seat = typing.await.unwrap();
+    // Dropping it earlier would close the keyboard.
+    let _user = typing.await.unwrap();
     running.await.unwrap()
 }

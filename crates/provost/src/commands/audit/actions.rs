@@ -1,4 +1,4 @@
-//! Looking back: the latest actions, and the story of one.
+//! The latest actions, and the report of one.
 
 use std::process::ExitCode;
 
@@ -11,10 +11,10 @@ use crate::commands::lookup::{find_by_short_id, resolve_project, short_id};
 use crate::config::Config;
 use crate::output::{self, bold, faint, print_line, sanitize_text};
 
-/// Where an action begins in the log.
+/// Kinds of the first event of an action.
 const FIRST_EVENT_KINDS: [&str; 2] = ["ACTION_REQUESTED", "ACTION_READ"];
 
-/// How many of the latest actions are looked through for a shortened id.
+/// Number of latest actions that are searched for a shortened id.
 const SHORT_ID_SEARCH_LIMIT: usize = 1000;
 
 /// Lists the latest actions, the newest first.
@@ -38,12 +38,12 @@ pub(super) async fn list_recent_actions(
     if json {
         output::print_json(&actions)?;
     } else if actions.is_empty() {
-        print_line("Nothing was asked for yet.")?;
+        print_line("No actions yet.")?;
     } else {
         for action in &actions {
             print_line(&format_action_row(action))?;
         }
-        print_line(&faint("`provost audit --action ID` tells the whole story of one."))?;
+        print_line(&faint("`provost audit --action ID` shows the report of one."))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -52,12 +52,12 @@ fn format_action_row(action: &ActionView) -> String {
     let fault = action.outcome.as_ref().and_then(|outcome| outcome.fault.as_ref());
     let exit = action.outcome.as_ref().and_then(|outcome| outcome.exit_code);
     let state = match (action.status, fault, exit) {
-        (ActionStatus::Requested, _, _) => "asked".to_owned(),
-        (ActionStatus::Waiting, _, _) => "waits for a person".to_owned(),
+        (ActionStatus::Requested, _, _) => "requested".to_owned(),
+        (ActionStatus::Waiting, _, _) => "waiting for approval".to_owned(),
         (ActionStatus::Denied, Some(fault), _) => format!("denied ({})", fault.code),
         (ActionStatus::Denied, None, _) => "denied".to_owned(),
         (ActionStatus::Allowed, _, _) => "allowed".to_owned(),
-        (ActionStatus::Running, _, _) => "runs".to_owned(),
+        (ActionStatus::Running, _, _) => "running".to_owned(),
         (ActionStatus::Finished, Some(fault), _) => format!("failed ({})", fault.code),
         (ActionStatus::Finished, None, Some(code)) => format!("exit {code}"),
         (ActionStatus::Finished, None, None) => "done".to_owned(),
@@ -81,9 +81,9 @@ async fn fetch_recent_action_ids(
 ) -> anyhow::Result<Vec<ActionId>> {
     let kinds = FIRST_EVENT_KINDS.join(",");
     let (mut found, mut before) = (Vec::new(), Some(u64::MAX >> 1));
-    while let Some(place) = before.filter(|_| found.len() < limit) {
+    while let Some(cursor) = before.filter(|_| found.len() < limit) {
         let path =
-            format!("/api/audit?before={place}&kind={kinds}&limit={}{stream}", limit.min(500));
+            format!("/api/audit?before={cursor}&kind={kinds}&limit={}{stream}", limit.min(500));
         let page: AuditPage = client.get(&path).await?;
         for event in &page.events {
             found.extend(extract_action_id(&hydrate_event(client, event).await?));
@@ -94,7 +94,7 @@ async fn fetch_recent_action_ids(
     Ok(found)
 }
 
-/// The action that this is the beginning of.
+/// The action whose first event this is.
 fn extract_action_id(event: &Event) -> Option<ActionId> {
     match event.fact() {
         Some(Fact::ActionRequested { action, .. } | Fact::ActionRead { action, .. }) => {
@@ -104,7 +104,7 @@ fn extract_action_id(event: &Event) -> Option<ActionId> {
     }
 }
 
-/// Tells the whole story of one action.
+/// Prints the report of one action.
 pub(super) async fn show_action_report(
     wanted: &str,
     json: bool,
@@ -134,25 +134,25 @@ pub(super) async fn show_action_report(
         bold(&sanitize_text(&action.what)),
         faint(&action.id.to_string())
     ))?;
-    for told in build_action_report(&steps, &grants) {
-        let mut time = output::format_time(told.at);
-        for text in told.lines {
+    for entry in build_action_report(&steps, &grants) {
+        let mut time = output::format_time(entry.at);
+        for text in entry.lines {
             print_line(&format!("{}  {text}", faint(&time)))?;
             time = " ".repeat(time.len());
         }
     }
     if action.status == ActionStatus::Waiting {
-        print_line("It still waits for a person: `provost approvals`.")?;
+        print_line("It is still waiting for approval: `provost approvals`.")?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The events of an action in order. They are looked for from the newest back,
-/// since nothing of an action comes before its beginning.
+/// The events of an action in order. Pages are read from the newest backwards, until
+/// the first event of the action.
 async fn fetch_action_events(client: &DaemonClient, id: ActionId) -> anyhow::Result<Vec<Event>> {
     let (mut found, mut before) = (Vec::new(), Some(u64::MAX >> 1));
-    while let Some(place) = before {
-        let path = format!("/api/audit?before={place}&action={}", id.uuid());
+    while let Some(cursor) = before {
+        let path = format!("/api/audit?before={cursor}&action={}", id.uuid());
         let page: AuditPage = client.get(&path).await?;
         before = page.next;
         for event in &page.events {
@@ -166,7 +166,7 @@ async fn fetch_action_events(client: &DaemonClient, id: ActionId) -> anyhow::Res
     Ok(found)
 }
 
-/// The event with its body, wherever that is kept.
+/// The event with its body, which may be a blob.
 async fn hydrate_event(client: &DaemonClient, event: &Event) -> anyhow::Result<Event> {
     let mut event = event.clone();
     if let Some(hash) = event.body["$blob"].as_str() {
@@ -176,7 +176,7 @@ async fn hydrate_event(client: &DaemonClient, event: &Event) -> anyhow::Result<E
     Ok(event)
 }
 
-/// What was granted in the project, if a grant allowed this.
+/// The grants of the project, if one allowed the action.
 async fn fetch_referenced_grants(
     client: &DaemonClient,
     action: &ActionView,

@@ -1,4 +1,4 @@
-//! The questions of a session, shown where the conversation is, and answered there.
+//! Approvals of a session, shown and answered in the chat.
 
 use std::collections::{HashSet, VecDeque};
 use std::io;
@@ -19,22 +19,22 @@ use crate::client::DaemonClient;
 use crate::commands::lookup::short_id;
 use crate::output::{self, bold, faint, is_interactive, print_stderr, sanitize_lines};
 
-/// How long a question is shown before it is answered, as in the page: what is typed
-/// before was not meant for it.
+/// How long an approval is shown before it accepts an answer, as in the web UI: earlier
+/// input was not meant for it.
 const MIN_SHOWN_TIME: Duration = Duration::from_millis(500);
 
-/// How far the first question has come.
+/// The state of the front approval.
 #[derive(Debug, Clone, Copy)]
 enum ApprovalPromptState {
     Idle,
-    /// It is shown since then.
+    /// Shown since then; no answer is accepted yet.
     Shown(Instant),
-    /// It takes an answer since then.
+    /// Accepts an answer since then.
     Accepting(Instant),
 }
 
 impl ApprovalPromptState {
-    /// Whether a line of that time can be meant as an answer.
+    /// Whether a line typed at that time can be an answer.
     fn accepts_line_at(self, at: Instant) -> bool {
         match self {
             Self::Idle | Self::Shown(_) => false,
@@ -43,12 +43,12 @@ impl ApprovalPromptState {
     }
 }
 
-/// What is asked and not answered; the first is the one that is answered next.
+/// The pending approvals of a session; the front one is answered next.
 pub(super) struct ChatApprovals {
-    open: VecDeque<Approval>,
-    asks: ApprovalPromptState,
+    pending: VecDeque<Approval>,
+    state: ApprovalPromptState,
     shown: HashSet<ApprovalId>,
-    /// The session, and those that it handed tasks to.
+    /// The session, and those it handed tasks to.
     sessions: HashSet<SessionId>,
     json: bool,
 }
@@ -56,33 +56,34 @@ pub(super) struct ChatApprovals {
 impl ChatApprovals {
     pub(super) fn new(session: SessionId, json: bool) -> Self {
         let sessions = HashSet::from([session]);
-        let (open, shown) = (VecDeque::new(), HashSet::new());
-        Self { open, asks: ApprovalPromptState::Idle, shown, sessions, json }
+        let (pending, shown) = (VecDeque::new(), HashSet::new());
+        Self { pending, state: ApprovalPromptState::Idle, shown, sessions, json }
     }
 
-    /// Learns to whom tasks are handed.
+    /// Adds a session that a task was handed to.
     pub(super) fn record_handoff(&mut self, event: &Event) {
-        if let Some(Fact::HandedOff(handed)) = event.fact() {
-            self.sessions.insert(handed.to);
+        if let Some(Fact::HandedOff(handoff)) = event.fact() {
+            self.sessions.insert(handoff.to);
         }
     }
 
-    /// Whether a line is an answer.
+    /// Whether a line is an answer to the front approval.
     pub(super) fn accepts_line(&self, line: &TypedLine) -> bool {
-        self.asks.accepts_line_at(line.at) && !line.text.trim_start().starts_with('/')
+        self.state.accepts_line_at(line.at) && !line.text.trim_start().starts_with('/')
     }
 
-    /// Whether a line came too soon for the answer that it seems to be.
+    /// Whether a line looks like an answer, but was typed before one was accepted.
     pub(super) fn is_too_soon(&self, line: &TypedLine) -> bool {
-        let is_asked = !self.open.is_empty() && !self.asks.accepts_line_at(line.at);
-        // Words are for the model, after the turn.
-        is_asked
-            && TypedAnswer::parse(&line.text, |_| true).is_none_or(|reply| reply.message.is_none())
+        let is_early = !self.pending.is_empty() && !self.state.accepts_line_at(line.at);
+        // Words are a message to the model, sent after the turn.
+        is_early
+            && TypedAnswer::parse(&line.text, |_| true)
+                .is_none_or(|answer| answer.message.is_none())
     }
 
-    /// Ends when the first was shown long enough.
+    /// Resolves when the front approval was shown for [`MIN_SHOWN_TIME`].
     pub(super) async fn wait_until_answerable(&self) {
-        match self.asks {
+        match self.state {
             ApprovalPromptState::Shown(since) => {
                 tokio::time::sleep_until((since + MIN_SHOWN_TIME).into()).await
             }
@@ -92,15 +93,15 @@ impl ChatApprovals {
         }
     }
 
-    /// Asks for the answer to the first. A line that was begun before is thrown away.
+    /// Accepts an answer from now on. A line that was started before is discarded.
     pub(super) fn open_for_answer(&mut self) -> anyhow::Result<()> {
         let flushed = tcflush(io::stdin(), QueueSelector::IFlush);
-        flushed.map_err(io::Error::from).context("cannot hear the terminal")?;
-        self.asks = ApprovalPromptState::Accepting(Instant::now());
+        flushed.map_err(io::Error::from).context("cannot flush the input of the terminal")?;
+        self.state = ApprovalPromptState::Accepting(Instant::now());
         self.print_prompt()
     }
 
-    /// Looks at what is asked now.
+    /// Fetches the pending approvals, and shows new ones.
     pub(super) async fn refresh_pending(
         &mut self,
         client: &DaemonClient,
@@ -108,10 +109,10 @@ impl ChatApprovals {
     ) -> anyhow::Result<()> {
         let path = format!("/api/projects/{}/approvals", project.id.uuid());
         let ApprovalList { approvals } = client.get(&path).await?;
-        let first = self.open.front().map(|open| open.id);
-        self.open.retain(|open| approvals.iter().any(|still| still.id == open.id));
-        if first.is_some() && self.open.front().map(|open| open.id) != first {
-            print_stderr(&faint("It was answered elsewhere."));
+        let first = self.pending.front().map(|approval| approval.id);
+        self.pending.retain(|known| approvals.iter().any(|approval| approval.id == known.id));
+        if first.is_some() && self.pending.front().map(|approval| approval.id) != first {
+            print_stderr(&faint("The approval was answered elsewhere."));
             self.show_next(client).await?;
         }
         for approval in approvals {
@@ -123,51 +124,52 @@ impl ChatApprovals {
                 print_approval(client, &approval).await?;
                 let id = short_id(&approval.id.to_string());
                 print_stderr(&faint(&format!(
-                    "It waits: `provost approvals allow {id}` or `deny {id}`."
+                    "Waiting for approval: `provost approvals allow {id}` or `deny {id}`."
                 )));
                 continue;
             }
-            self.open.push_back(approval);
-            if self.open.len() == 1 {
+            self.pending.push_back(approval);
+            if self.pending.len() == 1 {
                 self.show_next(client).await?;
             }
         }
         Ok(())
     }
 
-    /// Shows the first, if there is one.
+    /// Shows the front approval, if there is one.
     async fn show_next(&mut self, client: &DaemonClient) -> anyhow::Result<()> {
-        self.asks = ApprovalPromptState::Idle;
-        if let Some(approval) = self.open.front() {
+        self.state = ApprovalPromptState::Idle;
+        if let Some(approval) = self.pending.front() {
             print_approval(client, approval).await?;
-            self.asks = ApprovalPromptState::Shown(Instant::now());
+            self.state = ApprovalPromptState::Shown(Instant::now());
         }
         Ok(())
     }
 
-    /// Says what can be answered, if something can.
+    /// Prints the possible answers, if one is accepted.
     pub(super) fn print_prompt(&self) -> anyhow::Result<()> {
-        let (Some(approval), ApprovalPromptState::Accepting(_)) = (self.open.front(), self.asks)
+        let (Some(approval), ApprovalPromptState::Accepting(_)) =
+            (self.pending.front(), self.state)
         else {
             return Ok(());
         };
         let session = if offers_scope(approval, AnswerScope::Session) { "[s]ession, " } else { "" };
-        let text = format!("Let it run? [y]es once, {session}[n]o, or say why not: ");
+        let text = format!("Allow it? [y]es once, {session}[n]o, or a reason to deny: ");
         output::print_bytes(bold(&text).as_bytes())
     }
 
-    /// Takes a line as the answer to the first.
+    /// Sends a line as the answer to the front approval.
     pub(super) async fn submit_answer(
         &mut self,
         client: &DaemonClient,
         line: &str,
     ) -> anyhow::Result<()> {
-        let Some(approval) = self.open.front() else { return Ok(()) };
-        let Some(reply) = TypedAnswer::parse(line, |scope| offers_scope(approval, scope)) else {
+        let Some(approval) = self.pending.front() else { return Ok(()) };
+        let Some(typed) = TypedAnswer::parse(line, |scope| offers_scope(approval, scope)) else {
             return self.print_prompt();
         };
-        let Some(approval) = self.open.pop_front() else { return Ok(()) };
-        let TypedAnswer { decision, scope, message } = reply;
+        let Some(approval) = self.pending.pop_front() else { return Ok(()) };
+        let TypedAnswer { decision, scope, message } = typed;
         let action_hash = approval.action_hash;
         let answer = AnswerApprovalRequest {
             decision,
@@ -201,17 +203,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_typed_after_a_question_was_shown_for_a_while_answers_it() {
+    fn only_input_after_the_minimum_time_is_an_answer() {
         let shown = Instant::now();
-        let asked = shown + MIN_SHOWN_TIME;
-        for (asks, at, takes) in [
+        let accepting = shown + MIN_SHOWN_TIME;
+        for (state, at, accepts) in [
             (ApprovalPromptState::Idle, shown, false),
-            (ApprovalPromptState::Shown(shown), asked, false),
-            (ApprovalPromptState::Accepting(asked), shown, false),
-            (ApprovalPromptState::Accepting(asked), asked, true),
-            (ApprovalPromptState::Accepting(asked), asked + MIN_SHOWN_TIME, true),
+            (ApprovalPromptState::Shown(shown), accepting, false),
+            (ApprovalPromptState::Accepting(accepting), shown, false),
+            (ApprovalPromptState::Accepting(accepting), accepting, true),
+            (ApprovalPromptState::Accepting(accepting), accepting + MIN_SHOWN_TIME, true),
         ] {
-            assert_eq!(asks.accepts_line_at(at), takes, "{asks:?} {at:?}");
+            assert_eq!(state.accepts_line_at(at), accepts, "{state:?} {at:?}");
         }
     }
 }

@@ -1,23 +1,23 @@
-//! What a person types in a conversation. Pure.
+//! Parses lines typed in a chat. Pure.
 
 use provost_proto::{AnswerScope, ApprovalAnswer};
 
-/// What the commands do.
-pub(super) const CHAT_HELP: &str = "/help        this\n\
-    /cancel      stop what goes on (as Ctrl-C does)\n\
-    /continue    go on with a turn that was cut off or stopped, then with what waits\n\
-    /drop        take back what waits to be sent\n\
-    /role NAME   begin a new session in another role\n\
-    /model NAME  begin a new session with another model\n\
-    /cost        what this session used and cost\n\
-    /quit        leave (as Ctrl-D does, or Ctrl-C twice); the session stays";
+/// Help for the commands.
+pub(super) const CHAT_HELP: &str = "/help        show this help\n\
+    /cancel      cancel the running turn (as Ctrl-C does)\n\
+    /continue    continue an interrupted or cancelled turn, then send queued messages\n\
+    /drop        withdraw queued messages\n\
+    /role NAME   open a new session in another role\n\
+    /model NAME  open a new session with another model\n\
+    /cost        show tokens and cost of this session\n\
+    /quit        leave (as Ctrl-D or Ctrl-C twice do); the session stays open";
 
-/// What was typed.
+/// A typed line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ChatInput {
-    /// Nothing.
+    /// An empty line.
     Empty,
-    /// Something for the model.
+    /// A message to the model.
     Message(String),
     Help,
     Cancel,
@@ -27,7 +27,7 @@ pub(super) enum ChatInput {
     SwitchModel(String),
     ShowCost,
     Quit,
-    /// A command that there is not, and why.
+    /// An unknown or incomplete command, with the error to print.
     Unknown(String),
 }
 
@@ -48,15 +48,17 @@ impl ChatInput {
             ("quit" | "exit" | "q", "") => Self::Quit,
             ("role", role) if !role.is_empty() => Self::SwitchRole(role.to_owned()),
             ("model", model) if !model.is_empty() => Self::SwitchModel(model.to_owned()),
-            ("role" | "model", _) => Self::Unknown(format!("`/{name}` needs a name behind it")),
-            // A path, and no command.
+            ("role" | "model", _) => Self::Unknown(format!("`/{name}` needs a name")),
+            // A path, not a command.
             (path, _) if path.contains('/') => Self::Message(line.to_owned()),
-            (name, _) => Self::Unknown(format!("there is no command `/{name}`; /help lists them")),
+            (name, _) => {
+                Self::Unknown(format!("unknown command `/{name}`; /help lists the commands"))
+            }
         }
     }
 }
 
-/// What a person answers to a question.
+/// A typed answer to an approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TypedAnswer {
     pub(super) decision: ApprovalAnswer,
@@ -65,16 +67,16 @@ pub(super) struct TypedAnswer {
 }
 
 impl TypedAnswer {
-    /// Whatever is no clear yes is a no, and words are the reason; one letter that means
-    /// nothing is no answer. `d` is as in `provost approvals watch`; `a`, which may mean
-    /// always elsewhere, is not offered and allows nothing.
-    pub(super) fn parse(line: &str, can: impl Fn(AnswerScope) -> bool) -> Option<Self> {
+    /// Anything but an explicit yes denies, with the words as the reason; an unknown single
+    /// letter is no answer (`None`). `d` denies as in `provost approvals watch`; `a`, which
+    /// may mean "always" elsewhere, is not accepted.
+    pub(super) fn parse(line: &str, is_offered: impl Fn(AnswerScope) -> bool) -> Option<Self> {
         let allow =
             |scope| Self { decision: ApprovalAnswer::Allow, scope: Some(scope), message: None };
         let deny = |message| Self { decision: ApprovalAnswer::Deny, scope: None, message };
         Some(match line.trim() {
             "y" | "yes" => allow(AnswerScope::Once),
-            "s" | "session" if can(AnswerScope::Session) => allow(AnswerScope::Session),
+            "s" | "session" if is_offered(AnswerScope::Session) => allow(AnswerScope::Session),
             "" | "n" | "no" | "d" | "s" | "session" => deny(None),
             letter if letter.chars().count() == 1 => return None,
             why => deny(Some(why.to_owned())),
@@ -87,24 +89,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_a_command_or_something_for_the_model() {
-        let say = |text: &str| ChatInput::Message(text.to_owned());
+    fn a_line_is_a_command_or_a_message() {
+        let message = |text: &str| ChatInput::Message(text.to_owned());
         for (line, typed) in [
             ("  \n", ChatInput::Empty),
-            ("Hello /help\n", say("Hello /help")),
+            ("Hello /help\n", message("Hello /help")),
             ("/help\n", ChatInput::Help),
             ("/cancel ", ChatInput::Cancel),
             ("/continue", ChatInput::Continue),
             ("/drop\n", ChatInput::DropQueued),
             ("/role  reader\n", ChatInput::SwitchRole("reader".to_owned())),
             ("/model anthropic/x", ChatInput::SwitchModel("anthropic/x".to_owned())),
-            ("/role", ChatInput::Unknown("`/role` needs a name behind it".to_owned())),
+            ("/role", ChatInput::Unknown("`/role` needs a name".to_owned())),
             ("/cost", ChatInput::ShowCost),
             ("/quit", ChatInput::Quit),
-            ("/etc/hosts is what?", say("/etc/hosts is what?")),
+            ("/etc/hosts is what?", message("/etc/hosts is what?")),
             (
                 "/qiut",
-                ChatInput::Unknown("there is no command `/qiut`; /help lists them".to_owned()),
+                ChatInput::Unknown("unknown command `/qiut`; /help lists the commands".to_owned()),
             ),
         ] {
             assert_eq!(ChatInput::parse(line), typed, "{line:?}");
@@ -112,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_clear_yes_allows() {
+    fn only_an_explicit_yes_allows() {
         let (yes, no) = (ApprovalAnswer::Allow, ApprovalAnswer::Deny);
         for (line, can, decision, scope, message) in [
             ("y\n", true, yes, Some(AnswerScope::Once), None),
@@ -127,7 +129,7 @@ mod tests {
             assert_eq!(TypedAnswer::parse(line, |_| can), Some(reply), "{line:?}");
         }
         for letter in ["w", "a"] {
-            assert_eq!(TypedAnswer::parse(letter, |_| true), None, "it is asked again");
+            assert_eq!(TypedAnswer::parse(letter, |_| true), None, "it is no answer");
         }
     }
 }

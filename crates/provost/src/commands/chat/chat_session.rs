@@ -1,5 +1,4 @@
-//! One turn of a conversation: begun, followed to its end, and given up with the call
-//! that began it.
+//! A chat and its turns: start one, follow it, cancel it when the user leaves.
 
 use std::io;
 use std::time::Duration;
@@ -15,34 +14,34 @@ use super::line_input::LineInput;
 use super::termination_signals::TerminationSignals;
 use super::turn_outcome::{ChatTurnOutcome, ChatTurnSelector};
 use crate::client::DaemonClient;
-use crate::commands::events::fetch_latest_seq;
+use crate::commands::audit::events::fetch_latest_seq;
 use crate::output::{EXIT_OUTPUT_CLOSED, OutputClosed, print_stderr};
 
-/// How long whoever leaves waits until the turn has ended. The daemon ends it anyway.
+/// How long a leaving user waits for the cancellation. The daemon completes it anyway.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A conversation.
+/// A chat with one session.
 pub(super) struct ChatSession {
     pub(super) client: DaemonClient,
     pub(super) session: SessionView,
     pub(super) project: Project,
     pub(super) json: bool,
-    /// Where a person types, if one does.
+    /// The keyboard, if a person can type.
     pub(super) keyboard: Option<LineInput>,
-    /// The turn that went on when the person came, which somebody else began.
+    /// The turn that was running when this chat joined the session.
     pub(super) joined: Option<TurnId>,
 }
 
-/// What begins a turn.
+/// What starts a turn.
 pub(super) enum ChatTurnTrigger {
     Message(String),
     Continue,
 }
 
-/// What came of beginning one.
+/// The result of starting a turn.
 enum ChatTurnStart {
     Started(ChatTurnSelector),
-    /// Somebody left meanwhile, with this status.
+    /// The user left in the meantime; exit with this status.
     UserLeft(u8),
 }
 
@@ -51,8 +50,8 @@ impl ChatSession {
         format!("/api/sessions/{}{rest}", self.session.id.uuid())
     }
 
-    async fn start_turn(&self, begin: ChatTurnTrigger) -> anyhow::Result<ChatTurnSelector> {
-        match begin {
+    async fn start_turn(&self, trigger: ChatTurnTrigger) -> anyhow::Result<ChatTurnSelector> {
+        match trigger {
             ChatTurnTrigger::Message(text) => {
                 let sent: SendMessageResponse = self
                     .client
@@ -61,94 +60,98 @@ impl ChatSession {
                 Ok(ChatTurnSelector { turn: sent.turn, message: Some(sent.message) })
             }
             ChatTurnTrigger::Continue => {
-                let told: Value =
+                let response: Value =
                     self.client.post(&self.session_path("/continue"), &json!({})).await?;
-                let turn = serde_json::from_value(told["turn"].clone());
+                let turn = serde_json::from_value(response["turn"].clone());
                 Ok(ChatTurnSelector {
-                    turn: Some(turn.context("the daemon named no turn")?),
+                    turn: Some(turn.context("the daemon returned no turn")?),
                     message: None,
                 })
             }
         }
     }
 
-    /// Ends the turn that this began, and no other; done when nothing of it runs.
-    pub(super) async fn cancel_turn(&self, which: &ChatTurnSelector) -> anyhow::Result<()> {
-        let Some(message) = which.message else {
-            let _told: Value = self.client.post(&self.session_path("/cancel"), &json!({})).await?;
+    /// Cancels the selected turn, and no other; returns when nothing of it runs.
+    pub(super) async fn cancel_turn(&self, selector: &ChatTurnSelector) -> anyhow::Result<()> {
+        let Some(message) = selector.message else {
+            let _response: Value =
+                self.client.post(&self.session_path("/cancel"), &json!({})).await?;
             return Ok(());
         };
         let path = self.session_path(&format!("/messages/{}/cancel", message.uuid()));
         self.client.send_no_content(Method::POST, &path).await
     }
 
-    /// The same for who leaves, and does not wait for long; tells whether it was done.
-    async fn cancel_with_timeout(&self, which: &ChatTurnSelector) -> bool {
-        matches!(tokio::time::timeout(CANCEL_TIMEOUT, self.cancel_turn(which)).await, Ok(Ok(())))
+    /// Cancels with a time limit, for a user who leaves; returns whether it succeeded.
+    async fn cancel_with_timeout(&self, selector: &ChatTurnSelector) -> bool {
+        matches!(tokio::time::timeout(CANCEL_TIMEOUT, self.cancel_turn(selector)).await, Ok(Ok(())))
     }
 
-    /// The same for whom a signal ends, who reads what became of the turn.
-    async fn cancel_and_report(&self, which: &ChatTurnSelector) {
-        let is_done = self.cancel_with_timeout(which).await;
-        print_stderr(match (is_done, which.turn) {
-            (true, Some(_)) => "The turn was ended.",
-            (true, None) => "What you said was taken back.",
-            (false, _) => "The daemon did not answer; `provost sessions` shows what goes on.",
+    /// Cancels after a signal, and prints the result.
+    async fn cancel_and_report(&self, selector: &ChatTurnSelector) {
+        let is_done = self.cancel_with_timeout(selector).await;
+        print_stderr(match (is_done, selector.turn) {
+            (true, Some(_)) => "The turn was cancelled.",
+            (true, None) => "Your message was withdrawn.",
+            (false, _) => {
+                "The daemon did not respond; `provost sessions` shows the state of the session."
+            }
         });
     }
 
-    /// Begins a turn, shows it as it comes, and answers what it asks. Whoever leaves
-    /// before its end, or closes the output, wants no answer, and the turn ends too.
+    /// Starts a turn, prints it, and handles its approvals. If the user leaves or closes
+    /// the output before its end, the turn is cancelled.
     pub(super) async fn run_turn(
         &mut self,
-        begin: ChatTurnTrigger,
-        leaving: &mut TerminationSignals,
+        trigger: ChatTurnTrigger,
+        signals: &mut TerminationSignals,
     ) -> anyhow::Result<ChatTurnOutcome> {
         let mut interrupts = subscribe_interrupts()?;
         let after = fetch_latest_seq(&self.client).await?;
-        let mut which = match self.start_turn_or_leave(begin, leaving).await? {
-            ChatTurnStart::Started(which) => which,
+        let mut selector = match self.start_turn_or_leave(trigger, signals).await? {
+            ChatTurnStart::Started(selector) => selector,
             ChatTurnStart::UserLeft(status) => return Ok(ChatTurnOutcome::UserLeft(status)),
         };
         let status = tokio::select! {
-            end = self.follow_turn(after, &mut which, &mut interrupts) => match end {
+            end = self.follow_turn(after, &mut selector, &mut interrupts) => match end {
                 Err(error) if error.is::<OutputClosed>() => EXIT_OUTPUT_CLOSED,
-                // Nothing can be printed, so that nobody would hear the rest.
+                // The output cannot be written, so the rest of the answer is of no use.
                 Err(error) if error.is::<io::Error>() => {
-                    self.cancel_with_timeout(&which).await;
+                    self.cancel_with_timeout(&selector).await;
                     return Err(error);
                 }
                 end => return end,
             },
-            status = leaving.recv_exit_status() => {
-                self.cancel_and_report(&which).await;
+            status = signals.recv_exit_status() => {
+                self.cancel_and_report(&selector).await;
                 return Ok(ChatTurnOutcome::UserLeft(status));
             }
         };
-        self.cancel_with_timeout(&which).await;
+        self.cancel_with_timeout(&selector).await;
         Ok(ChatTurnOutcome::UserLeft(status))
     }
 
-    /// What was said when somebody leaves must be known, to be withdrawn.
+    /// Starts a turn unless a signal ends the chat. The start is awaited even then: the
+    /// message must be known to be withdrawn.
     async fn start_turn_or_leave(
         &self,
-        begin: ChatTurnTrigger,
-        leaving: &mut TerminationSignals,
+        trigger: ChatTurnTrigger,
+        signals: &mut TerminationSignals,
     ) -> anyhow::Result<ChatTurnStart> {
-        let beginning = self.start_turn(begin);
-        tokio::pin!(beginning);
+        let start = self.start_turn(trigger);
+        tokio::pin!(start);
         let status = tokio::select! {
-            which = &mut beginning => return which.map(ChatTurnStart::Started),
-            status = leaving.recv_exit_status() => status,
+            selector = &mut start => return selector.map(ChatTurnStart::Started),
+            status = signals.recv_exit_status() => status,
         };
-        if let Ok(Ok(which)) = tokio::time::timeout(CANCEL_TIMEOUT, beginning).await {
-            self.cancel_and_report(&which).await;
+        if let Ok(Ok(selector)) = tokio::time::timeout(CANCEL_TIMEOUT, start).await {
+            self.cancel_and_report(&selector).await;
         }
         Ok(ChatTurnStart::UserLeft(status))
     }
 }
 
-/// Every Ctrl-C from now on, also one that comes while something else is done.
+/// Receives every Ctrl-C from now on, also those that arrive while nothing polls.
 pub(super) fn subscribe_interrupts() -> anyhow::Result<Signal> {
-    signal(SignalKind::interrupt()).context("cannot hear Ctrl-C")
+    signal(SignalKind::interrupt()).context("cannot subscribe to SIGINT")
 }

@@ -1,4 +1,4 @@
-//! A conversation at a terminal: prompt, turn, prompt.
+//! The interactive chat: prompt, turn, prompt.
 
 use std::process::ExitCode;
 
@@ -14,7 +14,7 @@ use super::turn_outcome::{ChatTurnOutcome, describe_incomplete_answer};
 use crate::commands::lookup::short_id;
 use crate::output::{self, bold, faint, print_line, print_stderr, sanitize_lines, sanitize_text};
 
-/// What a person wants next.
+/// What follows a typed line.
 enum ChatPromptOutcome {
     StartTurn(ChatTurnTrigger),
     PromptAgain,
@@ -23,41 +23,41 @@ enum ChatPromptOutcome {
 
 pub(super) async fn run_interactive(
     mut chat: ChatSession,
-    is_old: bool,
+    is_resumed: bool,
 ) -> anyhow::Result<ExitCode> {
     chat.print_greeting();
-    if is_old {
+    if is_resumed {
         chat.print_session_state().await?;
     }
     let mut keyboard = LineInput::spawn();
-    let mut leaving = TerminationSignals::subscribe()?;
+    let mut signals = TerminationSignals::subscribe()?;
     loop {
         let next = tokio::select! {
             biased;
-            status = leaving.recv_exit_status() => return Ok(ExitCode::from(status)),
+            status = signals.recv_exit_status() => return Ok(ExitCode::from(status)),
             next = chat.prompt_user(&mut keyboard) => next?,
         };
-        let begin = match next {
+        let trigger = match next {
             ChatPromptOutcome::Leave => {
                 print_unsent(keyboard.hold_deferred());
                 return Ok(ExitCode::SUCCESS);
             }
             ChatPromptOutcome::PromptAgain => continue,
-            ChatPromptOutcome::StartTurn(begin) => begin,
+            ChatPromptOutcome::StartTurn(trigger) => trigger,
         };
         chat.keyboard = Some(keyboard);
-        let end = chat.run_turn(begin, &mut leaving).await;
-        // Whoever closed the input has said everything.
-        let mut back = chat.keyboard.take();
-        if let Some(status) = report_turn_outcome(end, back.as_mut())? {
+        let end = chat.run_turn(trigger, &mut signals).await;
+        // `None` after the end of the input: nothing more can be typed.
+        let mut returned = chat.keyboard.take();
+        if let Some(status) = report_turn_outcome(end, returned.as_mut())? {
             return Ok(ExitCode::from(status));
         }
-        let Some(back) = back else { return Ok(ExitCode::SUCCESS) };
-        keyboard = back;
+        let Some(returned) = returned else { return Ok(ExitCode::SUCCESS) };
+        keyboard = returned;
     }
 }
 
-/// Says how a turn ended; the status, if the person left meanwhile.
+/// Prints how a turn ended; returns the exit status if the user left.
 fn report_turn_outcome(
     end: anyhow::Result<ChatTurnOutcome>,
     keyboard: Option<&mut LineInput>,
@@ -68,7 +68,7 @@ fn report_turn_outcome(
                 print_stderr(what);
             }
             if reason == FinishReason::MaxTokens {
-                print_stderr(&faint("/continue goes on."));
+                print_stderr(&faint("/continue requests the rest."));
             }
         }
         Ok(ChatTurnOutcome::Failed { why, .. }) => print_stderr(&sanitize_lines(&why)),
@@ -78,13 +78,13 @@ fn report_turn_outcome(
         }
         Ok(ChatTurnOutcome::MessageHeld { .. }) => {
             print_stderr(
-                "the turn before was stopped, so that what you said waits (CANCELLED); \
-                 /continue sends it, /drop takes it back",
+                "the previous turn was cancelled, so your message is held (CANCELLED); \
+                 /continue sends it, /drop withdraws it",
             );
             print_held(keyboard.map_or(&[], LineInput::hold_deferred));
         }
         Ok(ChatTurnOutcome::Interrupted { why }) => {
-            print_stderr(&format!("{}; /continue goes on", sanitize_text(&why)))
+            print_stderr(&format!("{}; /continue continues the turn", sanitize_text(&why)))
         }
         Ok(ChatTurnOutcome::UserLeft(status)) => {
             print_unsent(keyboard.map_or(&[], LineInput::hold_deferred));
@@ -103,7 +103,7 @@ impl ChatSession {
         print_stderr(&faint(&format!("{model} as `{role}`, session {id}. /help lists commands.")));
     }
 
-    /// What the person types next.
+    /// Prompts for a line and handles it.
     async fn prompt_user(&mut self, keyboard: &mut LineInput) -> anyhow::Result<ChatPromptOutcome> {
         let mut interrupts = subscribe_interrupts()?;
         output::print_bytes(bold("> ").as_bytes())?;
@@ -114,7 +114,7 @@ impl ChatSession {
                     stopped = self.stop_joined_turn() => if stopped? { return Ok(ChatPromptOutcome::PromptAgain) },
                     _ = interrupts.recv() => return Ok(ChatPromptOutcome::Leave),
                 }
-                print_stderr(&faint("\nCtrl-C again leaves."));
+                print_stderr(&faint("\nPress Ctrl-C again to leave."));
                 tokio::select! {
                     typed = keyboard.next() => typed,
                     _ = interrupts.recv() => return Ok(ChatPromptOutcome::Leave),
@@ -124,7 +124,7 @@ impl ChatSession {
         let Some(typed) = typed else { return Ok(ChatPromptOutcome::Leave) };
         match ChatInput::parse(&typed) {
             ChatInput::Message(_) if !keyboard.held.is_empty() => {
-                // What waited comes first, as everywhere.
+                // Held lines are sent first.
                 keyboard.release_held(Some(typed));
             }
             ChatInput::Message(text) => {
@@ -140,7 +140,7 @@ impl ChatSession {
             ChatInput::Help => print_line(CHAT_HELP)?,
             ChatInput::Cancel => {
                 if !self.stop_current_turn().await? {
-                    print_stderr("Nothing goes on.");
+                    print_stderr("No turn is running.");
                 }
             }
             ChatInput::ShowCost => print_line(&self.describe_cost().await?)?,
@@ -154,7 +154,7 @@ impl ChatSession {
         Ok(ChatPromptOutcome::PromptAgain)
     }
 
-    /// Goes on in a new session; the old one stays.
+    /// Opens a new session and switches to it; the old one stays open.
     async fn switch_session(&mut self, role: String, model: Option<String>) {
         match super::open_session(&self.client, &self.project, role, model).await {
             Ok(session) => {
@@ -165,7 +165,7 @@ impl ChatSession {
         }
     }
 
-    /// What the session used and cost.
+    /// Tokens and cost of the session.
     pub(super) async fn describe_cost(&self) -> anyhow::Result<String> {
         let path = format!("/api/sessions/{}", self.session.id.uuid());
         let SessionDetail { session, .. } = self.client.get(&path).await?;

@@ -1,4 +1,4 @@
-//! The lines that a person types.
+//! Lines typed on standard input.
 
 use std::collections::VecDeque;
 use std::io::BufRead as _;
@@ -6,27 +6,27 @@ use std::time::Instant;
 
 use tokio::sync::mpsc;
 
-/// Lines that may wait. One that waits makes the keyboard wait.
+/// Lines that are buffered. A full channel stops the reader.
 const LINE_QUEUE_CAPACITY: usize = 16;
 
-/// A line that is typed now.
+/// A line, and when it was typed.
 pub(super) struct TypedLine {
     pub(super) text: String,
-    /// When it came.
+    /// When the line was read.
     pub(super) at: Instant,
 }
 
-/// Where a person types.
+/// Reader of typed lines, with those that are deferred to the end of a turn.
 pub(super) struct LineInput {
     lines: mpsc::Receiver<TypedLine>,
-    /// Those that were typed while something else went on.
-    early: VecDeque<String>,
-    /// Those of them that a stop held back: they are said when the person goes on.
+    /// Lines typed during a turn.
+    deferred: VecDeque<String>,
+    /// Deferred lines that a cancelled turn held back; they are sent when the user continues.
     pub(super) held: Vec<String>,
 }
 
 impl LineInput {
-    /// Reads in a thread of its own, which ends with us.
+    /// Reads in a separate thread, which ends with the process.
     pub(super) fn spawn() -> Self {
         let (to, lines) = mpsc::channel(LINE_QUEUE_CAPACITY);
         std::thread::spawn(move || {
@@ -39,49 +39,49 @@ impl LineInput {
                 }
             }
         });
-        Self { lines, early: VecDeque::new(), held: Vec::new() }
+        Self { lines, deferred: VecDeque::new(), held: Vec::new() }
     }
 
-    /// A line that is typed now.
+    /// The next line from the keyboard; `None` at the end of the input.
     pub(super) async fn next_typed(&mut self) -> Option<TypedLine> {
         self.lines.recv().await
     }
 
-    /// The next line; `None` after the last.
+    /// The next deferred or typed line; `None` at the end of the input.
     pub(super) async fn next(&mut self) -> Option<String> {
-        match self.early.pop_front() {
+        match self.deferred.pop_front() {
             Some(line) => Some(line),
             None => self.lines.recv().await.map(|line| line.text),
         }
     }
 
-    /// Holds back what was typed for after a turn that was stopped; what it was.
+    /// Holds back the deferred lines after a cancelled turn; returns all that are held.
     pub(super) fn hold_deferred(&mut self) -> &[String] {
-        self.held.extend(self.early.drain(..));
+        self.held.extend(self.deferred.drain(..));
         &self.held
     }
 
-    /// Lets what was held back be read next, and then this.
+    /// Releases the held lines to be read next, and then this one.
     pub(super) fn release_held(&mut self, then: Option<String>) {
-        self.early.extend(self.held.drain(..).chain(then));
+        self.deferred.extend(self.held.drain(..).chain(then));
     }
 
-    /// Takes back all that waits, the first first.
+    /// Removes all held and deferred lines, in order.
     pub(super) fn drain_all(&mut self) -> Vec<String> {
-        self.held.drain(..).chain(self.early.drain(..)).collect()
+        self.held.drain(..).chain(self.deferred.drain(..)).collect()
     }
 
-    /// Keeps a line for later; tells whether there was room for it.
+    /// Defers a line; returns whether there was room for it.
     pub(super) fn try_defer(&mut self, line: String) -> bool {
-        let has_room = self.early.len() < LINE_QUEUE_CAPACITY;
+        let has_room = self.deferred.len() < LINE_QUEUE_CAPACITY;
         if has_room {
-            self.early.push_back(line);
+            self.deferred.push_back(line);
         }
         has_room
     }
 }
 
-/// What is typed now; for ever nothing where nobody types.
+/// The next typed line; never resolves without a keyboard.
 pub(super) async fn next_typed_or_pending(keyboard: &mut Option<LineInput>) -> Option<TypedLine> {
     match keyboard {
         Some(keyboard) => keyboard.next_typed().await,

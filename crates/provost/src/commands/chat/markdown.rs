@@ -1,8 +1,8 @@
-//! Markdown on a terminal, piece by piece as it is streamed. Pure.
+//! Renders streamed Markdown for a terminal, character by character. Pure.
 //!
-//! What may still become something else is held back: the beginning of a line,
-//! asterisks, and what stands between two of them, which is slanted only if the second
-//! comes. Everything else is shown at once. Text is made harmless first.
+//! Only what is still ambiguous is held back: the start of a line, asterisks, and the text
+//! after one, which is italic only if it is closed. Everything else is printed at once.
+//! Text is sanitized. docs/adr/0016 says why this is not a Markdown library.
 
 mod inline;
 
@@ -15,59 +15,59 @@ const ITALIC: &str = "\x1b[3m";
 const FAINT: &str = "\x1b[2m";
 const CODE: &str = "\x1b[36m";
 
-/// Where in a line we are.
+/// What the current line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MarkdownLineKind {
-    /// At its beginning: it is not known yet what it is.
+    /// Not known yet; only its start was read.
     Undecided,
-    /// In a text or a list.
+    /// Text or a list item.
     Text,
-    /// In a heading.
+    /// A heading.
     Heading,
-    /// In the line that begins or ends a block of code.
+    /// The line that opens or closes a code block.
     Fence,
-    /// In a line of such a block.
+    /// A line in a code block.
     Code,
 }
 
-/// How letters look.
+/// The style of the current text.
 #[derive(Debug, Clone, Copy, Default)]
 struct InlineStyle {
     is_bold: bool,
-    is_slanted: bool,
+    is_italic: bool,
     is_code: bool,
 }
 
-/// Text as it comes, and what was held back of it.
+/// The state of the renderer.
 #[derive(Debug)]
 pub(super) struct MarkdownRenderer {
-    at: MarkdownLineKind,
+    line: MarkdownLineKind,
     held: String,
     in_block: bool,
-    look: InlineStyle,
-    /// The letter before what is held back.
+    style: InlineStyle,
+    /// The character before the held text.
     last: char,
-    /// What follows an asterisk that may begin something slanted.
-    slant: Option<PendingItalic>,
+    /// The text after an asterisk that may open italic text.
+    pending_italic: Option<PendingItalic>,
 }
 
 impl MarkdownRenderer {
     pub(super) fn new() -> Self {
         Self {
-            at: MarkdownLineKind::Undecided,
+            line: MarkdownLineKind::Undecided,
             held: String::new(),
             in_block: false,
-            look: InlineStyle::default(),
+            style: InlineStyle::default(),
             last: ' ',
-            slant: None,
+            pending_italic: None,
         }
     }
 
-    /// What can be shown of a further piece.
+    /// Adds text; returns what can be printed.
     pub(super) fn push(&mut self, text: &str) -> String {
         let mut out = String::new();
         for c in text.chars() {
-            match (c, self.at) {
+            match (c, self.line) {
                 ('\r', _) => {}
                 ('\n', _) => self.end_line(&mut out),
                 (c, MarkdownLineKind::Undecided) => {
@@ -85,7 +85,7 @@ impl MarkdownRenderer {
         out
     }
 
-    /// The rest, at the end of all.
+    /// Ends the text; returns the rest.
     pub(super) fn finish(&mut self) -> String {
         let mut out = String::new();
         self.flush_held(&mut out);
@@ -98,30 +98,30 @@ impl MarkdownRenderer {
 
     fn is_styled(&self) -> bool {
         let is_block = matches!(
-            self.at,
+            self.line,
             MarkdownLineKind::Heading | MarkdownLineKind::Fence | MarkdownLineKind::Code
         );
-        is_block || self.look.is_bold || self.look.is_code
+        is_block || self.style.is_bold || self.style.is_code
     }
 
     fn end_line(&mut self, out: &mut String) {
-        let was_blank = self.at == MarkdownLineKind::Undecided && self.held.trim().is_empty();
+        let was_blank = self.line == MarkdownLineKind::Undecided && self.held.trim().is_empty();
         self.flush_held(out);
         if self.is_styled() && !was_blank {
             out.push_str(RESET);
         }
         out.push('\n');
-        if self.at == MarkdownLineKind::Fence {
+        if self.line == MarkdownLineKind::Fence {
             self.in_block = !self.in_block;
         }
-        (self.at, self.look, self.last) =
+        (self.line, self.style, self.last) =
             (MarkdownLineKind::Undecided, InlineStyle::default(), ' ');
     }
 
-    /// Shows what was held back, as what it is now known to be.
+    /// Prints the held text, now that its meaning is known.
     fn flush_held(&mut self, out: &mut String) {
         let held = std::mem::take(&mut self.held);
-        match self.at {
+        match self.line {
             MarkdownLineKind::Undecided if held.is_empty() => {}
             MarkdownLineKind::Undecided if self.in_block => self.begin_code_line(&held, out),
             MarkdownLineKind::Undecided => {
@@ -130,8 +130,8 @@ impl MarkdownRenderer {
             }
             MarkdownLineKind::Text | MarkdownLineKind::Heading => {
                 self.push_asterisks(held.len(), ' ', out);
-                // Nothing more comes that could end it.
-                while self.slant.is_some() {
+                // Nothing can close it any more.
+                while self.pending_italic.is_some() {
                     self.abandon_italic(out);
                 }
             }
@@ -142,24 +142,24 @@ impl MarkdownRenderer {
     }
 
     fn begin_text_line(&mut self, held: &str, out: &mut String) {
-        self.at = MarkdownLineKind::Text;
+        self.line = MarkdownLineKind::Text;
         for c in held.chars() {
             self.push_inline(c, out);
         }
     }
 
     fn begin_code_line(&mut self, held: &str, out: &mut String) {
-        self.at = MarkdownLineKind::Code;
+        self.line = MarkdownLineKind::Code;
         out.push_str(CODE);
         held.chars().for_each(|c| out.push_str(&sanitize_char(c)));
     }
 
-    /// Decides what a line is, as soon as it can be.
+    /// Decides what the line is, as soon as that is possible.
     fn classify_line(&mut self, out: &mut String) {
         let held = self.held.clone();
         let text = held.trim_start();
         if text.starts_with("```") {
-            self.at = MarkdownLineKind::Fence;
+            self.line = MarkdownLineKind::Fence;
             out.push_str(FAINT);
             out.push_str(&held);
             self.held.clear();
@@ -179,9 +179,9 @@ impl MarkdownRenderer {
             return;
         }
         self.held.clear();
-        self.at = MarkdownLineKind::Text;
+        self.line = MarkdownLineKind::Text;
         if hashes == " " && text.len() <= 7 {
-            self.at = MarkdownLineKind::Heading;
+            self.line = MarkdownLineKind::Heading;
             out.push_str(BOLD);
         } else if matches!(text, "- " | "* " | "+ ") {
             out.push_str(indent);
@@ -196,13 +196,13 @@ impl MarkdownRenderer {
 
     fn write_style(&self, out: &mut String) {
         out.push_str(RESET);
-        if self.at == MarkdownLineKind::Heading || self.look.is_bold {
+        if self.line == MarkdownLineKind::Heading || self.style.is_bold {
             out.push_str(BOLD);
         }
-        if self.look.is_slanted {
+        if self.style.is_italic {
             out.push_str(ITALIC);
         }
-        if self.look.is_code {
+        if self.style.is_code {
             out.push_str(CODE);
         }
     }

@@ -1,54 +1,55 @@
-//! What of an answer goes into a pipe: its text as it comes, and once.
+//! An answer for a pipe: streamed text that is not repeated when an attempt restarts.
 
-/// The text of one answer, for a reader who cannot be told to forget something.
+/// The text of one answer. What was written to a pipe cannot be taken back, so a new attempt
+/// continues after the text that it repeats.
 #[derive(Debug, Default)]
 pub(super) struct PipedAnswer {
-    /// What was said in the attempt that goes on.
-    said: String,
-    /// What was passed on of an attempt that broke off, until this one has said more.
-    void: String,
+    /// Text of the current attempt.
+    current: String,
+    /// Text already written by an attempt that was aborted, until the current one is longer.
+    aborted: String,
 }
 
-/// What is passed on.
+/// Text to write to the pipe.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PipedChunk {
     pub(super) text: String,
-    /// The lines before it do not count.
-    pub(super) anew: bool,
+    /// Whether the text before it is invalid, because this attempt differs.
+    pub(super) is_restart: bool,
 }
 
 impl PipedAnswer {
-    /// The model says something.
+    /// Adds text of the model.
     pub(super) fn push_text(&mut self, text: &str) -> PipedChunk {
-        self.said.push_str(text);
-        if self.void.is_empty() {
-            return PipedChunk { text: text.to_owned(), anew: false };
+        self.current.push_str(text);
+        if self.aborted.is_empty() {
+            return PipedChunk { text: text.to_owned(), is_restart: false };
         }
-        if self.void.starts_with(&self.said) {
-            return PipedChunk { text: String::new(), anew: false };
+        if self.aborted.starts_with(&self.current) {
+            return PipedChunk { text: String::new(), is_restart: false };
         }
-        let void = std::mem::take(&mut self.void);
-        match self.said.strip_prefix(&*void) {
-            Some(more) => PipedChunk { text: more.to_owned(), anew: false },
-            None => PipedChunk { text: format!("\n{}", self.said), anew: true },
+        let aborted = std::mem::take(&mut self.aborted);
+        match self.current.strip_prefix(&*aborted) {
+            Some(more) => PipedChunk { text: more.to_owned(), is_restart: false },
+            None => PipedChunk { text: format!("\n{}", self.current), is_restart: true },
         }
     }
 
-    /// The answer broke off and begins anew.
+    /// The attempt was aborted; the next text belongs to a new one.
     pub(super) fn restart_attempt(&mut self) {
-        let said = std::mem::take(&mut self.said);
-        if self.void.len() < said.len() {
-            self.void = said;
+        let current = std::mem::take(&mut self.current);
+        if self.aborted.len() < current.len() {
+            self.aborted = current;
         }
     }
 
-    /// The answer is over: what it said less than the one that broke off is said again.
+    /// Ends the answer. If it is shorter than the aborted attempt, it is written again in full.
     pub(super) fn finish(&mut self) -> PipedChunk {
-        let Self { said, void } = std::mem::take(self);
-        if void.is_empty() || void == said || said.is_empty() {
-            return PipedChunk { text: String::new(), anew: false };
+        let Self { current, aborted } = std::mem::take(self);
+        if aborted.is_empty() || aborted == current || current.is_empty() {
+            return PipedChunk { text: String::new(), is_restart: false };
         }
-        PipedChunk { text: format!("\n{said}"), anew: true }
+        PipedChunk { text: format!("\n{current}"), is_restart: true }
     }
 }
 
@@ -56,12 +57,12 @@ impl PipedAnswer {
 mod tests {
     use super::*;
 
-    /// What a pipe has after attempts of these pieces, and whether something in it is void.
+    /// What a pipe holds after attempts of these chunks, and whether a part of it is invalid.
     fn piped(attempts: &[&[&str]]) -> (String, bool) {
-        let (mut piped, mut all, mut anew) = (PipedAnswer::default(), String::new(), false);
-        let mut pass = |passed: PipedChunk| {
-            all.push_str(&passed.text);
-            anew |= passed.anew;
+        let (mut piped, mut all, mut is_restart) = (PipedAnswer::default(), String::new(), false);
+        let mut pass = |chunk: PipedChunk| {
+            all.push_str(&chunk.text);
+            is_restart |= chunk.is_restart;
         };
         for (number, pieces) in attempts.iter().enumerate() {
             if number > 0 {
@@ -72,11 +73,11 @@ mod tests {
             }
         }
         pass(piped.finish());
-        (all, anew)
+        (all, is_restart)
     }
 
     #[test]
-    fn an_answer_that_begins_anew_is_passed_on_once_if_it_says_the_same() {
+    fn an_answer_that_restarts_is_written_once_if_it_repeats_itself() {
         let table: [(&str, &[&[&str]], &str, bool); 6] = [
             ("one attempt", &[&["one ", "two"]], "one two", false),
             (
@@ -86,7 +87,7 @@ mod tests {
                 false,
             ),
             (
-                "broken off twice",
+                "aborted twice",
                 &[&["one two"], &["one"], &["one two three"]],
                 "one two three",
                 false,
@@ -100,8 +101,8 @@ mod tests {
             ),
             ("less", &[&["one two"], &["one"]], "one two\none", true),
         ];
-        for (sentence, attempts, expected, anew) in table {
-            assert_eq!(piped(attempts), (expected.to_owned(), anew), "{sentence}");
+        for (sentence, attempts, expected, is_restart) in table {
+            assert_eq!(piped(attempts), (expected.to_owned(), is_restart), "{sentence}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is said in one call: the words of `-p`, and what is piped in.
+//! The message of a single call: the text of `-p`, followed by piped input.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use provost_proto::limits;
 
 use crate::output::{faint, print_stderr};
 
-/// How long nothing may be piped in before we say what we wait for.
+/// How long to wait for piped input before a notice is printed.
 const STDIN_NOTICE_DELAY: Duration = Duration::from_secs(3);
 
-/// What to say; `None` if a person types it instead.
+/// The message; `None` if the chat is interactive.
 pub(super) async fn read_message(prompt: Option<&str>) -> anyhow::Result<Option<String>> {
     let is_piped = !std::io::stdin().is_terminal();
     if prompt.is_none() && !is_piped {
@@ -23,7 +23,7 @@ pub(super) async fn read_message(prompt: Option<&str>) -> anyhow::Result<Option<
         .map(Some)
 }
 
-/// What is piped in, up to a byte more than a message may have.
+/// Reads piped input, up to one byte more than a message may have.
 async fn read_piped_stdin() -> anyhow::Result<Vec<u8>> {
     let mut reading = tokio::task::spawn_blocking(|| {
         let mut bytes = Vec::new();
@@ -34,26 +34,26 @@ async fn read_piped_stdin() -> anyhow::Result<Vec<u8>> {
     let read = if let Ok(read) = soon {
         read
     } else {
-        print_stderr(&faint("Reading what is piped in; `< /dev/null` if nothing is."));
+        print_stderr(&faint("Reading piped input; use `< /dev/null` if there is none."));
         reading.await
     };
-    read?.context("cannot read the input")
+    read?.context("cannot read standard input")
 }
 
-/// First what is asked, then what it is about.
+/// The prompt, then the piped input.
 fn join_prompt_and_input(prompt: &str, piped: Vec<u8>) -> anyhow::Result<String> {
     let most = limits::MAX_MESSAGE_BYTES;
     ensure!(
         prompt.len().saturating_add(2).saturating_add(piped.len()) <= most,
-        "what is piped in and said is longer than a message may be, which is {most} bytes\n\
-         hint: put it into a file of the project, and name that"
+        "the message is longer than the limit of {most} bytes\n\
+         hint: write it to a file of the project, and name the file"
     );
     let Ok(piped) = String::from_utf8(piped) else {
-        bail!("what is piped in is not text\nhint: it must be UTF-8");
+        bail!("the piped input is not text\nhint: it must be UTF-8");
     };
     match (prompt.trim().is_empty(), piped.trim().is_empty()) {
         (true, true) => {
-            bail!("there is nothing to say\nhint: say it with -p TEXT, or pipe it in")
+            bail!("the message is empty\nhint: pass it with -p TEXT, or pipe it in")
         }
         (false, true) => Ok(prompt.to_owned()),
         (true, false) => Ok(piped),
@@ -66,27 +66,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_comes_before_what_is_piped_in() {
-        for (prompt, piped, said) in [
+    fn the_prompt_comes_before_the_piped_input() {
+        for (prompt, piped, message) in [
             ("Explain", "an error\n", "Explain\n\nan error\n"),
             ("Explain", " \n", "Explain"),
             ("", "an error\n", "an error\n"),
         ] {
-            assert_eq!(join_prompt_and_input(prompt, piped.into()).unwrap(), said);
+            assert_eq!(join_prompt_and_input(prompt, piped.into()).unwrap(), message);
         }
     }
 
     #[test]
-    fn what_cannot_be_said_says_why() {
+    fn an_invalid_message_is_rejected_with_a_hint() {
         let long = vec![b'x'; limits::MAX_MESSAGE_BYTES - 8];
         assert!(join_prompt_and_input("123456", long.clone()).is_ok());
         for (prompt, piped, why) in [
             ("1234567", long, "262144 bytes"),
             ("x", vec![0xff, 0xfe], "is not text"),
-            ("", Vec::new(), "nothing to say"),
+            ("", Vec::new(), "is empty"),
         ] {
-            let said = join_prompt_and_input(prompt, piped).unwrap_err().to_string();
-            assert!(said.contains(why) && said.contains("\nhint: "), "{said}");
+            let error = join_prompt_and_input(prompt, piped).unwrap_err().to_string();
+            assert!(error.contains(why) && error.contains("\nhint: "), "{error}");
         }
     }
 }

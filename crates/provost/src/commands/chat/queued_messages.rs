@@ -1,4 +1,4 @@
-//! What waits to be sent, here and in the session: how it is told, and taken back.
+//! Queued messages, deferred here or queued in the session: printing and withdrawing them.
 
 use provost_proto::session::{ItemContent, MessagePart, QueuedMessage, SessionDetail};
 
@@ -7,26 +7,26 @@ use super::line_input::LineInput;
 use crate::output::{faint, print_stderr, sanitize_lines, sanitize_text};
 
 impl ChatSession {
-    /// Takes back what waits, here and in the session.
+    /// Withdraws all deferred lines and queued messages.
     pub(super) async fn withdraw_queued(&self, keyboard: &mut LineInput) -> anyhow::Result<()> {
-        let mut taken = keyboard.drain_all();
+        let mut withdrawn = keyboard.drain_all();
         let path = format!("/api/sessions/{}", self.session.id.uuid());
         let detail: SessionDetail = self.client.get(&path).await?;
         for queued in &detail.session.queued {
             let message = format!("{path}/messages/{}", queued.message.uuid());
-            let told: anyhow::Result<serde_json::Value> = self.client.delete(&message).await;
-            match told {
-                Ok(_) => taken.extend(find_queued_text(&detail, queued)),
-                // It was sent or taken back meanwhile.
+            let deleted: anyhow::Result<serde_json::Value> = self.client.delete(&message).await;
+            match deleted {
+                Ok(_) => withdrawn.extend(find_queued_text(&detail, queued)),
+                // It was sent or withdrawn in the meantime.
                 Err(error) => print_stderr(&sanitize_lines(&format!("{error:#}"))),
             }
         }
-        print_withdrawn(&taken);
+        print_withdrawn(&withdrawn);
         Ok(())
     }
 }
 
-/// What was said and waits, whoever said it.
+/// The text of a queued message.
 fn find_queued_text(detail: &SessionDetail, queued: &QueuedMessage) -> Option<String> {
     let item = detail.items.iter().find(|item| item.item == queued.item)?;
     match &item.content {
@@ -35,7 +35,7 @@ fn find_queued_text(detail: &SessionDetail, queued: &QueuedMessage) -> Option<St
     }
 }
 
-/// The words of a message.
+/// The text of a message, without reasoning.
 pub(super) fn join_text_parts(parts: &[MessagePart]) -> String {
     let texts = parts.iter().map(|part| match part {
         MessagePart::Text { text } | MessagePart::Refusal { text } => text.as_str(),
@@ -44,29 +44,29 @@ pub(super) fn join_text_parts(parts: &[MessagePart]) -> String {
     texts.collect()
 }
 
-/// Says what was taken back.
+/// Prints the withdrawn lines.
 pub(super) fn print_withdrawn(lines: &[String]) {
-    print_labeled_lines("taken back", lines);
-    print_stderr(if lines.is_empty() { "Nothing waits." } else { "Nothing waits any more." });
+    print_labeled_lines("withdrawn", lines);
+    print_stderr(if lines.is_empty() { "No queued messages." } else { "No more queued messages." });
 }
 
-/// Says what is held back, and how it is sent after all.
+/// Prints the held lines, and how to send or withdraw them.
 pub(super) fn print_held(lines: &[String]) {
     print_unsent(lines);
     if !lines.is_empty() {
         print_stderr(&faint(
-            "/continue goes on and then sends it, what you say next sends it before; \
-             /drop takes it back.",
+            "/continue continues the turn and then sends them; your next message is sent after them; \
+             /drop withdraws them.",
         ));
     }
 }
 
-/// Says what waits in the session, whoever said it.
+/// Prints the messages that are queued in the session.
 pub(super) fn print_queued(lines: &[String]) {
-    print_labeled_lines("waits", lines);
+    print_labeled_lines("queued", lines);
 }
 
-/// Says what was typed for later, to somebody who leaves.
+/// Prints the deferred lines that were not sent.
 pub(super) fn print_unsent(lines: &[String]) {
     print_labeled_lines("not sent", lines);
 }

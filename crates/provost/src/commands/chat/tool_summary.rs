@@ -1,63 +1,63 @@
-//! What a model calls, and what came of it, in plain words. Pure.
+//! One-line summaries of tool calls and their results. Pure.
 
 use provost_core::action::Action;
 use serde_json::Value;
 
 use crate::output::{quote_text, sanitize_lines, sanitize_text};
 
-/// The longest excerpt of a call, or of a line of its result.
+/// Characters of a call, or of one line of its result.
 const MAX_EXCERPT_CHARS: usize = 160;
 
-/// The most lines of a result.
+/// Lines of a result.
 const MAX_RESULT_LINES: usize = 8;
 
-/// A call: its name, and what will happen.
+/// A call: the name of the tool, and what it will do.
 pub(super) fn describe_tool_call(tool: &str, arguments: &str) -> String {
-    let given = serde_json::from_str(arguments).unwrap_or(Value::Null);
-    let said = match Action::parse(tool, given.clone()) {
+    let parsed = serde_json::from_str(arguments).unwrap_or(Value::Null);
+    let summary = match Action::parse(tool, parsed.clone()) {
         Ok(action) => truncate_excerpt(&action.describe()),
-        Err(_) => match (given["role"].as_str(), given["task"].as_str()) {
+        Err(_) => match (parsed["role"].as_str(), parsed["task"].as_str()) {
             (Some(role), Some(task)) => {
-                format!("give {} a task: {}", quote_text(role), excerpt_single_line(task))
+                format!("hand a task to {}: {}", quote_text(role), excerpt_single_line(task))
             }
             _ => excerpt_single_line(arguments),
         },
     };
-    format!("{}: {said}", sanitize_text(tool))
+    format!("{}: {summary}", sanitize_text(tool))
 }
 
-/// What came of a call that was done.
+/// The result of a successful call.
 pub(super) fn describe_tool_result(tool: &str, output: &str) -> String {
-    // A file may be JSON itself; of all others only data is, and the rest is text.
-    let told = match serde_json::from_str::<Value>(output) {
-        Ok(told @ Value::Object(_)) if tool != "fs.readFile" => told,
+    // The content of a file may be JSON itself; for all other tools JSON is data.
+    let result = match serde_json::from_str::<Value>(output) {
+        Ok(result @ Value::Object(_)) if tool != "fs.readFile" => result,
         Ok(_) | Err(_) => return excerpt_lines(output),
     };
-    // What starts or stops something tells how the project stands since.
-    let told = if told["runtime"].is_object() { told["runtime"].clone() } else { told };
+    // Actions of the runtime return its new state.
+    let result = if result["runtime"].is_object() { result["runtime"].clone() } else { result };
     let text = |value: &Value| value.as_str().map(str::to_owned);
-    if let Some(text) = text(&told["text"]) {
-        return excerpt_lines_or(&text, "nothing was printed");
+    if let Some(text) = text(&result["text"]) {
+        return excerpt_lines_or(&text, "no output");
     }
-    if let Some(entries) = told["entries"].as_array() {
-        return excerpt_lines_or(&format_entries(entries), "there is nothing");
+    if let Some(entries) = result["entries"].as_array() {
+        return excerpt_lines_or(&format_entries(entries), "empty");
     }
-    if let Some(matches) = told["matches"].as_array() {
-        return excerpt_lines_or(&format_matches(matches), "nothing was found");
+    if let Some(matches) = result["matches"].as_array() {
+        return excerpt_lines_or(&format_matches(matches), "no matches");
     }
-    if let Some(processes) = told["processes"].as_array() {
-        return excerpt_lines_or(&format_processes(processes), "nothing runs");
+    if let Some(processes) = result["processes"].as_array() {
+        return excerpt_lines_or(&format_processes(processes), "no processes");
     }
-    if let Some(changed) = told["changed"].as_array() {
-        return excerpt_lines_or(&format_changes(changed), "nothing was changed");
+    if let Some(changed) = result["changed"].as_array() {
+        return excerpt_lines_or(&format_changes(changed), "no changes");
     }
-    if let Some(status) = told["status"].as_str().filter(|_| told["preview"].is_object()) {
-        return format_runtime(status, &told["preview"]);
+    if let Some(status) = result["status"].as_str().filter(|_| result["preview"].is_object()) {
+        return format_runtime(status, &result["preview"]);
     }
-    if let (Some(port), Some(content)) = (told["port"].as_u64(), text(&told["content"])) {
-        return excerpt_lines(&format!("status {} from port {port}\n{content}", told["status"]));
+    if let (Some(port), Some(content)) = (result["port"].as_u64(), text(&result["content"])) {
+        return excerpt_lines(&format!("status {} from port {port}\n{content}", result["status"]));
     }
-    format_fields(&told)
+    format_fields(&result)
 }
 
 fn excerpt_lines_or(text: &str, none: &str) -> String {
@@ -73,18 +73,18 @@ fn format_entries(entries: &[Value]) -> String {
 }
 
 fn format_matches(matches: &[Value]) -> String {
-    let places = matches.iter().map(|found| {
+    let lines = matches.iter().map(|found| {
         let [path, text] = ["path", "text"].map(|name| found[name].as_str().unwrap_or_default());
         format!("{path}:{}: {}", found["line"], text.trim())
     });
-    places.collect::<Vec<_>>().join("\n")
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn format_processes(processes: &[Value]) -> String {
     let each = processes.iter().map(|process| {
         let [id, what] = ["id", "what"].map(|name| process[name].as_str().unwrap_or_default());
-        let how = if process["running"] == true { "runs" } else { "has ended" };
-        format!("{id} {how}: {what}")
+        let state = if process["running"] == true { "running" } else { "ended" };
+        format!("{id} {state}: {what}")
     });
     each.collect::<Vec<_>>().join("\n")
 }
@@ -99,21 +99,21 @@ fn format_changes(changed: &[Value]) -> String {
 }
 
 fn format_runtime(status: &str, preview: &Value) -> String {
-    let how = match status {
-        "running" => "the dev server runs".to_owned(),
-        "stopped" => "nothing runs".to_owned(),
-        "crashed" => "the dev server crashed; `provost logs` shows what it printed".to_owned(),
+    let state = match status {
+        "running" => "the dev server is running".to_owned(),
+        "stopped" => "the dev server is stopped".to_owned(),
+        "crashed" => "the dev server crashed; `provost logs` shows its output".to_owned(),
         other => format!("the project is {}", sanitize_text(other)),
     };
     match preview["port"].as_u64() {
-        Some(port) => format!("{how}; `provost preview` shows it (port {port})"),
-        None => how,
+        Some(port) => format!("{state}; `provost preview` opens it (port {port})"),
+        None => state,
     }
 }
 
-/// Whatever is short, by its name.
-fn format_fields(told: &Value) -> String {
-    let each = told.as_object().into_iter().flatten().filter_map(|(name, value)| match value {
+/// The scalar fields, by name.
+fn format_fields(result: &Value) -> String {
+    let each = result.as_object().into_iter().flatten().filter_map(|(name, value)| match value {
         Value::String(text) => Some(format!("{name} {text}")),
         Value::Number(_) | Value::Bool(_) => Some(format!("{name} {value}")),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
@@ -122,19 +122,19 @@ fn format_fields(told: &Value) -> String {
     if each.is_empty() { "done".to_owned() } else { excerpt_single_line(&each.join(", ")) }
 }
 
-/// The beginning of a text, on one line.
+/// The beginning of a text, joined to one line.
 fn excerpt_single_line(text: &str) -> String {
     let flat = text.lines().map(str::trim).collect::<Vec<_>>().join(" ");
     truncate_excerpt(flat.trim())
 }
 
 fn truncate_excerpt(text: &str) -> String {
-    let begins: String = text.chars().take(MAX_EXCERPT_CHARS).collect();
+    let start: String = text.chars().take(MAX_EXCERPT_CHARS).collect();
     let more = if text.chars().count() > MAX_EXCERPT_CHARS { "…" } else { "" };
-    format!("{}{more}", sanitize_lines(&begins))
+    format!("{}{more}", sanitize_lines(&start))
 }
 
-/// The first lines of what came of a call, below each other.
+/// The first lines of a result, indented after the first.
 pub(super) fn excerpt_lines(text: &str) -> String {
     let text = text.trim_end();
     let mut shown: Vec<String> =
@@ -152,10 +152,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lines_of_a_result_are_lines_and_steer_nothing() {
+    fn the_lines_of_a_result_stay_lines_and_are_sanitized() {
         let long = "x".repeat(200);
         let many = "n\n".repeat(20);
-        for (text, looks) in [
+        for (text, expected) in [
             ("one\ntwo\n", "one\n    two".to_owned()),
             ("a\tb\r\nc", "a\tb\n    c".to_owned()),
             ("\x1b[2Jx\u{202e}\n\0", "\\u{1b}[2Jx\\u{202e}\n    \\u{0}".to_owned()),
@@ -164,19 +164,19 @@ mod tests {
             (&long, format!("{}…", "x".repeat(MAX_EXCERPT_CHARS))),
             (&many, format!("{}… 12 more lines", "n\n    ".repeat(MAX_RESULT_LINES))),
         ] {
-            assert_eq!(excerpt_lines(text), looks, "{text:?}");
+            assert_eq!(excerpt_lines(text), expected, "{text:?}");
         }
         assert_eq!(excerpt_single_line("{\n  \"path\": \"a\"\n}"), "{ \"path\": \"a\" }");
     }
 
     #[test]
-    fn every_skill_is_called_in_words() {
+    fn every_skill_has_a_summary() {
         for name in Action::NAMES {
             let all = describe_tool_call(name, "{}")
                 + &describe_tool_call(name, r#"{"path":"a","from":"a","to":"b"}"#);
             assert!(all.starts_with(&format!("{name}: ")), "{all}");
         }
-        for (tool, arguments, looks) in [
+        for (tool, arguments, expected) in [
             ("fs.readFile", r#"{"path":"a.txt"}"#, "fs.readFile: read a.txt"),
             (
                 "runtime.run",
@@ -184,45 +184,49 @@ mod tests {
                 "runtime.run: build the project if that is needed and run its dev server",
             ),
             ("terminal.runCommand", r#"{"command":"ls -l"}"#, "terminal.runCommand: run `ls -l`"),
-            ("handoff", r#"{"role":"dev","task":"Do\nit."}"#, "handoff: give `dev` a task: Do it."),
+            (
+                "handoff",
+                r#"{"role":"dev","task":"Do\nit."}"#,
+                "handoff: hand a task to `dev`: Do it.",
+            ),
             ("unknown", r#"{"a":"\u001b[2J"}"#, "unknown: {\"a\":\"\\u001b[2J\"}"),
             ("fs.readFile", "{\"pa", "fs.readFile: {\"pa"),
         ] {
-            assert_eq!(describe_tool_call(tool, arguments), looks);
+            assert_eq!(describe_tool_call(tool, arguments), expected);
         }
     }
 
     #[test]
-    fn what_came_of_a_call_is_told_in_words_and_not_as_data() {
-        for (output, looks) in [
+    fn a_result_is_summarized_as_text() {
+        for (output, expected) in [
             (
                 r#"{"entries":[{"path":"site","kind":"directory"},{"path":"a.txt","kind":"file"}]}"#,
                 "site/\n    a.txt",
             ),
-            (r#"{"entries":[]}"#, "there is nothing"),
+            (r#"{"entries":[]}"#, "empty"),
             (r#"{"matches":[{"path":"a","line":3,"column":1,"text":"  x"}],"files":1}"#, "a:3: x"),
             (
                 r#"{"size":3,"replaced":1,"changed":[{"path":"a","kind":"modified"}]}"#,
                 "a was modified",
             ),
             (r#"{"changed":[{"path":"b","kind":"moved","from":"a"}]}"#, "b was moved from a"),
-            (r#"{"text":"","offset":0}"#, "nothing was printed"),
+            (r#"{"text":"","offset":0}"#, "no output"),
             (r#"{"text":"ready\n\u001b[2J","offset":0}"#, "ready\n    \\u{1b}[2J"),
             (
                 r#"{"status":"running","preview":{"port":3000}}"#,
-                "the dev server runs; `provost preview` shows it (port 3000)",
+                "the dev server is running; `provost preview` opens it (port 3000)",
             ),
             (
                 r#"{"started":true,"runtime":{"status":"stopped","preview":{"port":null}}}"#,
-                "nothing runs",
+                "the dev server is stopped",
             ),
-            (r#"{"processes":[{"id":"act_1","what":"ls","running":true}]}"#, "act_1 runs: ls"),
+            (r#"{"processes":[{"id":"act_1","what":"ls","running":true}]}"#, "act_1 running: ls"),
             (r#"{"kind":"file","path":"a","size":3}"#, "kind file, path a, size 3"),
             (r#"{"port":3000,"status":200,"content":"<p>"}"#, "status 200 from port 3000\n    <p>"),
             (r#"{"other":[1]}"#, "done"),
             ("exit code 0\nstdout:\nhi", "exit code 0\n    stdout:\n    hi"),
         ] {
-            assert_eq!(describe_tool_result("a.tool", output), looks);
+            assert_eq!(describe_tool_result("a.tool", output), expected);
         }
         let file = r#"{"text":"of a file"}"#;
         assert_eq!(describe_tool_result("fs.readFile", file), file);

@@ -1,4 +1,4 @@
-//! The tour, for who names it or has no model yet.
+//! The tour: a scripted session for users who request it or have no model yet.
 
 use provost_proto::Project;
 use provost_proto::session::{ModelList, SessionView, StartTourRequest, StartTourResponse};
@@ -8,7 +8,7 @@ use crate::args::ChatArgs;
 use crate::client::DaemonClient;
 use crate::output::{ask_confirmation, faint, is_interactive, print_stderr, sanitize_text};
 
-/// The tour, if it is what the person wants.
+/// Starts the tour if the user requests or accepts it.
 pub(super) async fn start_tour_if_wanted(
     args: &ChatArgs,
     client: &DaemonClient,
@@ -16,10 +16,10 @@ pub(super) async fn start_tour_if_wanted(
     if args.role.is_some() || !(is_tour_requested(args) || offer_tour(args, client).await?) {
         return Ok(None);
     }
-    let take = StartTourRequest { path: None, silent: true };
-    let StartTourResponse { project, session } = client.post("/api/tour", &take).await?;
+    let request = StartTourRequest { path: None, silent: true };
+    let StartTourResponse { project, session } = client.post("/api/tour", &request).await?;
     print_stderr(&faint(&format!(
-        "The tour is a script, not a model; what it does is real, in {}. Say anything to begin.",
+        "The tour is a script, not a model; its actions are real, in {}. Send any message to start.",
         sanitize_text(&project.path)
     )));
     Ok(Some((session, project)))
@@ -29,7 +29,7 @@ pub(super) fn is_tour_requested(args: &ChatArgs) -> bool {
     args.model.as_deref() == Some(TOUR_MODEL)
 }
 
-/// Whether a person who could ask no model takes the tour instead.
+/// Offers the tour if no model is configured; returns whether the user accepts.
 async fn offer_tour(args: &ChatArgs, client: &DaemonClient) -> anyhow::Result<bool> {
     if args.model.is_some() || args.prompt.is_some() || !is_interactive() {
         return Ok(false);
@@ -38,9 +38,9 @@ async fn offer_tour(args: &ChatArgs, client: &DaemonClient) -> anyhow::Result<bo
         return Ok(false);
     }
     ask_confirmation(
-        "No model can be asked: there is no key in the environment or in config.toml, and neither \
-         Ollama nor llama.cpp runs here.\nTake the tour instead? It needs no account, and makes \
-         the folder `provost-tour` in your home.",
+        "No model is available: there is no API key in the environment or in config.toml, and \
+         neither Ollama nor llama.cpp is running.\nTake the tour instead? It needs no account and \
+         creates the folder `provost-tour` in your home.",
     )
 }
 
@@ -50,18 +50,18 @@ async fn has_model(client: &DaemonClient) -> anyhow::Result<bool> {
     Ok(has_model || providers.iter().any(|provider| provider.ready))
 }
 
-/// Why no session could begin; with the tour as a way out, for who could ask no model.
+/// Adds a hint at the tour to an error, if no model is available.
 pub(super) async fn add_tour_hint(
     error: anyhow::Error,
     args: &ChatArgs,
     client: &DaemonClient,
 ) -> anyhow::Error {
-    let said = format!("{error:#}");
-    let is_new = args.session.is_none() && args.model.is_none() && !said.contains(TOUR_MODEL);
+    let message = format!("{error:#}");
+    let is_new = args.session.is_none() && args.model.is_none() && !message.contains(TOUR_MODEL);
     if !is_new || has_model(client).await.unwrap_or(true) {
         return error;
     }
     anyhow::anyhow!(
-        "{said}\nhint: no model can be asked here, and the tour needs none: `provost chat --model {TOUR_MODEL}`"
+        "{message}\nhint: no model is available, and the tour needs none: `provost chat --model {TOUR_MODEL}`"
     )
 }

@@ -1,43 +1,44 @@
-//! Which turn is meant, and how it ended.
+//! Which turn a chat follows, and how it ended.
 
 use provost_proto::session::FinishReason;
 use provost_proto::{Code, Event, Fact, MessageId, TurnId};
 
-/// The statuses of `provost chat -p`; 0 is for an answer that is whole.
+/// Exit status of `provost chat -p` for failures without a status of their own; 0 is a
+/// complete answer.
 pub(super) const EXIT_FAILED: u8 = 1;
-/// The answer has as many tokens as it may.
+/// The answer reached its token limit.
 const EXIT_TRUNCATED: u8 = 7;
-/// The model, or a filter, declined.
+/// The model or a filter declined to answer.
 const EXIT_DECLINED: u8 = 8;
-/// A budget is spent, or the turn took as much as one may.
+/// A budget is spent, or the turn reached a limit.
 const EXIT_LIMIT_REACHED: u8 = 9;
 
-/// The status of a program that was interrupted.
+/// Exit status after Ctrl-C: 128 + SIGINT.
 pub(super) const EXIT_INTERRUPTED: u8 = 130;
 
 /// How a turn ended.
 pub(super) enum ChatTurnOutcome {
-    /// In order, though maybe not with a whole answer.
+    /// Without an error, though the answer may be incomplete.
     Finished(FinishReason),
     Failed {
         why: String,
         status: u8,
     },
-    /// Somebody stopped it, so that what waits goes on waiting.
+    /// It was cancelled; queued messages stay queued.
     Cancelled {
         why: String,
         status: u8,
     },
-    /// Somebody stopped the turn before, so that what was said waits for a person.
+    /// The turn before was cancelled, so that the queued message is held until a person acts.
     MessageHeld {
         message: MessageId,
         status: u8,
     },
-    /// The daemon ended in its midst.
+    /// The daemon stopped during the turn.
     Interrupted {
         why: String,
     },
-    /// The person left before, with this status.
+    /// The user left before its end; exit with this status.
     UserLeft(u8),
 }
 
@@ -50,7 +51,7 @@ impl ChatTurnOutcome {
         Self::Cancelled { why: why.to_owned(), status: EXIT_FAILED }
     }
 
-    /// The same after Ctrl-C: what was stopped has not failed.
+    /// The outcome after Ctrl-C, which has its own exit status.
     pub(super) fn with_interrupt_status(self) -> Self {
         match self {
             Self::Failed { why, .. } => Self::Failed { why, status: EXIT_INTERRUPTED },
@@ -63,71 +64,76 @@ impl ChatTurnOutcome {
     }
 }
 
-/// What a person must know of an answer that is not whole, and the status for it.
+/// The message and the exit status for an incomplete answer.
 pub(super) fn describe_incomplete_answer(reason: FinishReason) -> Option<(&'static str, u8)> {
     match reason {
         FinishReason::Done => None,
         FinishReason::MaxTokens => {
-            Some(("The answer was cut: it has as many tokens as it may.", EXIT_TRUNCATED))
+            Some(("The answer is truncated: it reached the token limit.", EXIT_TRUNCATED))
         }
         FinishReason::Refused => {
-            Some(("The model, or a filter of its provider, declined to answer.", EXIT_DECLINED))
+            Some(("The model or a filter of its provider declined to answer.", EXIT_DECLINED))
         }
     }
 }
 
-/// The turn that is meant: by its name, or by the message that begins it.
+/// The turn to follow: known by its id, or by the message that begins it.
 pub(super) struct ChatTurnSelector {
     pub(super) turn: Option<TurnId>,
     pub(super) message: Option<MessageId>,
 }
 
 impl ChatTurnSelector {
-    /// Whether an event is of this turn. What comes while the message still waits is of
-    /// the turn before its own.
+    /// Whether an event belongs to this turn. While the message is queued, events belong
+    /// to the turn before it.
     pub(super) fn includes_event(&self, event: &Event) -> bool {
-        let own = |added: MessageId| self.message == Some(added);
-        let fact = || event.fact();
+        let is_own = |added: MessageId| self.message == Some(added);
         self.turn.is_some()
-            || matches!(fact(), Some(Fact::MessageAdded(added)) if own(added.message))
+            || matches!(event.fact(), Some(Fact::MessageAdded(added)) if is_own(added.message))
     }
 
-    /// How the turn ended, if it did with this.
+    /// How the turn ended, if this event ends it. Learns the turn when the message begins it.
     pub(super) fn detect_outcome(&mut self, event: &Event) -> Option<ChatTurnOutcome> {
-        let fact = event.fact()?;
-        let own = |turn: TurnId| self.turn == Some(turn);
-        if let Fact::TurnStarted(started) = &fact {
-            if started.message.is_some() && started.message == self.message {
-                self.turn = Some(started.turn);
+        let is_own = |turn: TurnId| self.turn == Some(turn);
+        #[expect(
+            clippy::wildcard_enum_match_arm,
+            reason = "all other facts neither start nor end a turn"
+        )]
+        match event.fact()? {
+            Fact::TurnStarted(started) => {
+                if started.message.is_some() && started.message == self.message {
+                    self.turn = Some(started.turn);
+                }
+                None
             }
-            None
-        } else if let Fact::TurnFinished(end) = &fact {
-            own(end.turn).then_some(ChatTurnOutcome::Finished(end.reason))
-        } else if let Fact::TurnFailed(end) = &fact {
-            let why = format!("{} ({})", end.fault.message, end.fault.code);
-            let is_limit = matches!(end.fault.code, Code::BudgetExceeded | Code::TurnLimit);
-            let status = if is_limit { EXIT_LIMIT_REACHED } else { EXIT_FAILED };
-            own(end.turn).then_some(ChatTurnOutcome::Failed { why, status })
-        } else if let Fact::TurnCancelled(end) = &fact {
-            if own(end.turn) {
-                return Some(ChatTurnOutcome::from_cancellation(
-                    "the turn was cancelled (CANCELLED)",
-                ));
+            Fact::TurnFinished(end) => {
+                is_own(end.turn).then_some(ChatTurnOutcome::Finished(end.reason))
             }
-            // What was said here waits for another turn, which was stopped.
-            let waits = self.turn.is_none() && !end.withdrawn;
-            self.message
-                .filter(|_| waits)
-                .map(|message| ChatTurnOutcome::MessageHeld { message, status: EXIT_FAILED })
-        } else if let Fact::MessageWithdrawn(taken) = &fact {
-            let own = self.message == Some(taken.message);
-            own.then(|| ChatTurnOutcome::from_failure("what you said was taken back (CANCELLED)"))
-        } else if let Fact::TurnInterrupted(end) = &fact {
-            own(end.turn).then(|| ChatTurnOutcome::Interrupted { why: end.why.clone() })
-        } else if let Fact::SessionClosed(_) = &fact {
-            Some(ChatTurnOutcome::from_failure("the session was closed (SESSION_CLOSED)"))
-        } else {
-            None
+            Fact::TurnFailed(end) => {
+                let why = format!("{} ({})", end.fault.message, end.fault.code);
+                let is_limit = matches!(end.fault.code, Code::BudgetExceeded | Code::TurnLimit);
+                let status = if is_limit { EXIT_LIMIT_REACHED } else { EXIT_FAILED };
+                is_own(end.turn).then_some(ChatTurnOutcome::Failed { why, status })
+            }
+            Fact::TurnCancelled(end) if is_own(end.turn) => {
+                Some(ChatTurnOutcome::from_cancellation("the turn was cancelled (CANCELLED)"))
+            }
+            Fact::TurnCancelled(end) => {
+                // Our message is queued behind another turn, which was cancelled.
+                let is_queued = self.turn.is_none() && !end.withdrawn;
+                self.message
+                    .filter(|_| is_queued)
+                    .map(|message| ChatTurnOutcome::MessageHeld { message, status: EXIT_FAILED })
+            }
+            Fact::MessageWithdrawn(withdrawn) => (self.message == Some(withdrawn.message))
+                .then(|| ChatTurnOutcome::from_failure("your message was withdrawn (CANCELLED)")),
+            Fact::TurnInterrupted(end) => {
+                is_own(end.turn).then_some(ChatTurnOutcome::Interrupted { why: end.why })
+            }
+            Fact::SessionClosed(_) => {
+                Some(ChatTurnOutcome::from_failure("the session was closed (SESSION_CLOSED)"))
+            }
+            _ => None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A turn on the screen, as it comes.
+//! Prints a turn while it runs.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::output::{
     sanitize_lines, sanitize_text,
 };
 
-/// What was printed last.
+/// The kind of text that the open line holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LastPrinted {
     Nothing,
@@ -21,25 +21,25 @@ enum LastPrinted {
     Reasoning,
 }
 
-/// Prints events, and remembers whether a line is open.
+/// Prints events, and tracks whether a line is open.
 pub(super) struct TurnPrinter {
     json: bool,
     last: LastPrinted,
-    /// Only a terminal shows more than letters.
+    /// Renderer for a terminal; `None` if standard output is not one.
     markdown: Option<MarkdownRenderer>,
-    /// Anything else is given the answer, and what is said about it goes beside it.
+    /// The answer for a pipe or a file; notes go to standard error.
     piped: PipedAnswer,
-    /// The tools that were called and have not returned.
+    /// Tools that were called and have not returned.
     tools: HashMap<ItemNumber, String>,
-    /// They were called together, so that each result must say whose it is.
-    are_many: bool,
+    /// Whether calls run in parallel, so that each result must name its tool.
+    has_parallel_calls: bool,
 }
 
 impl TurnPrinter {
     pub(super) fn new(json: bool) -> Self {
         let markdown = is_stdout_terminal().then(MarkdownRenderer::new);
         let (last, piped) = (LastPrinted::Nothing, PipedAnswer::default());
-        Self { json, last, markdown, piped, tools: HashMap::new(), are_many: false }
+        Self { json, last, markdown, piped, tools: HashMap::new(), has_parallel_calls: false }
     }
 
     pub(super) fn print_event(&mut self, event: &Event) -> anyhow::Result<()> {
@@ -47,63 +47,73 @@ impl TurnPrinter {
             return print_line(&serde_json::to_string(event)?);
         }
         let Some(fact) = event.fact() else { return Ok(()) };
-        if let Fact::TextDelta(delta) = fact {
-            self.print_text(&delta.text)
-        } else if let Fact::ReasoningDelta(delta) = fact {
-            if self.markdown.is_none() {
-                return Ok(());
+        #[expect(
+            clippy::wildcard_enum_match_arm,
+            reason = "all other facts are not part of the conversation"
+        )]
+        match fact {
+            Fact::TextDelta(delta) => self.print_text(&delta.text),
+            // Only a terminal shows the reasoning.
+            Fact::ReasoningDelta(_) if self.markdown.is_none() => Ok(()),
+            Fact::ReasoningDelta(delta) => {
+                self.switch_output(LastPrinted::Reasoning)?;
+                print_bytes(faint(&sanitize_chunk(&delta.text)).as_bytes())
             }
-            self.switch_output(LastPrinted::Reasoning)?;
-            print_bytes(faint(&sanitize_chunk(&delta.text)).as_bytes())
-        } else if let Fact::ToolCalled(call) = fact {
-            self.finish_answer()?;
-            self.print_note(&format!("· {}", describe_tool_call(&call.tool, &call.arguments)))?;
-            self.are_many |= !self.tools.is_empty();
-            self.tools.insert(call.item, call.tool);
-            Ok(())
-        } else if let Fact::ToolReturned(returned) = fact {
-            self.finish_answer()?;
-            self.print_tool_result(&returned)
-        } else if let Fact::AttemptFailed(failed) = fact {
-            let why = sanitize_lines(&failed.why);
-            self.print_note(&format!("The provider failed and is asked again: {why}"))
-        } else if let Fact::AttemptRestarted(_) = fact {
-            if self.markdown.is_none() {
+            Fact::ToolCalled(call) => {
+                self.finish_answer()?;
+                let what = describe_tool_call(&call.tool, &call.arguments);
+                self.print_note(&format!("· {what}"))?;
+                self.has_parallel_calls |= !self.tools.is_empty();
+                self.tools.insert(call.item, call.tool);
+                Ok(())
+            }
+            Fact::ToolReturned(returned) => {
+                self.finish_answer()?;
+                self.print_tool_result(&returned)
+            }
+            Fact::AttemptFailed(failed) => {
+                let why = sanitize_lines(&failed.why);
+                self.print_note(&format!("The provider failed; retrying: {why}"))
+            }
+            Fact::AttemptRestarted(_) if self.markdown.is_none() => {
                 self.piped.restart_attempt();
-                return Ok(());
+                Ok(())
             }
-            self.print_note("What was said so far is void; the answer begins anew.")
-        } else if let Fact::SessionCompacted(_) = fact {
-            self.print_note("What came before was summarized for the model.")
-        } else if let Fact::HandedOff(handed) = fact {
-            self.print_note(&format!("  handed to `{}`", sanitize_text(&handed.role)))
-        } else {
-            Ok(())
+            Fact::AttemptRestarted(_) => {
+                self.print_note("The answer starts again; ignore the text above.")
+            }
+            Fact::SessionCompacted(_) => {
+                self.print_note("Older messages were summarized for the model.")
+            }
+            Fact::HandedOff(handoff) => {
+                self.print_note(&format!("  handed to `{}`", sanitize_text(&handoff.role)))
+            }
+            _ => Ok(()),
         }
     }
 
     fn print_text(&mut self, text: &str) -> anyhow::Result<()> {
         if self.markdown.is_none() {
-            let passed = self.piped.push_text(&sanitize_chunk(text));
-            return self.print_piped(&passed);
+            let chunk = self.piped.push_text(&sanitize_chunk(text));
+            return self.print_piped(&chunk);
         }
         self.switch_output(LastPrinted::Text)?;
         let shown = self.markdown.as_mut().map(|markdown| markdown.push(text));
         print_bytes(shown.unwrap_or_default().as_bytes())
     }
 
-    fn print_piped(&mut self, passed: &PipedChunk) -> anyhow::Result<()> {
-        if passed.anew {
-            print_stderr("The answer begins anew; what was printed of it before is void.");
+    fn print_piped(&mut self, chunk: &PipedChunk) -> anyhow::Result<()> {
+        if chunk.is_restart {
+            print_stderr("The answer starts again; ignore what was printed of it before.");
         }
-        if passed.text.is_empty() {
+        if chunk.text.is_empty() {
             return Ok(());
         }
         self.last = LastPrinted::Text;
-        print_bytes(passed.text.as_bytes())
+        print_bytes(chunk.text.as_bytes())
     }
 
-    /// Tells something about the answer: below it on a terminal, else beside it.
+    /// Prints a note about the answer: below it on a terminal, else to standard error.
     fn print_note(&mut self, text: &str) -> anyhow::Result<()> {
         if self.markdown.is_none() {
             print_stderr(text);
@@ -115,18 +125,22 @@ impl TurnPrinter {
 
     fn print_tool_result(&mut self, call: &ToolReturned) -> anyhow::Result<()> {
         let tool = self.tools.remove(&call.item).unwrap_or_default();
-        let (how, what) = match call.status {
+        let (status, what) = match call.status {
             ToolCallStatus::Ok => ("", describe_tool_result(&tool, &call.output)),
             ToolCallStatus::Error => ("failed", excerpt_lines(&call.output)),
             ToolCallStatus::Denied => ("denied", excerpt_lines(&call.output)),
             ToolCallStatus::Cancelled => ("cancelled", excerpt_lines(&call.output)),
         };
-        // What the model is told mostly says it itself.
-        let how = if what.starts_with(how) { "→".to_owned() } else { format!("→ {how}:") };
-        let whose =
-            if self.are_many { format!("{} ", sanitize_text(&tool)) } else { String::new() };
-        self.are_many &= !self.tools.is_empty();
-        self.print_note(&format!("  {whose}{how} {what}"))
+        // The output often names the status already.
+        let status =
+            if what.starts_with(status) { "→".to_owned() } else { format!("→ {status}:") };
+        let name = if self.has_parallel_calls {
+            format!("{} ", sanitize_text(&tool))
+        } else {
+            String::new()
+        };
+        self.has_parallel_calls &= !self.tools.is_empty();
+        self.print_note(&format!("  {name}{status} {what}"))
     }
 
     fn switch_output(&mut self, to: LastPrinted) -> anyhow::Result<()> {
@@ -137,7 +151,7 @@ impl TurnPrinter {
         Ok(())
     }
 
-    /// Ends the line that is open. Into a pipe goes the answer alone, which goes on.
+    /// Ends the open line on a terminal. A pipe only gets the answer, whose line stays open.
     pub(super) fn end_line(&mut self) -> anyhow::Result<()> {
         if self.markdown.is_none() {
             return Ok(());
@@ -150,13 +164,13 @@ impl TurnPrinter {
         Ok(())
     }
 
-    /// The answer is over, or nothing more of it will come.
+    /// Prints the rest of the answer and ends its last line.
     pub(super) fn finish_answer(&mut self) -> anyhow::Result<()> {
         if self.markdown.is_some() || self.json {
             return self.end_line();
         }
-        let passed = self.piped.finish();
-        self.print_piped(&passed)?;
+        let chunk = self.piped.finish();
+        self.print_piped(&chunk)?;
         match std::mem::replace(&mut self.last, LastPrinted::Nothing) {
             LastPrinted::Nothing => Ok(()),
             LastPrinted::Text | LastPrinted::Reasoning => print_line(""),

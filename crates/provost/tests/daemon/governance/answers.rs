@@ -1,5 +1,4 @@
-//! Answers: one counts, for exactly what was shown, whatever happens meanwhile
-//! (THREATS 24, 25, 26).
+//! Answers: exactly one is valid, for exactly what was shown (THREATS 24, 25, 26).
 
 use super::*;
 
@@ -15,7 +14,7 @@ async fn threat_24_of_32_answers_at_once_one_counts_and_it_runs_once() {
     world.ended(&question).await;
     assert_eq!(world.read("ran"), "x\n");
     assert_eq!(world.daemon.events("APPROVAL_ANSWERED").await.len(), 1);
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -34,7 +33,7 @@ async fn threat_25_an_answer_to_something_else_runs_nothing() {
     assert_eq!(world.read("ran"), "x\n");
     let (_, said) = world.allows(&harmless, json!({ "rule": "x" })).await;
     assert_eq!(said["code"], "INVALID_REQUEST", "{said}");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -76,7 +75,7 @@ async fn threat_26_a_script_that_is_edited_after_the_question_is_asked_about_aga
     }
     assert_eq!(world.read("ran"), "");
     assert!(world.daemon.events("ACTION_ALLOWED").await.is_empty());
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -97,7 +96,7 @@ async fn questions_outlive_a_kill_and_their_actions_run_once() {
     let (_, again) = world.allows(&first, json!({})).await;
     assert_eq!(again["code"], "APPROVAL_RESOLVED");
     assert_eq!((world.read("ran").as_str(), world.open().await.len()), ("x\n", 1));
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -116,7 +115,7 @@ async fn what_a_revoked_token_asked_for_does_not_run() {
         assert_eq!(world.denied(question).await, "FORBIDDEN");
     }
     assert_eq!(world.read("ran"), "");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -140,7 +139,7 @@ async fn questions_are_taken_back_by_their_asker_and_with_their_project() {
     assert_eq!(closed["code"], "CONFLICT", "{closed}");
     assert_eq!(world.daemon.events("APPROVAL_WITHDRAWN").await.len(), 2);
     assert_eq!(world.read("ran"), "");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -173,7 +172,7 @@ async fn a_flood_of_questions_is_bounded_and_the_same_key_asks_once() {
         futures::future::join_all(all).await;
     }
     assert_eq!(world.open().await.len(), 256);
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -200,7 +199,7 @@ async fn what_is_asked_again_while_it_is_open_joins_the_question_and_runs_once()
     // Once it is answered, the same is a new question.
     let next = world.asks_to_run(command(0)).await;
     assert_ne!(next["id"], first["id"]);
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -218,7 +217,7 @@ async fn a_script_that_changed_is_asked_about_again_also_if_the_mode_was_loosene
     assert_eq!(world.allows(&open[0], json!({})).await.0, 200);
     world.ended(&open[0]).await;
     assert_eq!(world.read("ran"), "evil\n");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -240,5 +239,5 @@ async fn a_session_belongs_to_the_token_that_used_it_first() {
         world.daemon.kill();
         world.daemon = world.home.up();
     }
-    world.is_whole();
+    world.assert_log_intact();
 }

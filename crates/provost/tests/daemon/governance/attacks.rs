@@ -1,4 +1,4 @@
-//! What an agent's token could reach for (THREATS 22, 23, 27).
+//! What an agent could try with its token (THREATS 22, 23, 27).
 
 use super::*;
 
@@ -57,7 +57,7 @@ async fn threat_23_an_agents_token_decides_nothing_and_sees_nothing_that_governs
     assert_eq!(world.open().await.len(), 1, "nothing of that answered the question");
     assert_eq!(world.get("/api/projects/app/mode").await["mode"], "sandbox");
     assert_eq!(world.read("ran"), "");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -113,7 +113,7 @@ async fn threat_27_no_mode_lets_an_agent_write_what_governs() {
         assert_eq!(code, (403, &json!("PROTECTED_PATH")), "{action}: {said}");
     }
     assert_eq!((world.read(".git/config"), world.read(ROLE)), before);
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -133,7 +133,7 @@ async fn no_mode_lets_an_agent_delete_the_project_or_the_home_by_its_whole_name(
         assert!(question["question"]["gate"].is_string(), "{command}: {question}");
     }
     assert_eq!(world.read("kept.txt"), "kept");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -144,7 +144,7 @@ async fn a_link_to_a_file_that_a_rule_denies_is_denied_too() {
     std::os::unix::fs::symlink(".env", world.home.path("app").join("notes.md")).unwrap();
     let (_, said) = world.asks("fs.readFile", json!({ "path": "notes.md" })).await;
     assert_eq!(said["code"], "POLICY_DENIED", "{said}");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -166,7 +166,7 @@ async fn a_read_through_a_link_that_may_be_followed_is_answered_and_recorded_onc
     }
     let read = world.daemon.events("ACTION_READ").await;
     assert_eq!(read.len(), 4, "{read:?}");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -212,7 +212,7 @@ async fn a_command_reaches_no_file_through_a_link_that_it_may_not_reach_by_its_n
     let ended = world.runs(json!({ "command": "cat fine none" })).await;
     assert!(ended.to_string().contains('a'), "{ended}");
     assert_eq!(world.read(".env"), "KEY=1");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]

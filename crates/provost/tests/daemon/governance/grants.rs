@@ -1,4 +1,4 @@
-//! What an answer remembers, and how it ends (DESIGN: the road, 7).
+//! Grants: what an answer covers beyond once, and how that ends.
 
 use super::*;
 
@@ -33,7 +33,7 @@ async fn threat_32_what_is_granted_asks_the_third_time_in_a_row_and_after_it_is_
     assert_eq!(world.operator(Method::DELETE, &path, &Value::Null).await.0, 200);
     world.asks_to_run(command(0)).await;
     assert_eq!(world.read("ran"), "x\nx\nx\n");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -68,7 +68,7 @@ async fn always_writes_a_rule_that_allows_this_or_nothing() {
     let last = allowed.iter().find(|body| body["action"] == done["id"]).unwrap();
     assert_eq!(last["why"]["kind"], "rules", "{last}");
     world.asks_to_run(json!({ "command": "echo y" })).await;
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -83,7 +83,7 @@ async fn a_rule_that_cannot_be_written_answers_nothing() {
     assert_eq!(world.read("ran"), "");
     std::fs::remove_dir(world.home.path("policy.toml")).unwrap();
     assert_eq!(world.allows(&question, json!({})).await.0, 200);
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -98,5 +98,5 @@ async fn a_hard_gate_is_opened_once_and_no_further() {
         assert_eq!(status, 422, "{scope}: {said}");
     }
     assert_eq!(world.open().await.len(), 1);
-    world.is_whole();
+    world.assert_log_intact();
 }

@@ -1,5 +1,5 @@
-//! An answer holds for what was shown: the code that runs is pinned, or the
-//! question says that it is not (THREATS 26).
+//! Pins: an answer is valid for the scripts that were shown, or the prompt says that
+//! they are not pinned (THREATS 26).
 
 use super::*;
 
@@ -27,7 +27,7 @@ async fn what_runs_by_another_name_than_its_file_is_pinned_and_a_grant_ends_when
         world.write(file, "changed\n");
         world.asks_to_run(asked).await;
     }
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -45,5 +45,5 @@ async fn where_nothing_can_be_pinned_the_question_says_so_and_is_answered_once()
     assert!(!scopes(&question).contains(&"always".to_owned()), "{question}");
     let question = world.asks_to_run(json!({ "command": "echo x" })).await;
     assert!(scopes(&question).contains(&"always".to_owned()), "{question}");
-    world.is_whole();
+    world.assert_log_intact();
 }

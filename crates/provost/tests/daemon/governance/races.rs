@@ -1,5 +1,5 @@
-//! What an agent could change between the decision and the deed: links, scripts,
-//! the processes of others, the configuration that git runs programs from.
+//! Changes between the decision and the execution: links, scripts, processes of others,
+//! and git configuration that runs programs.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::*;
 
-/// Somebody who changes things as fast as the machine lets them, until dropped.
+/// A thread that changes files as fast as it can, until dropped.
 struct Meddler {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -37,14 +37,14 @@ impl Drop for Meddler {
 }
 
 impl World {
-    /// The agent asks and waits for what comes of it.
+    /// The agent requests an action and waits for its outcome.
     async fn waits(&self, action: &str, params: Value) -> (StatusCode, Value) {
         let body = json!({ "action": action, "params": params });
         self.send(&self.agent, Method::POST, "/api/projects/app/actions", &body).await
     }
 }
 
-/// Lets a link lead now here, now there.
+/// Switches a link between two targets.
 fn swaps(folder: &Path, link: &str, targets: [&'static str; 2]) -> Meddler {
     let (folder, link) = (folder.to_owned(), folder.join(link));
     Meddler::new(move || {
@@ -92,7 +92,7 @@ async fn a_link_that_is_swapped_after_the_decision_leads_nowhere_that_governs() 
         world.write("plain/mine", "does not");
     }
     assert!(written > 0, "the race was run: some of it was done where it was allowed");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -145,7 +145,7 @@ async fn an_answer_is_for_the_place_and_the_content_that_were_shown() {
     assert_eq!(world.allows(&open[0], json!({})).await.0, 200);
     world.ended(&open[0]).await;
     assert_eq!(world.read("f"), "new");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -165,7 +165,7 @@ async fn a_grant_for_a_file_is_none_for_what_a_link_in_its_place_leads_to() {
     std::os::unix::fs::symlink("id_rsa", &env).unwrap();
     let (_, said) = read().await;
     assert_eq!(said["status"], "waiting", "{said}");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -176,7 +176,7 @@ async fn whoever_allows_what_is_forbidden_by_now_is_told_that_it_was_not_done() 
     let id = question["id"].as_str().unwrap();
     let said = world.home.provost(&["approvals", "allow", "-y", id]).assert().code(1);
     let said = String::from_utf8_lossy(&said.get_output().stdout).into_owned();
-    assert!(said.contains("Not done") && said.contains("audit --action"), "{said}");
+    assert!(said.contains("You allowed it") && said.contains("audit --action"), "{said}");
     assert_eq!(world.read("made"), "");
 }
 
@@ -205,7 +205,7 @@ async fn a_link_that_is_swapped_after_the_decision_shows_nothing_that_a_rule_den
         }
     }
     assert!(shown > 0, "what is public was shown through the link");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -238,7 +238,7 @@ async fn links_that_stay_work_as_before_and_are_answered_by_their_name() {
     assert_eq!(world.read("real/d.txt"), "two");
     done("fs.deleteFile", json!({ "path": "l/again/b.txt" })).await;
     assert_eq!(world.read("real/deep/a.txt"), "one", "the link went, not what it leads to");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -289,7 +289,7 @@ async fn an_agent_reaches_no_process_of_anybody_else() {
         let (status, said) = world.operator(Method::POST, path, &stop).await;
         assert!(status.is_success(), "{said}");
     }
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -329,7 +329,7 @@ async fn git_runs_no_program_that_a_repository_in_the_project_names() {
         )
         .await;
     assert_eq!(status, 422, "{said}");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 /// Replaces the script by another and by itself, as a command of an agent can.
@@ -353,7 +353,7 @@ async fn a_script_that_was_shown_is_what_runs_whatever_is_put_in_its_place() {
         n += 1;
         assert!(n < 200, "none was run");
         // Each of them is held once the script runs, so each race is run by a new one.
-        // The operator's command is behind the same wall, and none need be asked for it.
+        // The operator's command has the same sandbox and needs no approval.
         let meddling = json!({ "command": MEDDLING, "background": true });
         let meddler = world.daemon.start(meddling).await;
         world.daemon.until(&meddler, "running").await;
@@ -374,7 +374,7 @@ async fn a_script_that_was_shown_is_what_runs_whatever_is_put_in_its_place() {
     }
     let printed = json!(world.daemon.events("ACTION_OUTPUT").await).to_string();
     assert!(!printed.contains("EVIL"), "{printed}");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -397,7 +397,7 @@ async fn of_a_script_behind_a_link_a_person_is_told_and_it_is_allowed_once_only(
     std::os::unix::fs::symlink("real", app.join("src")).unwrap();
     let (status, said) = world.allows(&plain, json!({})).await;
     assert_eq!((status.as_u16(), &said["code"]), (409, &json!("HASH_MISMATCH")), "{said}");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -447,5 +447,5 @@ async fn a_script_that_runs_cannot_be_written_by_an_agent_until_it_has_ended() {
     assert!(printed.contains("good") && !printed.contains("EVIL"), "{printed}");
     let write = json!({ "path": "build.sh", "content": "echo new" });
     assert!(world.waits("fs.writeFile", write).await.0.is_success());
-    world.is_whole();
+    world.assert_log_intact();
 }

@@ -1,5 +1,4 @@
-//! Roles that are planted, changed, broken or taken away in the midst
-//! (THREATS 27, 28).
+//! Roles that are planted, changed, made invalid or removed at run time (THREATS 27, 28).
 
 use super::*;
 
@@ -52,7 +51,7 @@ async fn threat_28_a_role_that_changes_is_asked_about_and_one_that_is_gone_denie
     assert!(world.daemon.events("ROLE_REJECTED").await.len() >= 4);
     assert_eq!(world.daemon.events("ROLE_LOADED").await.len(), 2);
     assert_eq!(world.read("ran"), "");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 impl World {
@@ -98,5 +97,5 @@ async fn threat_27_a_role_is_trusted_exactly_as_it_was_shown() {
     world.write(".claude/agents/dev.md", "---\nname: dev\ndescription: x\ntools: Bash\n---\n");
     let (_, said) = world.asks("terminal.runCommand", json!({ "command": "ls" })).await;
     assert_eq!(said["code"], "SKILL_DENIED", "{said}");
-    world.is_whole();
+    world.assert_log_intact();
 }

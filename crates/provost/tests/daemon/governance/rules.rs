@@ -1,5 +1,5 @@
-//! Rules that are planted or broken (THREATS 27), and lines that try to pass as
-//! what a rule allows (THREATS 7 to 11).
+//! Planted and invalid rules (THREATS 27), and command lines that imitate what a rule
+//! allows (THREATS 7 to 11).
 
 use super::*;
 
@@ -32,7 +32,7 @@ async fn threat_27_a_planted_policy_tightens_at_once_and_never_loosens() {
     world.asks_to_run(json!({ "command": "ls" })).await;
     let changed = world.daemon.events("POLICY_CHANGED").await;
     assert!(changed.iter().filter(|body| body["layer"] == "project").count() >= 5, "{changed:?}");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -54,7 +54,7 @@ async fn rules_that_are_kept_elsewhere_and_linked_take_effect_when_they_change_t
     assert_eq!(said["status"], "waiting", "{said}");
     std::fs::remove_file(world.home.path("policy.toml")).unwrap();
     assert_eq!(read().await.0, 200);
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -71,7 +71,7 @@ async fn when_a_persons_own_rules_are_broken_everything_asks_and_nothing_more_is
     assert_eq!(said["status"], "waiting", "{said}");
     std::fs::write(&policy, "").unwrap();
     world.runs(json!({ "command": "ls" })).await;
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 /// Lines that hold more than what the rule allows, with the threats that they are.
@@ -147,7 +147,7 @@ async fn threats_7_to_11_no_line_passes_for_what_a_rule_allows() {
     assert_eq!((status.as_u16(), &said["code"]), (422, &json!("INVALID_ACTION")), "{said}");
     assert_eq!(world.read("ran"), "");
     assert_eq!(world.daemon.events("ACTION_STARTED").await.len(), 1, "only the `ls` above");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -193,7 +193,7 @@ async fn a_rule_on_a_path_holds_for_searches_and_listings_around_it() {
     // A person sees everything.
     let (_, said) = world.operator(Method::POST, path, &body).await;
     assert_eq!((paths(&said, "matches").len(), said["result"].get("leftOut")), (4, None), "{said}");
-    world.is_whole();
+    world.assert_log_intact();
 }
 
 #[tokio::test]
@@ -203,5 +203,5 @@ async fn in_mode_auto_what_stays_in_the_sandbox_runs_and_what_leaves_it_asks() {
     world.runs(json!({ "command": "ls" })).await;
     world.asks_to_run(json!({ "command": "ls", "network": true })).await;
     world.asks_to_run(json!({ "command": "curl https://example.com" })).await;
-    world.is_whole();
+    world.assert_log_intact();
 }

@@ -1,4 +1,4 @@
-//! A project whose server calls another server of its own, and would call everybody's.
+//! A dev server may connect to ports of its own run, and to no others.
 
 use std::net::TcpListener;
 

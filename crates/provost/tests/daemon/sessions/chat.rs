@@ -1,4 +1,4 @@
-//! `provost chat` in a terminal of its own, as a person uses it.
+//! `provost chat` in a terminal.
 
 use std::fs;
 use std::io::Write as _;
@@ -60,7 +60,7 @@ pub(super) fn said(output: &Output) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_conversation_shows_markdown_and_obeys_commands() {
+async fn a_chat_shows_markdown_and_executes_commands() {
     let home = Home::new();
     let text = "# Title\nSome **bold words** and `code`.\n- item\n";
     let replies = vec![
@@ -74,7 +74,7 @@ async fn a_conversation_shows_markdown_and_obeys_commands() {
         ("• item", "/cost\n"),
         ("100 tokens in (64 from a cache), 20 out", "/help\n"),
         ("/quit", "/nonsense\n"),
-        ("there is no command", "/model fake/model-2\n"),
+        ("unknown command", "/model fake/model-2\n"),
         ("fake/model-2 as `dev`", "Again\n"),
         ("Other.", "/quit\n"),
     ];
@@ -108,8 +108,8 @@ async fn questions_are_answered_where_they_come_up() {
     let daemon = home.with_model(&model, ALL[1], "");
     let steps = &[
         ("> ", "Touch them.\n"),
-        ("Let it run?", "not this one\n"),
-        ("Let it run?", "y\n"),
+        ("Allow it?", "not this one\n"),
+        ("Allow it?", "y\n"),
         ("All said.", "/quit\n"),
     ];
     let ended = chat(&home, "--project app", steps).await;
@@ -137,7 +137,7 @@ async fn what_one_message_asks_is_answered_in_the_terminal_too() {
     ];
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let _daemon = home.with_model(&model, ALL[1], "");
-    let steps = &[("Let it run?", "not this one\n"), ("Let it run?", "y\n")];
+    let steps = &[("Allow it?", "not this one\n"), ("Allow it?", "y\n")];
     let ended = chat(&home, "--project app -p Touch", steps).await;
     assert!(ended.status.success(), "{}", said(&ended));
     assert!(!home.path("app/first").exists() && home.path("app/second").exists());
@@ -157,7 +157,7 @@ async fn one_interrupt_stops_the_turn_and_a_second_leaves() {
         ("word word", "\x03"),
         ("CANCELLED", ""),
         ("> ", "\x03"),
-        ("Ctrl-C again leaves.", "\x03"),
+        ("Press Ctrl-C again to leave.", "\x03"),
     ];
     let ended = chat(&home, "--project app", steps).await;
     assert!(ended.status.success(), "{}", said(&ended));
@@ -182,11 +182,11 @@ async fn what_was_typed_for_after_a_turn_is_not_sent_when_it_is_stopped() {
     let steps = &[
         ("> ", "Tell me.\n"),
         ("word word", "And then?\n"),
-        ("It waits for the end", "\x03"),
+        ("Queued until this turn ends.", "\x03"),
         ("not sent: And then?", "/drop\n"),
-        ("Nothing waits any more.", "Once more.\n"),
+        ("No more queued messages.", "Once more.\n"),
         ("word word", "And now?\n"),
-        ("It waits for the end", "/cancel\n"),
+        ("Queued until this turn ends.", "/cancel\n"),
         ("not sent: And now?", "/continue\n"),
         ("and the end.", ""),
         ("The other answer.", "/quit\n"),
@@ -212,7 +212,7 @@ async fn a_session_is_gone_on_with_where_it_was() {
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "The first question").await;
+    daemon.send_message(&session, "The first question").await;
     daemon.turn_end(&session, "finished").await;
     let steps = &[
         ("The first question", ""),
@@ -239,18 +239,21 @@ async fn who_has_no_model_is_offered_the_tour_and_a_plain_yes_takes_it() {
         };
         let ended = chat(&home, "--project app", steps).await;
         let shown = said(&ended);
-        assert!(!ended.status.success() && shown.contains("no role of this project"), "{shown}");
+        assert!(
+            !ended.status.success() && shown.contains("the project has no trusted role"),
+            "{shown}"
+        );
         assert!(shown.contains("provost chat --model script/tour"), "{shown}");
     }
     assert!(!home.path("provost-tour").exists());
     let steps = &[
-        ("No model can be asked", ""),
+        ("No model is available", ""),
         ("[y/N] ", "y\n"),
         ("The tour is a script, not a model", ""),
-        ("Say anything to begin.", ""),
+        ("Send any message to start.", ""),
         ("> ", "Hello\n"),
         ("I am a script, not a model", ""),
-        ("Let it run?", "n\n"),
+        ("Allow it?", "n\n"),
         ("denied", "/cancel\n"),
         ("CANCELLED", "/quit\n"),
     ];

@@ -1,4 +1,4 @@
-//! Sessions from the command line and over the wire: who may, what is streamed.
+//! Sessions over the command line and HTTP: permissions and streams.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ async fn one_shot_prints_the_answer_and_it_is_listed_with_what_it_used() {
     let list = home.says(&["sessions"]);
     assert!(list.contains("idle") && list.contains("What does it say?"), "{list}");
     let usage = home.says(&["usage"]);
-    assert!(usage.contains("fake/model-1") && usage.contains("unknown price"), "{usage}");
+    assert!(usage.contains("fake/model-1") && usage.contains("without a known price"), "{usage}");
     let config = home.says(&["config", "--json"]) + &home.says(&["config"]);
     assert!(config.contains("fake") && !config.contains("test-key"), "{config}");
 }
@@ -91,7 +91,7 @@ async fn a_stream_that_breaks_is_asked_for_again_and_nothing_is_shown_twice() {
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[2], "");
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "Count.").await;
+    daemon.send_message(&session, "Count.").await;
     let detail = daemon.turn_end(&session, "finished").await;
     assert_eq!(texts(&detail), ["Count.", "one two three four"]);
     assert_eq!(daemon.events("ATTEMPT_RESTARTED").await.len(), 1);
@@ -110,8 +110,8 @@ async fn what_is_said_during_a_turn_waits_and_is_answered_in_order() {
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[3], "");
     let session = daemon.session(json!({})).await;
-    assert_eq!(daemon.say(&session, "Begin.").await["queued"], false);
-    let waits = daemon.say(&session, "Go farther.").await;
+    assert_eq!(daemon.send_message(&session, "Begin.").await["queued"], false);
+    let waits = daemon.send_message(&session, "Go farther.").await;
     assert_eq!((&waits["queued"], &waits["turn"]), (&json!(true), &Value::Null));
     let over = |now: &Value| texts(now).pop().as_deref() == Some("second");
     daemon.session_until(&session, over).await;
@@ -184,7 +184,7 @@ async fn a_task_is_handed_to_another_role_with_no_more_skills_than_both_have() {
     std::fs::write(home.path("app/.provost/roles/reader.md"), role).unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "Have it read.").await;
+    daemon.send_message(&session, "Have it read.").await;
     let detail = daemon.turn_end(&session, "finished").await;
     assert_eq!(texts(&detail).pop().unwrap(), "All done.");
     let called = &super::tools(&detail)[0];

@@ -1,4 +1,4 @@
-//! `/v1`: all of a turn, in either form, and no more of it than was asked for.
+//! `/v1`: a whole turn as one completion, streamed or not, within the requested limits.
 
 use provost_fake_model::{
     FakeCompletion, FakeCompletionPart, FakeModelServer, FakeReply, FakeTokenUsage, FakeWireFormat,
@@ -177,7 +177,7 @@ async fn nobody_asks_again_by_itself_after_a_stop_or_for_what_was_done() {
     let (told, ()) = tokio::join!(daemon.fails(&session), stop());
     assert_eq!(told, (409, no.clone(), "the turn was cancelled".to_owned()));
 
-    daemon.say(&session, "Begin.").await;
+    daemon.send_message(&session, "Begin.").await;
     let waits = |now: &Value| now["session"]["queued"].as_array().unwrap().len() == 1;
     let (told, ()) = tokio::join!(daemon.fails(&session), async {
         daemon.session_until(&session, waits).await;

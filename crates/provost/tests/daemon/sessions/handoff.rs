@@ -1,4 +1,4 @@
-//! Tasks that are handed over, and who pays for them.
+//! Handoffs and their budgets.
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -62,7 +62,7 @@ async fn what_a_task_costs_counts_in_every_session_above_and_once_in_all() {
     let model = model.await.unwrap();
     let daemon = home.with_roles(&model, "");
     let root = daemon.session(json!({})).await;
-    daemon.say(&root, "Have it read.").await;
+    daemon.send_message(&root, "Have it read.").await;
     daemon.turn_end(&root, "finished").await;
     // Asked twice by each of dev and two readers, and once by each of two clerks: 120
     // tokens each.
@@ -110,7 +110,7 @@ async fn tasks_together_spend_no_more_than_the_session_that_handed_them_over_has
     let model = insatiable(900).await;
     let daemon = home.with_roles(&model, "");
     let root = daemon.session(json!({ "budget": { "tokens": 40_000 } })).await;
-    daemon.say(&root, "Have it read.").await;
+    daemon.send_message(&root, "Have it read.").await;
     let used = |now: &Value| tokens(&now["session"]) >= 10_000;
     daemon.session_until(&root, used).await;
     // What was spent is known to the next daemon too, which takes the tasks up.
@@ -143,7 +143,7 @@ async fn tasks_together_ask_no_more_often_than_one_turn_may() {
         let model = insatiable(1900).await;
         let daemon = home.with_roles(&model, more);
         let root = daemon.session(json!({})).await;
-        daemon.say(&root, "Have it read.").await;
+        daemon.send_message(&root, "Have it read.").await;
         let detail = daemon.turn_end(&root, "failed").await;
         assert_eq!(detail["session"]["turn"]["fault"]["code"], "TURN_LIMIT", "{detail:#}");
         let n_asked = model.received_requests().len();

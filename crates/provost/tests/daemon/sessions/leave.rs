@@ -1,5 +1,4 @@
-//! Whoever leaves `provost chat` before the answer wants none: the turn that they began
-//! ends, and no other.
+//! Leaving `provost chat` before the answer cancels the turn it started, and no other.
 
 use std::time::Duration;
 
@@ -53,7 +52,7 @@ async fn a_call_that_is_ended_ends_its_turn_and_tells_the_status_of_its_signal()
             let ended = shell(&home, &signalled(by, &format!("--project app {more}"))).await;
             assert_eq!(ended, status, "{by} {more}");
             let told = std::fs::read_to_string(home.path("told")).unwrap();
-            assert_eq!(told, "The turn was ended.\n", "{by} {more}");
+            assert_eq!(told, "The turn was cancelled.\n", "{by} {more}");
             daemon.turn_end(&daemon.only_session().await, "cancelled").await;
             model.wait_until_idle().await;
         }
@@ -89,7 +88,7 @@ async fn who_leaves_while_a_message_waits_ends_no_other_turn_and_heard_none_of_i
     let model = FakeModelServer::start_with_replies(vec![slowly(100)]).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "Begin.").await;
+    daemon.send_message(&session, "Begin.").await;
     let waits = |now: &Value| now["session"]["queued"].as_array().unwrap().len() == 1;
     let line = format!(
         "chat --session {session} -p Tell > heard 2> told & pid=$!\nread -r < go\nkill $pid; wait $pid"
@@ -105,7 +104,7 @@ async fn who_leaves_while_a_message_waits_ends_no_other_turn_and_heard_none_of_i
     assert_eq!(status, 143);
     assert_eq!(std::fs::read_to_string(home.path("heard")).unwrap(), "");
     let told = std::fs::read_to_string(home.path("told")).unwrap();
-    assert_eq!(told, "What you said was taken back.\n");
+    assert_eq!(told, "Your message was withdrawn.\n");
     let over = |now: &Value| {
         let is_over = now["session"]["status"] == "idle" && !waits(now);
         is_over && texts(now).contains(&"word\nword ".repeat(100))

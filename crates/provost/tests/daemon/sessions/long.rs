@@ -1,4 +1,4 @@
-//! Answers that are long: none of their text is lost on the way, and there is an end.
+//! Long answers: no text is lost, and there is a limit.
 
 use provost_fake_model::{FakeCompletion, FakeModelServer, FakeReply};
 use serde_json::json;
@@ -27,7 +27,7 @@ async fn a_long_answer_arrives_whole_by_every_way() {
     let (_, whole) = daemon.post("/v1/chat/completions", &daemon.token, &body).await;
     assert_eq!(whole["choices"][0]["message"]["content"], text);
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "Tell me.").await;
+    daemon.send_message(&session, "Tell me.").await;
     let detail = daemon.turn_end(&session, "finished").await;
     assert_eq!(texts(&detail)[1], text);
 }
@@ -43,7 +43,7 @@ async fn an_answer_ends_at_eight_mebibytes_and_what_was_said_stays() {
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "Tell me.").await;
+    daemon.send_message(&session, "Tell me.").await;
     let detail = daemon.turn_end(&session, "failed").await;
     let fault = &detail["session"]["turn"]["fault"];
     assert_eq!(fault["code"], "MODEL_FAILED", "{fault}");

@@ -1,4 +1,4 @@
-//! `/v1`: any client of Chat Completions, with a governed agent behind it.
+//! `/v1`: clients of Chat Completions talk to a governed agent.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -178,14 +178,14 @@ async fn a_client_that_hangs_up_ends_no_other_turn() {
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "Begin.").await;
+    daemon.send_message(&session, "Begin.").await;
     let client = Client::asks(&daemon, Some(&session), false);
     let waits = |now: &Value| now["session"]["queued"].as_array().unwrap().len() == 1;
     daemon.session_until(&session, waits).await;
     drop(client);
     let withdrawn = |now: &Value| now["session"]["queued"] == json!([]);
     daemon.session_until(&session, withdrawn).await;
-    daemon.say(&session, "And then?").await;
+    daemon.send_message(&session, "And then?").await;
     let over = |now: &Value| texts(now).pop().as_deref() == Some("The last.");
     let detail = daemon.session_until(&session, over).await;
     assert!(texts(&detail).contains(&"word ".repeat(60)), "the first went on to its end");
@@ -210,7 +210,7 @@ async fn who_waits_for_a_turn_before_its_own_hears_its_own_only() {
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
     for (stream, answer) in [(false, "The second answer."), (true, "The fourth answer.")] {
-        daemon.say(&session, "Begin.").await;
+        daemon.send_message(&session, "Begin.").await;
         let body = json!({ "model": "role/dev", "stream": stream, "messages": [{ "role": "user", "content": "And then?" }] });
         let http = provost_runner::model::local_http_client_builder().build().unwrap();
         let asked = http.post(format!("{}/v1/chat/completions", daemon.base)).json(&body);

@@ -1,5 +1,4 @@
-//! What is said while a turn goes on: where it stands, what a stop does to it, and who
-//! hears of it.
+//! Queued messages: their order, the effect of a cancelled turn, and their streams.
 
 use std::time::Duration;
 
@@ -36,13 +35,13 @@ impl Running {
         assert_eq!(self.post(&path, &self.token, &json!({})).await.1, json!({ "cancelled": true }));
     }
 
-    async fn go_on(&self, session: &str) {
+    async fn continue_session(&self, session: &str) {
         let path = format!("/api/sessions/{session}/continue");
         assert_eq!(self.post(&path, &self.token, &json!({})).await.0, 202);
     }
 
-    /// Says something under a key, and hears the turn to its end.
-    async fn hear(&self, session: &str, key: &str, text: &str) -> String {
+    /// Sends a message with an idempotency key, and reads the stream to its end.
+    async fn send_and_read(&self, session: &str, key: &str, text: &str) -> String {
         let path = format!("{}/api/sessions/{session}/messages", self.base);
         let asked =
             local_http_client_builder().build().unwrap().post(path).bearer_auth(&self.token);
@@ -59,9 +58,9 @@ async fn what_is_said_during_a_turn_stands_behind_its_answer() {
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "One").await;
-    daemon.say(&session, "Two").await;
-    daemon.say(&session, "Three").await;
+    daemon.send_message(&session, "One").await;
+    daemon.send_message(&session, "Two").await;
+    daemon.send_message(&session, "Three").await;
     let answered = |now: &Value| texts(now).len() == 4 && n_queued(now) == 2;
     let first = "word ".repeat(40);
     let detail = daemon.session_until(&session, |now| answered(now) || n_queued(now) < 2).await;
@@ -82,8 +81,8 @@ async fn a_stop_sends_nothing_that_waits_until_somebody_goes_on() {
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "One").await;
-    daemon.say(&session, "Two").await;
+    daemon.send_message(&session, "One").await;
+    daemon.send_message(&session, "Two").await;
     daemon.session_until(&session, |now| now["draft"].to_string().contains("word")).await;
     daemon.stop(&session).await;
     let held = |now: &Value| now["session"]["turn"]["status"] == "cancelled" && n_queued(now) == 1;
@@ -95,7 +94,7 @@ async fn a_stop_sends_nothing_that_waits_until_somebody_goes_on() {
     let detail = daemon.session_until(&session, held).await;
     assert_eq!(texts(&detail).last().unwrap(), "Two");
     assert_eq!(model.received_requests().len(), 1);
-    daemon.go_on(&session).await;
+    daemon.continue_session(&session).await;
     let over = |now: &Value| n_queued(now) == 0 && now["session"]["status"] == "idle";
     let detail = daemon.session_until(&session, over).await;
     assert_eq!(texts(&detail)[2..], ["The rest.", "Two", "The second."]);
@@ -108,9 +107,10 @@ async fn what_waits_can_be_taken_back_and_what_is_said_next_comes_after_the_rest
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
-    let first = daemon.say(&session, "One").await;
-    daemon.say(&session, "Two").await;
-    let third = daemon.say(&session, "Three").await["message"].as_str().unwrap().to_owned();
+    let first = daemon.send_message(&session, "One").await;
+    daemon.send_message(&session, "Two").await;
+    let third =
+        daemon.send_message(&session, "Three").await["message"].as_str().unwrap().to_owned();
     daemon.session_until(&session, |now| now["draft"].to_string().contains("word")).await;
     assert_eq!(daemon.take_back(&session, &third).await, 200);
     assert_eq!(daemon.take_back(&session, &third).await, 409);
@@ -119,7 +119,7 @@ async fn what_waits_can_be_taken_back_and_what_is_said_next_comes_after_the_rest
     daemon.stop(&session).await;
     daemon.kill();
     let daemon = home.up();
-    assert_eq!(daemon.say(&session, "Four").await["queued"], true);
+    assert_eq!(daemon.send_message(&session, "Four").await["queued"], true);
     let over = |now: &Value| texts(now).last().unwrap() == "The fourth.";
     let detail = daemon.session_until(&session, over).await;
     assert_eq!(texts(&detail)[2..], ["Two", "The second.", "Four", "The fourth."]);
@@ -134,9 +134,9 @@ async fn what_is_said_twice_under_one_key_is_heard_twice_and_happens_once() {
     // One that is kept in the log, and one that is kept beside it.
     for (key, said) in [("short", "Hello".to_owned()), ("long", "Hello ".repeat(2000))] {
         let session = daemon.session(json!({})).await;
-        let first = daemon.hear(&session, key, &said).await;
+        let first = daemon.send_and_read(&session, key, &said).await;
         assert!(first.contains("TURN_FINISHED") && first.contains("Hello you."), "{first}");
-        assert_eq!(daemon.hear(&session, key, &said).await, first);
+        assert_eq!(daemon.send_and_read(&session, key, &said).await, first);
     }
     assert_eq!(model.received_requests().len(), 2);
 }
@@ -147,17 +147,17 @@ async fn who_waits_for_a_turn_hears_that_it_is_held_back_or_taken_back() {
     let model = FakeModelServer::start_with_replies(vec![slowly(3000)]).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "One").await;
+    daemon.send_message(&session, "One").await;
     let waits = async |n: usize| {
         let detail = daemon.session_until(&session, |now| n_queued(now) == n).await;
         detail["session"]["queued"][n - 1]["message"].as_str().unwrap().to_owned()
     };
-    let (heard, ()) = tokio::join!(daemon.hear(&session, "a", "Two"), async {
+    let (heard, ()) = tokio::join!(daemon.send_and_read(&session, "a", "Two"), async {
         let message = waits(1).await;
         assert_eq!(daemon.take_back(&session, &message).await, 200);
     });
     assert!(heard.contains("event: error") && heard.contains("was withdrawn"), "{heard}");
-    let (heard, ()) = tokio::join!(daemon.hear(&session, "b", "Three"), async {
+    let (heard, ()) = tokio::join!(daemon.send_and_read(&session, "b", "Three"), async {
         waits(1).await;
         daemon.stop(&session).await;
     });
@@ -175,7 +175,7 @@ async fn what_one_call_says_is_taken_back_when_the_turn_before_is_stopped() {
         FakeModelServer::start_with_replies(vec![slowly(3000), text("The rest.")]).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "One").await;
+    daemon.send_message(&session, "One").await;
     let mut call = home.provost(&["chat", "--session", &session, "-p", "Two"]);
     let calls = tokio::task::spawn_blocking(move || call.output().unwrap());
     daemon.session_until(&session, |now| n_queued(now) == 1).await;
@@ -184,11 +184,11 @@ async fn what_one_call_says_is_taken_back_when_the_turn_before_is_stopped() {
     let called = calls.await.unwrap();
     let why = String::from_utf8(called.stderr).unwrap();
     assert_eq!((called.status.code(), called.stdout.len()), (Some(1), 0), "{why}");
-    assert!(why.contains("was taken back (CANCELLED)"), "{why}");
+    assert!(why.contains("was withdrawn (CANCELLED)"), "{why}");
     assert!(!why.contains("/continue") && !why.contains("/drop"), "{why}");
     // So it is not sent unseen when somebody goes on.
     assert_eq!(n_queued(&daemon.get(&format!("/api/sessions/{session}")).await), 0);
-    daemon.go_on(&session).await;
+    daemon.continue_session(&session).await;
     daemon.turn_end(&session, "finished").await;
     assert!(model.received_requests().iter().all(|one| !one.body.to_string().contains("Two")));
 }

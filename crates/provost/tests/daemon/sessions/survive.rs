@@ -1,4 +1,4 @@
-//! `kill -9` of the daemon in the midst of a turn.
+//! `kill -9` of the daemon during a turn.
 
 use std::fs;
 use std::time::Duration;
@@ -21,7 +21,7 @@ async fn what_was_streamed_is_shown_and_the_turn_can_be_gone_on_with() {
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[2], "");
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "Tell me.").await;
+    daemon.send_message(&session, "Tell me.").await;
     let long = |now: &Value| now["draft"]["text"].as_str().is_some_and(|text| text.len() > 100);
     let seen = daemon.session_until(&session, long).await;
     daemon.kill();
@@ -61,7 +61,7 @@ async fn a_question_stays_open_and_the_turn_goes_on_when_it_is_answered() {
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[0], "");
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "Do it.").await;
+    daemon.send_message(&session, "Do it.").await;
     let open = daemon.questions(1).await;
     daemon.kill();
 
@@ -95,7 +95,7 @@ async fn a_command_that_runs_is_followed_to_its_end_and_never_run_twice() {
     let daemon = home.with_model(&model, ALL[3], "");
     home.says(&["mode", "full", "--minutes", "5", "--project", "app"]);
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "Run it.").await;
+    daemon.send_message(&session, "Run it.").await;
     let runs = daemon.session_until(&session, |now| tools(now).len() == 1).await;
     daemon.until(tools(&runs)[0]["action"].as_str().unwrap(), "running").await;
     daemon.kill();
@@ -142,7 +142,7 @@ async fn what_was_read_for_a_daemon_that_is_gone_is_read_again_and_told() {
     let daemon = home.with_model(&model, ALL[1], "");
     home.says(&["do", "fs.stat", "path=hello.txt", "--project", "app"]);
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "Read it.").await;
+    daemon.send_message(&session, "Read it.").await;
     let open = daemon.questions(1).await;
     cut_off(&daemon, &open[0]).await;
 
@@ -170,7 +170,7 @@ async fn what_was_written_for_a_daemon_that_is_gone_is_not_written_again() {
     fs::write(home.path("app/log"), "").unwrap();
     home.says(&["do", "fs.stat", "path=hello.txt", "--project", "app"]);
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "Write it.").await;
+    daemon.send_message(&session, "Write it.").await;
     let open = daemon.questions(1).await;
     cut_off(&daemon, &open[0]).await;
 

@@ -1,4 +1,4 @@
-//! What a collector of telemetry is told of sessions.
+//! Telemetry of sessions, as a collector receives it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -100,7 +100,7 @@ async fn a_turn_is_told_by_the_conventions_and_nothing_of_what_was_said() {
     );
     let daemon = home.with_model(&model, ALL[1], &more);
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "What is the question?").await;
+    daemon.send_message(&session, "What is the question?").await;
     let spans = collector.turns(1).await;
 
     let turn = one(&spans, "invoke_agent dev");
@@ -127,7 +127,7 @@ async fn a_turn_is_told_by_the_conventions_and_nothing_of_what_was_said() {
     assert_eq!(said["gen_ai.tool.name"]["stringValue"], "fs.readFile");
     assert_eq!(said["gen_ai.tool.call.id"]["stringValue"], "call_b");
 
-    daemon.say(&session, "And again?").await;
+    daemon.send_message(&session, "And again?").await;
     let spans = collector.turns(2).await;
     let failed: Vec<_> = spans.iter().filter(|span| span["traceId"] != turn["traceId"]).collect();
     assert_eq!(failed.len(), 2, "{failed:#?}");
@@ -171,7 +171,7 @@ async fn a_second_switch_tells_what_was_said_and_a_task_hangs_where_it_was_given
     let more = format!("[telemetry]\nendpoint = \"{endpoint}/\"\ncontent = true\n");
     let daemon = home.with_model(&model, ALL[1], &more);
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "Have it read.").await;
+    daemon.send_message(&session, "Have it read.").await;
     let spans = collector.turns(2).await;
     let (giver, tool) = (one(&spans, "invoke_agent dev"), one(&spans, "execute_tool handoff"));
     let taker = one(&spans, "invoke_agent reader");
@@ -197,7 +197,7 @@ async fn a_turn_that_a_crash_cut_off_is_told_when_the_daemon_is_back() {
     let more = format!("[telemetry]\nendpoint = \"{endpoint}\"\n");
     let daemon = home.with_model(&model, ALL[1], &more);
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "Tell me.").await;
+    daemon.send_message(&session, "Tell me.").await;
     daemon.session_until(&session, |now| now["draft"]["text"].is_string()).await;
     daemon.kill();
     assert!(collector.spans().is_empty());
@@ -220,7 +220,7 @@ async fn a_collector_that_is_not_there_disturbs_nobody() {
     let more = "[telemetry]\nendpoint = \"http://127.0.0.1:1\"\n";
     let daemon = home.with_model(&model, ALL[1], more);
     let session = daemon.session(json!({})).await;
-    daemon.say(&session, "Hello").await;
+    daemon.send_message(&session, "Hello").await;
     daemon.turn_end(&session, "finished").await;
     home.says(&["down"]);
 }

@@ -1,4 +1,4 @@
-//! The tour, as a person takes it: a script speaks, but what it does is real.
+//! The tour: a scripted model with real actions.
 
 use std::fs;
 
@@ -49,7 +49,7 @@ impl Running {
             asked.push(self.decide(&session, decision).await);
         }
         self.turn_end(&session, "finished").await;
-        self.say(&session, "Go on").await;
+        self.send_message(&session, "Go on").await;
         asked.push(self.decide(&session, decision).await);
         let detail = self
             .session_until(&session, |now| {
@@ -158,7 +158,7 @@ async fn a_tour_that_changed_nothing_leaves_its_folder_to_the_next() {
     let tour = ["chat", "--model", "script/tour"];
     // Nothing is said, so that nothing begins: neither a folder nor a daemon.
     let complaint = home.complains(&tour, 1);
-    assert!(complaint.contains("nothing to say"), "{complaint}");
+    assert!(complaint.contains("the message is empty"), "{complaint}");
     assert!(!home.path("provost-tour").exists() && !home.data().join("daemon.json").exists());
 
     let daemon = home.up();
@@ -175,7 +175,7 @@ async fn a_tour_that_changed_nothing_leaves_its_folder_to_the_next() {
     assert_eq!((first.as_str(), again.as_str()), ("provost-tour", "provost-tour"));
     assert_ne!(session, other);
     // Whoever is on it is not disturbed.
-    daemon.say(&session, "Hello").await;
+    daemon.send_message(&session, "Hello").await;
     daemon.session_until(&session, |now| tools(now).len() == 3).await;
     assert_eq!(begin(silent()).await.0, "provost-tour-2");
     daemon.post(&format!("/api/sessions/{session}/cancel"), &daemon.token, &json!({})).await;

@@ -1,11 +1,11 @@
-//! What stands within a line: bold, slanted, code, and asterisks that are none of it.
+//! Inline styles: bold, italic, code, and literal asterisks.
 
 use super::{MarkdownRenderer, sanitize_char};
 
-/// The longest text between two asterisks that is waited for, in characters.
+/// Longest text that is held back after an asterisk, in characters.
 const MAX_ITALIC_CHARS: usize = 200;
 
-/// A text of which it is not known yet whether it is slanted.
+/// Text that is italic if an asterisk closes it.
 #[derive(Debug, Default)]
 pub(super) struct PendingItalic {
     text: String,
@@ -15,9 +15,10 @@ pub(super) struct PendingItalic {
 }
 
 impl MarkdownRenderer {
-    /// A character in a text. Held back are asterisks.
+    /// Adds a character; asterisks are held back.
     pub(super) fn push_inline(&mut self, c: char, out: &mut String) {
-        let is_code = self.slant.as_ref().map_or(self.look.is_code, |slant| slant.is_code);
+        let is_code =
+            self.pending_italic.as_ref().map_or(self.style.is_code, |pending| pending.is_code);
         if c == '*' && !is_code {
             return self.held.push('*');
         }
@@ -28,54 +29,56 @@ impl MarkdownRenderer {
 
     fn push_letter(&mut self, c: char, out: &mut String) {
         self.last = c;
-        if let Some(slant) = &mut self.slant {
-            slant.is_code ^= c == '`';
-            slant.text.push(c);
-            slant.n_chars += 1;
-            if slant.n_chars > MAX_ITALIC_CHARS {
+        if let Some(pending) = &mut self.pending_italic {
+            pending.is_code ^= c == '`';
+            pending.text.push(c);
+            pending.n_chars += 1;
+            if pending.n_chars > MAX_ITALIC_CHARS {
                 self.abandon_italic(out);
             }
         } else if c == '`' {
-            self.look.is_code = !self.look.is_code;
+            self.style.is_code = !self.style.is_code;
             self.write_style(out);
         } else {
             out.push_str(&sanitize_char(c));
         }
     }
 
-    /// Asterisks in a row, and what follows them.
+    /// Handles a run of asterisks, given the character after it.
     pub(super) fn push_asterisks(&mut self, n_stars: usize, next: char, out: &mut String) {
         let (opens, closes) = (!next.is_whitespace(), !self.last.is_whitespace());
-        if let Some(slant) = &mut self.slant {
+        if let Some(pending) = &mut self.pending_italic {
             match n_stars {
                 1 if closes => self.close_italic(out),
                 1 if opens => {
                     self.abandon_italic(out);
-                    self.slant = Some(PendingItalic::default());
+                    self.pending_italic = Some(PendingItalic::default());
                 }
                 2 => {
-                    slant.is_bold = !slant.is_bold;
-                    slant.text.push_str("**");
+                    pending.is_bold = !pending.is_bold;
+                    pending.text.push_str("**");
                 }
-                3 if closes && slant.is_bold => {
-                    slant.text.push_str("**");
+                3 if closes && pending.is_bold => {
+                    pending.text.push_str("**");
                     self.close_italic(out);
                 }
                 3 if closes => {
                     self.close_italic(out);
                     self.push_asterisks(2, next, out);
                 }
-                n_stars => slant.text.push_str(&"*".repeat(n_stars)),
+                n_stars => pending.text.push_str(&"*".repeat(n_stars)),
             }
             return;
         }
         match n_stars {
-            1 if opens && !self.look.is_slanted => self.slant = Some(PendingItalic::default()),
-            2 if self.look.is_bold || opens => {
-                self.look.is_bold = !self.look.is_bold;
+            1 if opens && !self.style.is_italic => {
+                self.pending_italic = Some(PendingItalic::default())
+            }
+            2 if self.style.is_bold || opens => {
+                self.style.is_bold = !self.style.is_bold;
                 self.write_style(out);
             }
-            3 if self.look.is_bold && closes => {
+            3 if self.style.is_bold && closes => {
                 self.push_asterisks(2, next, out);
                 out.push('*');
             }
@@ -87,25 +90,25 @@ impl MarkdownRenderer {
         }
     }
 
-    /// What was held back is slanted.
+    /// Prints the held text in italics.
     fn close_italic(&mut self, out: &mut String) {
-        let Some(slant) = self.slant.take() else { return };
-        self.look.is_slanted = true;
+        let Some(pending) = self.pending_italic.take() else { return };
+        self.style.is_italic = true;
         self.write_style(out);
-        self.replay_text(&slant.text, out);
-        self.look.is_slanted = false;
+        self.replay_text(&pending.text, out);
+        self.style.is_italic = false;
         self.write_style(out);
     }
 
-    /// What was held back is not slanted: the asterisk is one.
+    /// Prints the held text as it is, with a literal asterisk.
     pub(super) fn abandon_italic(&mut self, out: &mut String) {
-        if let Some(slant) = self.slant.take() {
+        if let Some(pending) = self.pending_italic.take() {
             out.push('*');
-            self.replay_text(&slant.text, out);
+            self.replay_text(&pending.text, out);
         }
     }
 
-    /// Shows a text that was held back.
+    /// Renders a held text.
     fn replay_text(&mut self, text: &str, out: &mut String) {
         self.last = ' ';
         text.chars().for_each(|c| self.push_inline(c, out));

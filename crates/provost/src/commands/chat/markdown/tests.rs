@@ -1,18 +1,18 @@
-//! How Markdown looks on a terminal.
+//! Rendering of Markdown, whole and in chunks.
 
 use super::*;
 
 fn shown(text: &str) -> String {
     let mut markdown = MarkdownRenderer::new();
     let shown = markdown.push(text);
-    // As people see it: the styles by short names.
+    // Styles are written as short names.
     let all = shown + &markdown.finish();
     let all = all.replace(RESET, "<>").replace(BOLD, "<b>");
     all.replace(FAINT, "<f>").replace(CODE, "<c>").replace(ITALIC, "<i>")
 }
 
 #[test]
-fn what_people_write_in_markdown_is_shown_as_they_mean_it() {
+fn markdown_is_rendered_with_styles() {
     for (text, looks) in [
         ("plain text\n", "plain text\n"),
         ("two\n\nparagraphs", "two\n\nparagraphs"),
@@ -49,7 +49,7 @@ fn what_people_write_in_markdown_is_shown_as_they_mean_it() {
 }
 
 #[test]
-fn however_it_is_cut_it_looks_the_same() {
+fn every_split_into_chunks_renders_the_same() {
     let text = "# A **b** `c`\n- *x* **y z**\n**a *b*** *c **d*** *.x\n```\n**no** `no`\n```\n> q\n\n12 ** 3\tend";
     let mut whole = MarkdownRenderer::new();
     let all = whole.push(text) + &whole.finish();
@@ -64,7 +64,7 @@ fn however_it_is_cut_it_looks_the_same() {
 }
 
 #[test]
-fn what_is_not_slanted_in_the_end_is_not_waited_for_without_end() {
+fn an_unclosed_italic_is_held_back_only_so_long() {
     let mut markdown = MarkdownRenderer::new();
     assert_eq!(markdown.push("a *b"), "a ");
     let shown = markdown.push(&" and more".repeat(40));

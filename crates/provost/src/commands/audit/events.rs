@@ -1,0 +1,146 @@
+//! `provost events`: prints the log, and parses the event stream for other commands.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use futures::StreamExt;
+use provost_proto::{AuditPage, Event, Seq};
+
+use crate::args::EventsArgs;
+use crate::client::{DaemonClient, RequestRejected};
+use crate::config::Config;
+use crate::output::{self, bold, faint, print_line, print_stderr, sanitize_text};
+
+/// Interval between attempts to reconnect.
+const RECONNECT_INTERVAL: Duration = Duration::from_millis(500);
+
+pub(crate) async fn run(args: &EventsArgs, config: &Config) -> anyhow::Result<ExitCode> {
+    let client = DaemonClient::connect(config)?;
+    if args.follow {
+        follow_events(args, config, client).await?;
+    } else {
+        print_history(args, &client).await?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn build_query(args: &EventsArgs, after: Seq) -> String {
+    let stream = args.stream.map(|stream| format!("&stream={stream}")).unwrap_or_default();
+    format!("after={after}{stream}")
+}
+
+async fn print_history(args: &EventsArgs, client: &DaemonClient) -> anyhow::Result<()> {
+    let mut after = Some(args.after);
+    while let Some(cursor) = after {
+        let page: AuditPage =
+            client.get(&format!("/api/audit?{}", build_query(args, cursor))).await?;
+        for event in &page.events {
+            print_event(args, event)?;
+        }
+        after = page.next;
+    }
+    Ok(())
+}
+
+/// Prints new events; reconnects when the daemon restarts.
+async fn follow_events(
+    args: &EventsArgs,
+    config: &Config,
+    mut client: DaemonClient,
+) -> anyhow::Result<()> {
+    let mut after = args.after;
+    loop {
+        match client.get_stream(&format!("/api/events?{}", build_query(args, after))).await {
+            Ok(response) => {
+                let mut chunks = response.bytes_stream();
+                let mut rest = Vec::new();
+                while let Some(Ok(chunk)) = chunks.next().await {
+                    rest.extend_from_slice(&chunk);
+                    for event in drain_sse_events(&mut rest)? {
+                        after = event.seq;
+                        print_event(args, &event)?;
+                    }
+                }
+            }
+            // The request was rejected; a retry would not help.
+            Err(error) if error.is::<RequestRejected>() => return Err(error),
+            Err(_) => {}
+        }
+        print_stderr(&faint("Lost the connection to the daemon; waiting for it."));
+        client = loop {
+            tokio::time::sleep(RECONNECT_INTERVAL).await;
+            if let Some(client) = DaemonClient::connect_if_running(config)? {
+                break client;
+            }
+        };
+    }
+}
+
+/// Sequence number of the last event.
+pub(crate) async fn fetch_latest_seq(client: &DaemonClient) -> anyhow::Result<Seq> {
+    let page: AuditPage = client.get(&format!("/api/audit?before={}&limit=1", i64::MAX)).await?;
+    Ok(page.events.first().map_or(0, |event| event.seq))
+}
+
+/// Takes the complete server-sent messages out of the buffer. A message with an event
+/// name, such as `live`, is not a log event; every other message must be one.
+pub(crate) fn drain_sse_events(rest: &mut Vec<u8>) -> anyhow::Result<Vec<Event>> {
+    let Some(end) = rest.windows(2).rposition(|pair| pair == b"\n\n") else {
+        return Ok(Vec::new());
+    };
+    let whole: Vec<u8> = rest.drain(..end + 2).collect();
+    let text = std::str::from_utf8(&whole).context("the daemon sent text that is not UTF-8")?;
+    let mut events = Vec::new();
+    for message in text.split("\n\n") {
+        let field = |name| message.lines().find_map(|line| line.strip_prefix(name));
+        if let (None, Some(data)) = (field("event: "), field("data: ")) {
+            let event = serde_json::from_str(data).with_context(|| {
+                let id = sanitize_text(field("id: ").unwrap_or("without an id"));
+                format!("event {id} cannot be parsed by this version of Provost")
+            })?;
+            events.push(event);
+        }
+    }
+    Ok(events)
+}
+
+fn print_event(args: &EventsArgs, event: &Event) -> anyhow::Result<()> {
+    if args.json.json {
+        return print_line(&serde_json::to_string(event)?);
+    }
+    let body = event.body.as_object().into_iter().flatten();
+    let body: Vec<_> = body
+        .filter(|(_, value)| !value.is_null())
+        .map(|(key, value)| {
+            format!("{}={}", sanitize_text(key), sanitize_text(&value_to_text(value)))
+        })
+        .collect();
+    print_line(&format!(
+        "{} {} {} {} {}",
+        faint(&format!("{:>6}", event.seq)),
+        output::format_time(event.at),
+        bold(&format!("{:<16}", sanitize_text(&event.kind))),
+        faint(&sanitize_text(&format!("{} {}", event.principal, event.actor))),
+        body.join(" ")
+    ))
+}
+
+fn value_to_text(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_that_cannot_be_parsed_is_an_error_that_names_it() {
+        let mut rest = b": provost\n\nevent: live\ndata: {}\n\nid: 7\ndata: {\"se".to_vec();
+        assert!(drain_sse_events(&mut rest).unwrap().is_empty());
+        assert_eq!(rest, b"id: 7\ndata: {\"se", "an incomplete message stays");
+        rest.extend_from_slice(b"q\":7}\n\n");
+        let error = format!("{:#}", drain_sse_events(&mut rest).unwrap_err());
+        assert!(error.starts_with("event 7 cannot be parsed"), "{error}");
+    }
+}

@@ -1,0 +1,65 @@
+//! `provost sandbox`: runs a command in the sandbox, without a daemon.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use provost_sandbox::confine::{
+    LayerSelection, ResourceLimits, Sandbox, SandboxCommand, SandboxExit, SandboxStdio,
+};
+use provost_sandbox::sandbox_policy::{SandboxPaths, SandboxPolicy, SandboxProfile};
+use provost_sandbox::{environment, probe};
+
+use crate::args::{ProfileArg, SandboxArgs};
+use crate::config::Config;
+use crate::output::{print_line, print_stderr};
+
+pub(crate) fn run(args: &SandboxArgs, config: &Config) -> anyhow::Result<ExitCode> {
+    let project = std::env::current_dir().context("cannot find the current folder")?;
+    let home = config.home.clone().unwrap_or_else(|| "/".into());
+    let scratch = tempfile::Builder::new().prefix("provost-").tempdir()?;
+    let paths = SandboxPaths {
+        project: &project,
+        home: &home,
+        data: &config.data.value,
+        scratch: scratch.path(),
+    };
+    let profile = match args.profile {
+        ProfileArg::Read => SandboxProfile::Read,
+        ProfileArg::Build => SandboxProfile::Build,
+        ProfileArg::Serve => SandboxProfile::Serve,
+        ProfileArg::Terminal => SandboxProfile::Terminal,
+    };
+    let policy = SandboxPolicy::new(profile, &paths);
+    if args.explain {
+        print_line(policy.explain().trim_end())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let Some((program, rest)) = args.command.split_first() else {
+        bail!("no command to run\nhint: provost sandbox --profile build -- make");
+    };
+    let missing_paths = policy.find_missing_paths();
+    let sandbox = Sandbox::new(
+        policy,
+        &probe::probe_machine(),
+        LayerSelection::Auto,
+        ResourceLimits::default(),
+    )?;
+    let mut command = SandboxCommand::new(program, rest);
+    command.env = environment::filter_allowed(std::env::vars_os());
+    command.stdio = [SandboxStdio::Inherit, SandboxStdio::Inherit, SandboxStdio::Inherit];
+    let mut child = sandbox
+        .spawn(command)
+        .with_context(|| format!("cannot run `{}`", program.to_string_lossy()))?;
+    let exit = child.wait()?;
+    for path in missing_paths.find_created() {
+        print_stderr(&format!(
+            "WARNING: the command created {}, a protected path.",
+            path.display()
+        ));
+    }
+    Ok(match exit {
+        SandboxExit::Code(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
+        // As shells do.
+        SandboxExit::Signal(signal) => ExitCode::from(u8::try_from(128 + signal).unwrap_or(1)),
+    })
+}
