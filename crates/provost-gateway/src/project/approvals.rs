@@ -14,6 +14,8 @@ mod prompt;
 mod quota;
 mod resume;
 mod secret_actions;
+#[cfg(test)]
+mod tests;
 mod trust_answer;
 mod withdraw;
 
