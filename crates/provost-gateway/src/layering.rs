@@ -102,7 +102,7 @@ fn layer_of(path: &str) -> Option<usize> {
     let is_in = |layer: &&str| {
         path.strip_prefix(*layer).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
     };
-    LAYERS.iter().position(|layer| is_in(&layer))
+    LAYERS.iter().position(is_in)
 }
 
 /// The modules of this crate that the code of a file names, without its tests.
