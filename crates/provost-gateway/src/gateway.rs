@@ -6,8 +6,8 @@ use provost_store::{Clock, EventStore};
 
 use crate::audit_log::AuditLog;
 use crate::event_log::EventLog;
-use crate::project::actions::{ActionService, ActionServices};
-use crate::project::approvals::{ApprovalServices, Approvals};
+use crate::project::actions::ActionService;
+use crate::project::approvals::{ActionDependencies, Approvals};
 use crate::project::decisions::Decisions;
 use crate::project::executor::ActionExecutor;
 use crate::project::governance::Governance;
@@ -85,44 +85,32 @@ impl Gateway {
             Arc::clone(&decisions),
             Arc::clone(&kernels),
         ));
-        let services = ApprovalServices {
+        let services = ActionDependencies {
             log: Arc::clone(&log),
-            governance: Arc::clone(&governance),
-            decisions: Arc::clone(&decisions),
-            executor: Arc::clone(&executor),
-            sessions: Arc::clone(&sessions),
-            directory: Arc::clone(&directory),
-        };
-        let approvals = Arc::new(Approvals::load(services, config).await?);
-        let actions = Arc::new(ActionService::new(ActionServices {
-            log: Arc::clone(&log),
-            audit: Arc::clone(&audit),
             governance: Arc::clone(&governance),
             decisions: Arc::clone(&decisions),
             executor,
-            approvals: Arc::clone(&approvals),
             sessions: Arc::clone(&sessions),
-        }));
+            directory: Arc::clone(&directory),
+        };
+        let approvals = Arc::new(Approvals::load(services.clone(), config).await?);
+        let actions = ActionService::new(services, Arc::clone(&audit), Arc::clone(&approvals));
+        let actions = Arc::new(actions);
+        let (governance_ref, kernels_ref) = (|| Arc::clone(&governance), || Arc::clone(&kernels));
+        let (log_ref, approvals_ref) = (|| Arc::clone(&log), || Arc::clone(&approvals));
+        let directory_ref = Arc::clone(&directory);
+        let actions_ref = Arc::clone(&actions);
+        let terminal = TerminalService::new(log_ref(), directory_ref, kernels_ref(), actions_ref);
+        let projects_ref = Arc::clone(&projects);
+        let lifecycle =
+            ProjectLifecycle::new(projects_ref, governance_ref(), kernels_ref(), approvals_ref());
+        let runtime = RuntimeService::new(log_ref(), governance_ref(), kernels_ref());
         Ok(Self {
-            trust: Arc::new(TrustService::new(Arc::clone(&governance), Arc::clone(&approvals))),
-            runtime: Arc::new(RuntimeService::new(
-                Arc::clone(&log),
-                Arc::clone(&governance),
-                Arc::clone(&kernels),
-            )),
-            terminal: Arc::new(TerminalService::new(
-                Arc::clone(&log),
-                Arc::clone(&directory),
-                Arc::clone(&kernels),
-                Arc::clone(&actions),
-            )),
-            preview: Arc::new(PreviewAccess::new(Arc::clone(&log), directory)),
-            lifecycle: Arc::new(ProjectLifecycle::new(
-                Arc::clone(&projects),
-                Arc::clone(&governance),
-                Arc::clone(&kernels),
-                Arc::clone(&approvals),
-            )),
+            trust: Arc::new(TrustService::new(governance_ref(), approvals_ref())),
+            runtime: Arc::new(runtime),
+            terminal: Arc::new(terminal),
+            preview: Arc::new(PreviewAccess::new(log_ref(), directory)),
+            lifecycle: Arc::new(lifecycle),
             log,
             audit,
             projects,

@@ -64,7 +64,7 @@ impl TestProject {
             data: base.join("data"),
             policy: base.join("config/policy.toml"),
             config: base.join("config/config.toml"),
-            approval_ttl: std::time::Duration::from_secs(600),
+            approval_ttl: std::time::Duration::from_mins(10),
             ..GatewayConfig::default()
         };
         let (store, clock) = open_store(&base);

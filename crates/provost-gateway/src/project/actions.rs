@@ -21,7 +21,7 @@ pub use submission::{ActionSubmission, SubmissionOutcome};
 
 use crate::audit_log::AuditLog;
 use crate::event_log::EventLog;
-use crate::project::approvals::Approvals;
+use crate::project::approvals::{ActionDependencies, Approvals};
 use crate::project::decisions::{Decisions, EvaluatedFiles, Evaluation};
 use crate::project::executor::{ActionExecutor, RecordedAction, build_allowed_append};
 use crate::project::governance::{Governance, ProjectGovernance};
@@ -43,21 +43,13 @@ pub struct ActionService {
     sessions: Arc<Sessions>,
 }
 
-/// The services that actions depend on.
-pub(crate) struct ActionServices {
-    pub(crate) log: Arc<EventLog>,
-    pub(crate) audit: Arc<AuditLog>,
-    pub(crate) governance: Arc<Governance>,
-    pub(crate) decisions: Arc<Decisions>,
-    pub(crate) executor: Arc<ActionExecutor>,
-    pub(crate) approvals: Arc<Approvals>,
-    pub(crate) sessions: Arc<Sessions>,
-}
-
 impl ActionService {
-    pub(crate) fn new(services: ActionServices) -> Self {
-        let ActionServices { log, audit, governance, decisions, executor, approvals, sessions } =
-            services;
+    pub(crate) fn new(
+        services: ActionDependencies,
+        audit: Arc<AuditLog>,
+        approvals: Arc<Approvals>,
+    ) -> Self {
+        let ActionDependencies { log, governance, decisions, executor, sessions, .. } = services;
         Self { log, audit, governance, decisions, executor, approvals, sessions }
     }
 

@@ -14,6 +14,8 @@ mod prompt;
 mod quota;
 mod resume;
 mod secret_actions;
+#[cfg(test)]
+mod tests;
 mod trust_answer;
 mod withdraw;
 
@@ -54,8 +56,9 @@ pub struct Approvals {
     pending: Arc<PendingApprovals>,
 }
 
-/// The services that approvals depend on.
-pub(crate) struct ApprovalServices {
+/// The services that approvals and actions depend on.
+#[derive(Clone)]
+pub(crate) struct ActionDependencies {
     pub(crate) log: Arc<EventLog>,
     pub(crate) governance: Arc<Governance>,
     pub(crate) decisions: Arc<Decisions>,
@@ -66,10 +69,10 @@ pub(crate) struct ApprovalServices {
 
 impl Approvals {
     pub(crate) async fn load(
-        services: ApprovalServices,
+        services: ActionDependencies,
         config: Arc<GatewayConfig>,
     ) -> Result<Self, GatewayError> {
-        let ApprovalServices { log, governance, decisions, executor, sessions, directory } =
+        let ActionDependencies { log, governance, decisions, executor, sessions, directory } =
             services;
         let pending = Arc::new(PendingApprovals::load(&**log.store()).await?);
         Ok(Self { log, config, governance, decisions, executor, sessions, directory, pending })

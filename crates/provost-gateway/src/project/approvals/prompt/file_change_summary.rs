@@ -188,7 +188,7 @@ fn summarize_move(root: &RootDir, moved: &MoveFile, change: &mut FileChangeSumma
     let MoveFile { from, to } = moved;
     match root.stat(from.as_ref()) {
         Err(_) => {
-            change.notes.push(format!("{} is not there, so this will fail", from.display_quoted()))
+            change.notes.push(format!("{} is not there, so this will fail", from.display_quoted()));
         }
         Ok(stat) if stat.kind == FileKind::Directory => {
             change
@@ -196,7 +196,7 @@ fn summarize_move(root: &RootDir, moved: &MoveFile, change: &mut FileChangeSumma
                 .push(format!("{} is a folder; all in it moves along", from.display_quoted()));
         }
         Ok(stat) => {
-            change.notes.push(format!("{} is moved", describe_existing_file(root, from, &stat)))
+            change.notes.push(format!("{} is moved", describe_existing_file(root, from, &stat)));
         }
     }
     if let Ok(stat) = root.stat(to.as_ref()) {
