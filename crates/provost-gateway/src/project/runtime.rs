@@ -8,11 +8,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use provost_core::fold::{ViewDocument, ViewKind};
-use provost_proto::kernel::ErrorInfo;
 use provost_proto::runtime::{
     RuntimeKernelStatus, RuntimeLogPage, RuntimeStatusResponse, RuntimeView,
 };
-use provost_proto::{Code, KernelStatus, Project, ProjectId, Seq};
+use provost_proto::{KernelStatus, Project, ProjectId, Seq};
 
 use crate::GatewayError;
 use crate::event_log::EventLog;

@@ -202,9 +202,11 @@ fn redeem_code(door: &AppState, selector: &PreviewSelector, request: &Request) -
 /// Whether a code is for the project of this origin.
 fn code_matches_selector(door: &AppState, selector: &PreviewSelector, id: ProjectId) -> bool {
     match selector {
-        PreviewSelector::BySlug { slug, .. } => {
-            door.gateway.governance.find_open_project_named(slug).is_some_and(|project| project.id == id)
-        }
+        PreviewSelector::BySlug { slug, .. } => door
+            .gateway
+            .governance
+            .find_open_project_named(slug)
+            .is_some_and(|project| project.id == id),
         PreviewSelector::ByPort { project, .. } => {
             *project == id && door.gateway.governance.find_open_project(id).is_some()
         }

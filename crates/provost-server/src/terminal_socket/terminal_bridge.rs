@@ -72,7 +72,7 @@ pub(crate) async fn run_bridge(
                     end
                 }
                 end = &mut up => end,
-                () = door.gateway.auth.wait_lease_end(&mut seat.pass) => {
+                () = door.gateway.auth.wait_lease_end(&mut seat.lease) => {
                     BridgeEnd::Failed(Code::Unauthenticated, "the token is not valid any more".into())
                 }
                 () = door.closing.cancelled() => {

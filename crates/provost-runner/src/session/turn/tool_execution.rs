@@ -239,7 +239,8 @@ impl Turn {
         loop {
             head.mark_unchanged();
             // The action may not be in the log yet; then this is tried again when the log moves.
-            if let Err(error) = self.runner.gateway.actions.cancel_action(agent, &action.to_string()).await
+            if let Err(error) =
+                self.runner.gateway.actions.cancel_action(agent, &action.to_string()).await
             {
                 tracing::debug!(%error, "no action to cancel yet");
             }
