@@ -139,7 +139,7 @@ function governing(store: Store): readonly Entry[] {
     for (const mode of ['sandbox', 'auto'] as const) {
       const run = (): void => void setMode(store, project, mode)
       const why = store.blocked
-      out.push({ id: `${mode} ${project.id}`, title: `ProjectMode ${mode} in ${project.name}`, icon: Box, hint: why ?? '', blocked: why !== null, run })
+      out.push({ id: `${mode} ${project.id}`, title: `Mode ${mode} in ${project.name}`, icon: Box, hint: why ?? '', blocked: why !== null, run })
     }
   }
   return out
