@@ -1,6 +1,6 @@
 /** The half of a login that the page keeps. */
 import { describe, expect, it } from 'vitest'
-import { adopt, PAGE_HEADER, pageHeaders, type Keep } from './page.ts'
+import { adopt, PAGE_HEADER, pageHeaders, type Keep } from './page-token.ts'
 
 /** A browser whose daemon knows one half. */
 function browser(hash: string, stored: string | null, known: string) {

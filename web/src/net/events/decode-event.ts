@@ -4,7 +4,7 @@
  * Only the envelope is checked, because that is what we rely on for every
  * event; a kind we do not know is an event all the same.
  */
-import type { Event } from '../proto/index.ts'
+import type { Event } from '../../proto/index.ts'
 
 /** Reads one event, or says that the text is none. */
 export function decodeEvent(text: string): Event {

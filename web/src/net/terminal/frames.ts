@@ -1,5 +1,5 @@
 /** What a terminal sends: bytes with their place, and sayings. Checked, because all that follows relies on it. */
-import type { ServerMessage } from '../proto/index.ts'
+import type { ServerMessage } from '../../proto/index.ts'
 
 const HEAD = 8
 

@@ -1,7 +1,7 @@
 /** The chain: nothing twice, nothing missing, nothing rewritten. */
 import { describe, expect, it } from 'vitest'
-import type { Event } from '../proto/index.ts'
-import { Cursor, type Step } from './cursor.ts'
+import type { Event } from '../../proto/index.ts'
+import { Cursor, type Step } from './log-cursor.ts'
 
 function event(seq: number, prev = `h${String(seq - 1)}`): Event {
   return {

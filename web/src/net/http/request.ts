@@ -1,6 +1,6 @@
 /** Requests to the daemon, each with an end and an answer that can be told apart. */
-import type { ErrorResponse } from '../proto/index.ts'
-import { pageHeaders } from './page.ts'
+import type { ErrorResponse } from '../../proto/index.ts'
+import { pageHeaders } from './page-token.ts'
 
 /** What came of a request. */
 export type Answer<T> =

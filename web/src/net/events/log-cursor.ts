@@ -4,7 +4,7 @@
  * The log has no holes and each event names the hash of the one before, so a
  * lost, repeated or rewritten event is seen here and nowhere else.
  */
-import type { Event, Hash } from '../proto/index.ts'
+import type { Event, Hash } from '../../proto/index.ts'
 
 /** What a batch of events means for someone who has read up to the cursor. */
 export type Step =

@@ -1,6 +1,6 @@
 /** What a seat at a terminal says, and what it needs. */
-import type { Code, ProjectId, TerminalTicket } from '../proto/index.ts'
-import { ask, type Answer } from './http.ts'
+import type { Code, ProjectId, TerminalTicket } from '../../proto/index.ts'
+import { ask, type Answer } from '../http/request.ts'
 
 /** How it stands with the terminal. Times are milliseconds of the browser's clock. */
 export type Attachment =

@@ -1,9 +1,9 @@
 /** A seat at a terminal: nothing twice, nothing missing, and never live before it is. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { Seat } from './attach.ts'
-import type { Attachment, Display } from './attachment.ts'
-import type { Answer } from './http.ts'
-import type { TerminalTicket } from '../proto/index.ts'
+import { Seat } from './terminal-socket.ts'
+import type { Attachment, Display } from './types.ts'
+import type { Answer } from '../http/request.ts'
+import type { TerminalTicket } from '../../proto/index.ts'
 
 class FakeSocket {
   static made: FakeSocket[] = []

@@ -5,14 +5,14 @@
  * the last event it has read, and begins anew when the chain is broken. What it
  * does not do is keep events: those go to the sink, batch by batch.
  */
-import type { Event } from '../proto/index.ts'
-import { backoff } from './backoff.ts'
-import { Cursor } from './cursor.ts'
-import { decodeEvent } from './decode.ts'
-import { whyNot } from './http.ts'
-import { Nap } from './nap.ts'
-import { pageHeaders } from './page.ts'
-import { SseParser } from './sse.ts'
+import type { Event } from '../../proto/index.ts'
+import { backoff } from '../retry/backoff.ts'
+import { Cursor } from './log-cursor.ts'
+import { decodeEvent } from './decode-event.ts'
+import { whyNot } from '../http/request.ts'
+import { Nap } from '../retry/cancellable-delay.ts'
+import { pageHeaders } from '../http/page-token.ts'
+import { SseParser } from './sse-parser.ts'
 
 /** How things stand with the daemon. Times are milliseconds of the browser's clock. */
 export type Connection =

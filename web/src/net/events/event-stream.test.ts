@@ -1,6 +1,6 @@
 /** The follower: what it says of the connection is what is so. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { Follower, type Connection } from './follow.ts'
+import { Follower, type Connection } from './event-stream.ts'
 
 /** Whether the daemon says that it is well. */
 let probe: (signal?: AbortSignal) => Promise<Response>

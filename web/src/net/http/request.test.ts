@@ -1,6 +1,6 @@
 /** Requests: each answer is told apart from the others. */
 import { describe, expect, it } from 'vitest'
-import { ask, commandId } from './http.ts'
+import { ask, commandId } from './request.ts'
 
 const what = { method: 'POST', path: '/api/projects', body: { path: '/x' }, command: 'c1' } as const
 const answer = (status: number, body: string) => () => Promise.resolve(new Response(body, { status }))

@@ -1,6 +1,6 @@
 /** The stream reader: the same messages, however the bytes are cut. */
 import { describe, expect, it } from 'vitest'
-import { MESSAGE_LIMIT, SseParser, type Message } from './sse.ts'
+import { MESSAGE_LIMIT, SseParser, type Message } from './sse-parser.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 

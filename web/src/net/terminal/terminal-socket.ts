@@ -7,11 +7,11 @@
  * none twice. It never says `live` before the terminal itself has said something,
  * and it does not ask again where the answer was no.
  */
-import type { Code, ProjectId, ClientMessage, ServerMessage } from '../proto/index.ts'
-import { BROWSER, type Attachment, type Display, type Size, type Surroundings, type Watcher } from './attachment.ts'
-import { backoff } from './backoff.ts'
+import type { Code, ProjectId, ClientMessage, ServerMessage } from '../../proto/index.ts'
+import { BROWSER, type Attachment, type Display, type Size, type Surroundings, type Watcher } from './types.ts'
+import { backoff } from '../retry/backoff.ts'
 import { frameOf, sayingOf } from './frames.ts'
-import { Nap } from './nap.ts'
+import { Nap } from '../retry/cancellable-delay.ts'
 
 /** Further than anything was printed: what it looks like now, and no new shell if it has ended. */
 const LOOK = '18446744073709551615'
