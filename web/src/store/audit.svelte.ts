@@ -1,6 +1,6 @@
 /** The last check of the log's hash chain, which the daemon does when asked. */
 import type { AuditReport } from '../proto/index.ts'
-import { ask } from '../net/index.ts'
+import { sendRequest } from '../net/index.ts'
 
 /** How the check stands. */
 export type Check =
@@ -29,16 +29,16 @@ export class Audit {
   async verify(): Promise<void> {
     if (this.#check.kind === 'running') return
     this.#check = { kind: 'running' }
-    const answer = await ask<AuditReport>({ method: 'GET', path: '/api/audit/verify', timeoutMs: TIMEOUT_MS })
-    switch (answer.kind) {
+    const result = await sendRequest<AuditReport>({ method: 'GET', path: '/api/audit/verify', timeoutMs: TIMEOUT_MS })
+    switch (result.kind) {
       case 'ok':
-        this.#check = { kind: 'done', report: answer.value }
+        this.#check = { kind: 'done', report: result.value }
         return
       case 'refused':
-        this.#check = { kind: 'failed', reason: answer.problem.error }
+        this.#check = { kind: 'failed', reason: result.problem.error }
         return
       case 'unreachable':
-        this.#check = { kind: 'failed', reason: `The daemon gave no answer: ${answer.reason}.` }
+        this.#check = { kind: 'failed', reason: `The daemon did not respond: ${result.reason}.` }
         return
       case 'loggedOut':
         this.#check = { kind: 'none' }

@@ -6,7 +6,7 @@
  * known when an event with its id is in the log; of an action, when its end is.
  */
 import type { ActionResponse, ActionId, ActionView, Code, Event, Project, ProjectId } from '../proto/index.ts'
-import { ask, commandId, type Answer } from '../net/index.ts'
+import { sendRequest, newCommandId, type ApiResult } from '../net/index.ts'
 import { isSealed } from './approvals.ts'
 import { requestOf, type Wish } from './wishes.ts'
 
@@ -51,7 +51,7 @@ export class Commands {
 
   /** Sends a command; the promise ends when the log confirms it or it has failed. */
   async send(wish: Wish): Promise<Outcome> {
-    const id = commandId()
+    const id = newCommandId()
     this.#pending = [...this.#pending, { id, wish }]
     const confirmed = new Promise<Outcome>((end) => this.#waiting.set(id, { wish, end, action: null }))
     const outcome = await Promise.race([confirmed, this.#request(wish, id, confirmed)])
@@ -85,48 +85,48 @@ export class Commands {
   }
 
   async #lookUp(waiting: Waiting, action: ActionId): Promise<void> {
-    const answer = await ask<ActionView>({ method: 'GET', path: `/api/actions/${encodeURIComponent(action)}` })
-    if (answer.kind !== 'ok' || answer.value.status !== 'finished') return
-    const fault = answer.value.outcome?.fault ?? null
+    const result = await sendRequest<ActionView>({ method: 'GET', path: `/api/actions/${encodeURIComponent(action)}` })
+    if (result.kind !== 'ok' || result.value.status !== 'finished') return
+    const fault = result.value.outcome?.fault ?? null
     waiting.end(fault === null ? { kind: 'done', event: null } : { kind: 'failed', reason: fault.message, code: fault.code })
   }
 
   async #request(wish: Wish, command: string, confirmed: Promise<Outcome>): Promise<Outcome> {
-    const answer = await ask<unknown>({ ...requestOf(wish), command })
-    const failed = this.#failure(answer)
+    const result = await sendRequest<unknown>({ ...requestOf(wish), command })
+    const failed = this.#failure(result)
     if (failed !== null) return failed
     if (AGREED.has(wish.kind)) return { kind: 'agreed' }
     // It takes as long as it takes, and the log says when it is over.
-    if (wish.kind === 'runtime') return this.#follow(command, answer, confirmed)
-    if (answer.kind === 'ok' && answer.status === 200 && wish.kind === 'open') {
-      return { kind: 'already', project: answer.value as Project }
+    if (wish.kind === 'runtime') return this.#follow(command, result, confirmed)
+    if (result.kind === 'ok' && result.status === 200 && wish.kind === 'open') {
+      return { kind: 'already', project: result.value as Project }
     }
     return Promise.race([confirmed, unconfirmed()])
   }
 
-  async #follow(command: string, answer: Answer<unknown>, confirmed: Promise<Outcome>): Promise<Outcome> {
+  async #follow(command: string, result: ApiResult<unknown>, confirmed: Promise<Outcome>): Promise<Outcome> {
     const waiting = this.#waiting.get(command)
-    if (waiting !== undefined && answer.kind === 'ok') {
-      waiting.action = (answer.value as ActionResponse).actionId
+    if (waiting !== undefined && result.kind === 'ok') {
+      waiting.action = (result.value as ActionResponse).actionId
       // Its end may have been in the log before we knew its name.
       await this.#lookUp(waiting, waiting.action)
     }
     return confirmed
   }
 
-  #failure(answer: Answer<unknown>): Outcome | null {
-    switch (answer.kind) {
+  #failure(result: ApiResult<unknown>): Outcome | null {
+    switch (result.kind) {
       case 'ok':
         return null
       case 'refused':
-        return { kind: 'failed', reason: answer.problem.error, code: answer.problem.code }
+        return { kind: 'failed', reason: result.problem.error, code: result.problem.code }
       case 'loggedOut':
         this.#loggedOut()
         return { kind: 'failed', reason: 'You are logged out.', code: null }
       case 'unreachable':
         return {
           kind: 'failed',
-          reason: `The daemon gave no answer: ${answer.reason}. If it was done all the same, it will show here.`,
+          reason: `The daemon did not respond: ${result.reason}. If it was done all the same, it will show here.`,
           code: null,
         }
     }

@@ -1,6 +1,6 @@
 /** What the rules would say of an action that nobody asks for. */
 import type { ExplainPolicyRequest, PolicyExplanation, ProjectId } from '../proto/index.ts'
-import { ask } from '../net/index.ts'
+import { sendRequest } from '../net/index.ts'
 import { projectPath } from './wishes.ts'
 
 /** How the question to the rules stands. */
@@ -28,16 +28,16 @@ export class Explainer {
   async ask(project: ProjectId, body: ExplainPolicyRequest): Promise<void> {
     if (this.#state.kind === 'asking') return
     this.#state = { kind: 'asking' }
-    const answer = await ask<PolicyExplanation>({ method: 'POST', path: `${projectPath(project)}/policy/explain`, body })
-    switch (answer.kind) {
+    const result = await sendRequest<PolicyExplanation>({ method: 'POST', path: `${projectPath(project)}/policy/explain`, body })
+    switch (result.kind) {
       case 'ok':
-        this.#state = { kind: 'here', explanation: answer.value }
+        this.#state = { kind: 'here', explanation: result.value }
         return
       case 'refused':
-        this.#state = { kind: 'failed', reason: answer.problem.error }
+        this.#state = { kind: 'failed', reason: result.problem.error }
         return
       case 'unreachable':
-        this.#state = { kind: 'failed', reason: `The daemon gave no answer: ${answer.reason}.` }
+        this.#state = { kind: 'failed', reason: `The daemon did not respond: ${result.reason}.` }
         return
       case 'loggedOut':
         this.#state = { kind: 'none' }

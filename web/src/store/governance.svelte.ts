@@ -5,7 +5,7 @@
  * files: the log says when they changed, and then they are read again.
  */
 import type { ActionId, AnswerApprovalRequest, Approval, ApprovalId, ApprovalList, Grant, GrantList, ProjectMode, PolicyView, ProjectId, RoleList, RoleView, TrustFileRequest } from '../proto/index.ts'
-import { ask } from '../net/index.ts'
+import { sendRequest } from '../net/index.ts'
 import { Alerts } from './alerts.svelte.ts'
 import { Answers, sentAfter, standing, type Standing } from './answers.svelte.ts'
 import { endedOf, pendingOf, withApproval } from './approvals.ts'
@@ -166,10 +166,10 @@ export class Governance {
 
   /** Fetches the grants of a project; the log may name some only. */
   async readGrants(project: ProjectId): Promise<void> {
-    const answer = await ask<GrantList>({ method: 'GET', path: `${projectPath(project)}/grants?all=true` })
-    if (answer.kind === 'ok') this.#parts.log.amend((was) => ({ ...was, grants: withGrants(was.grants, answer.value.grants) }))
-    else if (answer.kind === 'refused') this.#parts.notices.add('error', answer.problem.error)
-    else if (answer.kind === 'loggedOut') this.#parts.log.loggedOut()
+    const result = await sendRequest<GrantList>({ method: 'GET', path: `${projectPath(project)}/grants?all=true` })
+    if (result.kind === 'ok') this.#parts.log.amend((was) => ({ ...was, grants: withGrants(was.grants, result.value.grants) }))
+    else if (result.kind === 'refused') this.#parts.notices.add('error', result.problem.error)
+    else if (result.kind === 'loggedOut') this.#parts.log.loggedOut()
   }
 
   /** Fetches the questions that the log only names, once for each new one. */
@@ -180,14 +180,14 @@ export class Governance {
     if (log.replaying || log.connection.kind !== 'live' || sealed <= this.#unsealed) return
     this.#unsealed = sealed
     const before = pendingOf(log.folded.approvals)
-    const answer = await ask<ApprovalList>({ method: 'GET', path: '/api/approvals' })
-    if (answer.kind !== 'ok') {
+    const result = await sendRequest<ApprovalList>({ method: 'GET', path: '/api/approvals' })
+    if (result.kind !== 'ok') {
       this.#unsealed = 0
-      if (answer.kind === 'refused') this.#parts.notices.add('error', answer.problem.error)
+      if (result.kind === 'refused') this.#parts.notices.add('error', result.problem.error)
       return
     }
-    const listed = new Set(answer.value.approvals.map(({ id }) => id))
-    for (const approval of answer.value.approvals) this.#add(approval)
+    const listed = new Set(result.value.approvals.map(({ id }) => id))
+    for (const approval of result.value.approvals) this.#add(approval)
     for (const { id } of before) if (!listed.has(id)) await this.fetchApproval(id)
   }
 
@@ -199,12 +199,12 @@ export class Governance {
 
   /** Fetches one question. */
   async fetchApproval(id: ApprovalId): Promise<void> {
-    const answer = await ask<Approval>({ method: 'GET', path: `/api/approvals/${encodeURIComponent(id)}` })
-    if (answer.kind === 'ok') {
-      this.#looked = answer.value
-      this.#add(answer.value)
-    } else if (answer.kind === 'refused') {
-      this.#parts.notices.add('error', answer.problem.error)
+    const result = await sendRequest<Approval>({ method: 'GET', path: `/api/approvals/${encodeURIComponent(id)}` })
+    if (result.kind === 'ok') {
+      this.#looked = result.value
+      this.#add(result.value)
+    } else if (result.kind === 'refused') {
+      this.#parts.notices.add('error', result.problem.error)
       if (this.desk.selected === id) this.desk.close()
     }
   }

@@ -5,7 +5,7 @@
  * frame, and reading waits while more than a frame's worth is gathered.
  */
 import type { Event } from '../proto/index.ts'
-import { adopt, Follower, type Connection } from '../net/index.ts'
+import { adoptPageToken, EventStream, type ConnectionState } from '../net/index.ts'
 import { fold, NOTHING, type Folded } from './fold.ts'
 import type { Filter, Scope } from './filter.ts'
 import { Timeline, type Rows } from './timeline.ts'
@@ -15,14 +15,14 @@ const HIDDEN_MS = 200
 
 /** See the head of this file. */
 export class Log {
-  #connection = $state.raw<Connection>({ kind: 'connecting', attempt: 0, lostSince: null })
+  #connection = $state.raw<ConnectionState>({ kind: 'connecting', attempt: 0, lostSince: null })
   #folded = $state.raw<Folded>(NOTHING)
   #rows: Rows
   #replaying = $state(true)
   #partial = $state(false)
   readonly #timeline = new Timeline()
   readonly #confirmed: (events: readonly Event[]) => void
-  readonly #follower: Follower
+  readonly #stream: EventStream
   #gathered: Event[] = []
   #flushed: Promise<void> | null = null
   #caughtUp = false
@@ -31,7 +31,7 @@ export class Log {
   constructor(confirmed: (events: readonly Event[]) => void) {
     this.#rows = $state.raw(this.#timeline.rows())
     this.#confirmed = confirmed
-    this.#follower = new Follower({
+    this.#stream = new EventStream({
       state: (state) => this.#became(state),
       events: (events) => this.#gather(events),
       caughtUp: () => this.#arrive(),
@@ -41,7 +41,7 @@ export class Log {
   }
 
   /** How things stand with the daemon. */
-  get connection(): Connection {
+  get connection(): ConnectionState {
     return this.#connection
   }
 
@@ -67,22 +67,22 @@ export class Log {
 
   /** Begins to follow; also begins again after the login had ended. */
   follow(): void {
-    void adopt().then(() => this.#follower.start())
+    void adoptPageToken().then(() => this.#stream.start())
   }
 
   /** Ends following, for good. */
   stop(): void {
-    this.#follower.stop()
+    this.#stream.stop()
   }
 
   /** Ends the wait for the next attempt. */
   retryNow(): void {
-    this.#follower.retryNow()
+    this.#stream.retryNow()
   }
 
   /** Some request was answered with 401: the login has ended. */
   loggedOut(): void {
-    this.#follower.stop()
+    this.#stream.stop()
     this.#connection = { kind: 'loggedOut' }
   }
 
@@ -102,7 +102,7 @@ export class Log {
     this.#folded = change(this.#folded)
   }
 
-  #became(state: Connection): void {
+  #became(state: ConnectionState): void {
     // Checking whether the login is back is no news until it is.
     if (state.kind === 'connecting' && this.#connection.kind === 'loggedOut') return
     this.#connection = state

@@ -5,7 +5,7 @@
  * how fast the kernel answers, where a preview is, what was printed.
  */
 import type { PreviewUrl, Project, ProjectId, RuntimeStatusResponse } from '../proto/index.ts'
-import { ask, type Display } from '../net/index.ts'
+import { sendRequest, type TerminalDisplay } from '../net/index.ts'
 import { deedOf, type Commands } from './commands.svelte.ts'
 import type { Log } from './log.svelte.ts'
 import type { Notices } from './notices.svelte.ts'
@@ -93,11 +93,11 @@ export class Operations {
   async refresh(project: ProjectId): Promise<void> {
     if (this.#asking === project) return
     this.#asking = project
-    const answer = await ask<RuntimeStatusResponse>({ method: 'GET', path: `${projectPath(project)}/runtime/status` })
+    const result = await sendRequest<RuntimeStatusResponse>({ method: 'GET', path: `${projectPath(project)}/runtime/status` })
     if (this.#asking === project) this.#asking = null
-    if (answer.kind === 'loggedOut') this.#parts.log.loggedOut()
-    if (answer.kind !== 'ok') return
-    const state = answer.value
+    if (result.kind === 'loggedOut') this.#parts.log.loggedOut()
+    if (result.kind !== 'ok') return
+    const state = result.value
     this.#heartbeat = { project, ms: state.kernel.heartbeatMs, at: Date.now() }
     this.#parts.log.amend((folded) => {
       const runtimes = withRuntime(folded.runtimes, state)
@@ -108,15 +108,15 @@ export class Operations {
   /** A way into the preview, good once; `path` is where it leads. */
   async entrance(project: ProjectId, port: number | null, path: string): Promise<Entrance> {
     const query = port === null ? '' : `?port=${String(port)}`
-    const answer = await ask<PreviewUrl>({ method: 'GET', path: `${projectPath(project)}/preview/url${query}` })
-    switch (answer.kind) {
+    const result = await sendRequest<PreviewUrl>({ method: 'GET', path: `${projectPath(project)}/preview/url${query}` })
+    switch (result.kind) {
       case 'ok':
-        if (answer.value.url === null) return { kind: 'closed' }
-        return { kind: 'here', url: path === '/' ? answer.value.url : `${answer.value.url}&to=${encodeURIComponent(path)}` }
+        if (result.value.url === null) return { kind: 'closed' }
+        return { kind: 'here', url: path === '/' ? result.value.url : `${result.value.url}&to=${encodeURIComponent(path)}` }
       case 'refused':
-        return answer.problem.code === 'PREVIEW_DOWN' ? { kind: 'closed' } : { kind: 'failed', reason: answer.problem.error }
+        return result.problem.code === 'PREVIEW_DOWN' ? { kind: 'closed' } : { kind: 'failed', reason: result.problem.error }
       case 'unreachable':
-        return { kind: 'failed', reason: `The daemon gave no answer: ${answer.reason}.` }
+        return { kind: 'failed', reason: `The daemon did not respond: ${result.reason}.` }
       case 'loggedOut':
         this.#parts.log.loggedOut()
         return { kind: 'closed' }
@@ -133,7 +133,7 @@ export class Operations {
   }
 
   /** A seat at the project's terminal, drawn on this display. */
-  session(project: ProjectId, display: Display): Session {
+  session(project: ProjectId, display: TerminalDisplay): Session {
     return new Session(project, display, () => this.#parts.log.loggedOut())
   }
 }

@@ -2,7 +2,7 @@
  * Something that is read from the daemon, because the log only says that it
  * changed. What was read last stays until the next is there.
  */
-import { ask } from '../net/index.ts'
+import { sendRequest } from '../net/index.ts'
 
 /** How the reading stands. */
 export type ReadState<T> =
@@ -43,17 +43,17 @@ export class Reading<T> {
       return
     }
     this.#state = { kind: 'reading', before }
-    const answer = await ask<T>({ method: 'GET', path })
+    const result = await sendRequest<T>({ method: 'GET', path })
     if (turn !== this.#turn) return
-    switch (answer.kind) {
+    switch (result.kind) {
       case 'ok':
-        this.#state = { kind: 'here', value: answer.value }
+        this.#state = { kind: 'here', value: result.value }
         return
       case 'refused':
-        this.#state = { kind: 'failed', reason: answer.problem.error, before }
+        this.#state = { kind: 'failed', reason: result.problem.error, before }
         return
       case 'unreachable':
-        this.#state = { kind: 'failed', reason: `The daemon gave no answer: ${answer.reason}.`, before }
+        this.#state = { kind: 'failed', reason: `The daemon did not respond: ${result.reason}.`, before }
         return
       case 'loggedOut':
         this.#state = { kind: 'none' }

@@ -1,21 +1,21 @@
 /** A seat at a terminal as state: what a pane shows of it, and what a person can do. */
-import type { ProjectId } from '../proto/index.ts'
-import { Seat, type Attachment, type Display, type Size } from '../net/index.ts'
+import type { ProjectId, TerminalSize } from '../proto/index.ts'
+import { TerminalSocket, type TerminalConnectionState, type TerminalDisplay, type AttachMode } from '../net/index.ts'
 
 const ENCODER = new TextEncoder()
 const NOWHERE = 'What you type now goes nowhere: the terminal is not connected.'
 
 /** See the head of this file. */
 export class Session {
-  #state = $state.raw<Attachment>({ kind: 'idle' })
+  #state = $state.raw<TerminalConnectionState>({ kind: 'idle' })
   #title = $state('')
-  #size = $state.raw<Size | null>(null)
+  #size = $state.raw<TerminalSize | null>(null)
   #note = $state<string | null>(null)
   #bells = $state(0)
-  readonly #seat: Seat
+  readonly #socket: TerminalSocket
 
-  constructor(project: ProjectId, display: Display, loggedOut: () => void) {
-    const shown: Display = {
+  constructor(project: ProjectId, display: TerminalDisplay, loggedOut: () => void) {
+    const shown: TerminalDisplay = {
       size: () => display.size(),
       output: (bytes, parsed) => display.output(bytes, parsed),
       snapshot: (size, bytes, parsed) => {
@@ -35,7 +35,7 @@ export class Session {
         display.bell()
       },
     }
-    this.#seat = new Seat(project, shown, {
+    this.#socket = new TerminalSocket(project, shown, {
       state: (state) => {
         this.#state = state
         // Other notes stay until something is typed again.
@@ -47,7 +47,7 @@ export class Session {
   }
 
   /** How it stands. */
-  get state(): Attachment {
+  get state(): TerminalConnectionState {
     return this.#state
   }
 
@@ -57,7 +57,7 @@ export class Session {
   }
 
   /** The size of the terminal, which another window may have set. */
-  get size(): Size | null {
+  get size(): TerminalSize | null {
     return this.#size
   }
 
@@ -72,39 +72,39 @@ export class Session {
   }
 
   /** Goes there; `open` starts a shell if there is none, `look` does not. */
-  sit(how: 'open' | 'look'): void {
+  sit(how: AttachMode): void {
     this.#note = null
-    void this.#seat.sit(how)
+    void this.#socket.attach(how)
   }
 
   /** Types a text, or bytes. */
   type(keys: string | Uint8Array): void {
-    const sent = this.#seat.type(typeof keys === 'string' ? ENCODER.encode(keys) : keys)
+    const sent = this.#socket.sendInput(typeof keys === 'string' ? ENCODER.encode(keys) : keys)
     this.#note = sent ? null : NOWHERE
   }
 
   /** The window has this size now. */
-  resize(size: Size): void {
-    this.#seat.resize(size)
+  resize(size: TerminalSize): void {
+    this.#socket.resize(size)
   }
 
   /** Makes the terminal fit this window. */
-  claim(size: Size): void {
-    this.#seat.claim(size)
+  claim(size: TerminalSize): void {
+    this.#socket.claimSize(size)
   }
 
   /** Ends the wait for the next attempt. */
   retryNow(): void {
-    this.#seat.retryNow()
+    this.#socket.retryNow()
   }
 
   /** The daemon is known to be away. */
   suspect(): void {
-    this.#seat.suspect('the daemon does not answer')
+    this.#socket.dropConnection('the daemon does not respond')
   }
 
   /** Goes away; the terminal goes on. */
   leave(): void {
-    this.#seat.leave()
+    this.#socket.detach()
   }
 }

@@ -1,6 +1,6 @@
 /** The story of one action: its events in order, read from the daemon and then followed in the log. */
 import type { ActionId, ApprovalId, BlobRef, Event } from '../proto/index.ts'
-import { ask } from '../net/index.ts'
+import { sendRequest } from '../net/index.ts'
 import { isSealed } from './approvals.ts'
 
 /** How far the story has been read. */
@@ -65,16 +65,16 @@ export class Story {
     const events: Event[] = []
     let after = from
     while (events.length < STORY_LIMIT) {
-      const answer = await ask<Page>({ method: 'GET', path: `/api/audit?action=${encodeURIComponent(action)}&after=${String(after)}` })
+      const result = await sendRequest<Page>({ method: 'GET', path: `/api/audit?action=${encodeURIComponent(action)}&after=${String(after)}` })
       if (turn !== this.#turn) return null
-      if (answer.kind !== 'ok') {
-        if (answer.kind === 'loggedOut') this.#loggedOut()
-        else this.#state = { kind: 'failed', reason: answer.kind === 'refused' ? answer.problem.error : `The daemon gave no answer: ${answer.reason}.` }
+      if (result.kind !== 'ok') {
+        if (result.kind === 'loggedOut') this.#loggedOut()
+        else this.#state = { kind: 'failed', reason: result.kind === 'refused' ? result.problem.error : `The daemon did not respond: ${result.reason}.` }
         return null
       }
-      events.push(...answer.value.events)
-      if (answer.value.next === null) break
-      after = answer.value.next
+      events.push(...result.value.events)
+      if (result.value.next === null) break
+      after = result.value.next
     }
     return opened(events)
   }
@@ -115,8 +115,8 @@ async function opened(events: readonly Event[]): Promise<readonly Event[]> {
   for (const event of events) {
     if (isSealed(event) && left-- > 0) {
       const { $blob: hash } = event.body as unknown as BlobRef
-      const answer = await ask<Event['body']>({ method: 'GET', path: `/api/blobs/${encodeURIComponent(hash)}` })
-      out.push(answer.kind === 'ok' ? ({ ...event, body: answer.value } as Event) : event)
+      const result = await sendRequest<Event['body']>({ method: 'GET', path: `/api/blobs/${encodeURIComponent(hash)}` })
+      out.push(result.kind === 'ok' ? ({ ...event, body: result.value } as Event) : event)
     } else out.push(event)
   }
   return out

@@ -5,7 +5,7 @@
  * byte offsets, often while something runs and seldom while nothing does.
  */
 import type { RuntimeLogPage, ProjectId } from '../proto/index.ts'
-import { ask, Nap } from '../net/index.ts'
+import { sendRequest, CancellableDelay } from '../net/index.ts'
 import { Lines, type Line } from './lines.ts'
 import { projectPath } from './wishes.ts'
 
@@ -33,7 +33,7 @@ export class Tail {
   #at: number | null = null
   #skipped = 0
   #stopped = false
-  readonly #nap = new Nap()
+  readonly #delay = new CancellableDelay()
 
   /** `busy` says whether something runs that may print. */
   constructor(project: ProjectId, busy: () => boolean, loggedOut: () => void) {
@@ -52,19 +52,19 @@ export class Tail {
     while (!this.#stopped) {
       // A page that nobody sees need not read.
       if (!document.hidden && !(await this.#read())) continue
-      await this.#nap.take(this.#busy() && !document.hidden ? SOON_MS : SELDOM_MS)
+      await this.#delay.wait(this.#busy() && !document.hidden ? SOON_MS : SELDOM_MS)
     }
   }
 
   /** Looks now: something has begun or ended. */
   nudge(): void {
-    this.#nap.wake()
+    this.#delay.cancel()
   }
 
   /** Ends. */
   stop(): void {
     this.#stopped = true
-    this.#nap.wake()
+    this.#delay.cancel()
   }
 
   /** Reads a piece; true when there is no more for now. */
@@ -97,11 +97,11 @@ export class Tail {
 
   async #page(after: number, limit: number | null): Promise<RuntimeLogPage | null> {
     const query = limit === null ? '' : `&limit=${String(limit)}`
-    const answer = await ask<RuntimeLogPage>({ method: 'GET', path: `${projectPath(this.#project)}/runtime/logs?after=${String(after)}${query}` })
-    if (answer.kind === 'ok') return answer.value
-    if (answer.kind === 'loggedOut') this.#loggedOut()
+    const result = await sendRequest<RuntimeLogPage>({ method: 'GET', path: `${projectPath(this.#project)}/runtime/logs?after=${String(after)}${query}` })
+    if (result.kind === 'ok') return result.value
+    if (result.kind === 'loggedOut') this.#loggedOut()
     else {
-      const reason = answer.kind === 'refused' ? answer.problem.error : `The daemon gave no answer: ${answer.reason}.`
+      const reason = result.kind === 'refused' ? result.problem.error : `The daemon did not respond: ${result.reason}.`
       this.#state = { kind: 'failed', reason, lines: this.#lines.all() }
     }
     return null

@@ -7,7 +7,7 @@
  * before what comes after it is folded.
  */
 import type { ActionId, BlobRef, Event, SessionDetail, SessionId } from '../proto/index.ts'
-import { ask } from '../net/index.ts'
+import { sendRequest } from '../net/index.ts'
 import { isSealed } from './approvals.ts'
 import { foldDeeds, foldTalk, type Conversation, type Deeds } from './conversation.ts'
 import { isTalk, type TalkEvent } from './sessions.ts'
@@ -61,22 +61,22 @@ export class Talk {
     }
     this.#isRead = session !== null
     if (session === null) return
-    const answer = await ask<SessionDetail>({ method: 'GET', path: `/api/sessions/${encodeURIComponent(session)}` })
+    const result = await sendRequest<SessionDetail>({ method: 'GET', path: `/api/sessions/${encodeURIComponent(session)}` })
     if (turn !== this.#turn) return
     this.#isRead = false
-    switch (answer.kind) {
+    switch (result.kind) {
       case 'ok':
-        this.#set(answer.value)
+        this.#set(result.value)
         break
       case 'loggedOut':
         this.#loggedOut()
         break
       case 'refused':
-        this.#state = { kind: 'failed', session, reason: answer.problem.error }
+        this.#state = { kind: 'failed', session, reason: result.problem.error }
         break
       case 'unreachable':
         // What is on the screen stays: the page says that the daemon is away.
-        if (this.#state.kind !== 'here') this.#state = { kind: 'failed', session, reason: `The daemon gave no answer: ${answer.reason}.` }
+        if (this.#state.kind !== 'here') this.#state = { kind: 'failed', session, reason: `The daemon did not respond: ${result.reason}.` }
     }
     void this.#fold()
   }
@@ -99,10 +99,10 @@ export class Talk {
     if (this.#asked.has(action)) return
     this.#asked.add(action)
     const session = this.#session
-    const answer = await ask<{ readonly events: readonly Event[] }>({ method: 'GET', path: `/api/audit?action=${encodeURIComponent(action)}` })
-    if (answer.kind !== 'ok' || session !== this.#session) return
+    const result = await sendRequest<{ readonly events: readonly Event[] }>({ method: 'GET', path: `/api/audit?action=${encodeURIComponent(action)}` })
+    if (result.kind !== 'ok' || session !== this.#session) return
     let told: Deeds = new Map()
-    for (const event of answer.value.events) {
+    for (const event of result.value.events) {
       const whole = isSealed(event) && event.kind === 'APPROVAL_ASKED' ? await unsealed(event) : event
       if (whole !== null) told = foldDeeds(told, whole, () => true)
     }
@@ -154,6 +154,6 @@ export class Talk {
 /** The event with its body, or null if it cannot be had. */
 async function unsealed<E extends Event>(event: E): Promise<E | null> {
   const { $blob: hash } = event.body as unknown as BlobRef
-  const answer = await ask<Event['body']>({ method: 'GET', path: `/api/blobs/${encodeURIComponent(hash)}` })
-  return answer.kind === 'ok' ? ({ ...event, body: answer.value } as E) : null
+  const result = await sendRequest<Event['body']>({ method: 'GET', path: `/api/blobs/${encodeURIComponent(hash)}` })
+  return result.kind === 'ok' ? ({ ...event, body: result.value } as E) : null
 }

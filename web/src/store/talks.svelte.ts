@@ -5,7 +5,7 @@
  * Which models can be asked is nothing the log knows, so that is read.
  */
 import type { MessageId, ModelList, Project, ProjectId, SessionId, SessionList, SessionView, TurnView } from '../proto/index.ts'
-import { ask } from '../net/index.ts'
+import { sendRequest } from '../net/index.ts'
 import type { Commands } from './commands.svelte.ts'
 import type { Log } from './log.svelte.ts'
 import type { Navigation } from './navigation.svelte.ts'
@@ -167,9 +167,9 @@ export class Talks {
     if (sealed < this.#unsealed) this.#unsealed = 0
     if (sealed <= this.#unsealed) return
     this.#unsealed = sealed
-    const answer = await ask<SessionList>({ method: 'GET', path: '/api/sessions' })
-    if (answer.kind === 'ok') log.amend((was) => ({ ...was, sessions: withSessions(was.sessions, answer.value.sessions) }))
-    else if (answer.kind === 'loggedOut') log.loggedOut()
+    const result = await sendRequest<SessionList>({ method: 'GET', path: '/api/sessions' })
+    if (result.kind === 'ok') log.amend((was) => ({ ...was, sessions: withSessions(was.sessions, result.value.sessions) }))
+    else if (result.kind === 'loggedOut') log.loggedOut()
     else this.#unsealed = 0
   }
 

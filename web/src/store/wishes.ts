@@ -1,6 +1,6 @@
 /** What a person can ask the daemon for, and the request that does. Pure. */
 import type { AnswerApprovalRequest, ApprovalId, GovernanceFileKind, GrantId, Hash, MessageId, ProjectMode, ProjectId, SessionId } from '../proto/index.ts'
-import type { Ask } from '../net/index.ts'
+import type { ApiRequest } from '../net/index.ts'
 
 /** What was asked for. */
 export type Wish =
@@ -22,7 +22,7 @@ export type Wish =
 export type Deed = 'run' | 'stop' | 'restart' | 'build'
 
 /** The request for a wish. */
-export function requestOf(wish: Wish): Ask {
+export function requestOf(wish: Wish): ApiRequest {
   switch (wish.kind) {
     case 'open':
       return { method: 'POST', path: '/api/projects', body: { path: wish.path } }

@@ -1,7 +1,7 @@
 /** How each state of the connection is called and drawn. */
 import { CircleDashed, CircleSlash, Lock, Radio } from 'lucide'
 import type { IconNode } from 'lucide'
-import type { Connection } from '../../store/index.ts'
+import type { ConnectionState } from '../../store/index.ts'
 
 /** A word, a drawing and a colour: never the colour alone. */
 export type Look = {
@@ -12,7 +12,7 @@ export type Look = {
 }
 
 /** The look of a state. */
-export function lookOf(connection: Connection): Look {
+export function lookOf(connection: ConnectionState): Look {
   switch (connection.kind) {
     case 'connecting':
       return {

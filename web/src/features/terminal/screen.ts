@@ -11,7 +11,8 @@ import { Unicode11Addon } from '@xterm/addon-unicode11'
 import { WebLinksAddon } from '@xterm/addon-web-links'
 import { WebglAddon } from '@xterm/addon-webgl'
 import { Terminal } from '@xterm/xterm'
-import type { Display, Size } from '../../store/index.ts'
+import type { TerminalSize } from '../../proto/index.ts'
+import type { TerminalDisplay } from '../../store/index.ts'
 import { paletteOf } from './palette.ts'
 import { silence } from './silence.ts'
 
@@ -20,7 +21,7 @@ export type Telling = {
   /** Something was typed, or pasted, or the mouse reported. */
   readonly typed: (keys: string | Uint8Array) => void
   /** The window has another size. */
-  readonly fits: (size: Size) => void
+  readonly fits: (size: TerminalSize) => void
   /** A link is pointed at, or none. */
   readonly points: (url: string | null) => void
   readonly selected: (text: string) => void
@@ -30,7 +31,7 @@ export type Telling = {
 
 type Step =
   | { readonly kind: 'write'; readonly bytes: Uint8Array; readonly parsed: () => void }
-  | { readonly kind: 'resize'; readonly size: Size }
+  | { readonly kind: 'resize'; readonly size: TerminalSize }
 
 /** As many lines as the kernel's snapshot has, and some that come later. */
 const SCROLLBACK = 5_000
@@ -41,7 +42,7 @@ const READER = 'provost.terminal.reader'
 const RESET = new Uint8Array([0x1b, 0x63])
 
 /** See the head of this file. */
-export class Screen implements Display {
+export class Screen implements TerminalDisplay {
   readonly terminal: Terminal
   readonly search = new SearchAddon()
   readonly #fit = new FitAddon()
@@ -115,13 +116,13 @@ export class Screen implements Display {
     this.terminal.options.theme = paletteOf(dark)
   }
 
-  size(): Size {
+  size(): TerminalSize {
     const { cols, rows } = this.#fit.proposeDimensions() ?? { cols: 80, rows: 24 }
     const within = (value: number, most: number): number => (Number.isFinite(value) ? Math.min(most, Math.max(2, value)) : 24)
     return { cols: within(cols, COLS), rows: within(rows, ROWS) }
   }
 
-  snapshot(size: Size, bytes: Uint8Array, parsed: () => void): void {
+  snapshot(size: TerminalSize, bytes: Uint8Array, parsed: () => void): void {
     const whole = new Uint8Array(RESET.length + bytes.length)
     whole.set(RESET)
     whole.set(bytes, RESET.length)
@@ -134,7 +135,7 @@ export class Screen implements Display {
     this.#go()
   }
 
-  resize(size: Size): void {
+  resize(size: TerminalSize): void {
     this.#steps.push({ kind: 'resize', size })
     this.#go()
   }
@@ -157,7 +158,7 @@ export class Screen implements Display {
     }
   }
 
-  #fitTo({ cols, rows }: Size): void {
+  #fitTo({ cols, rows }: TerminalSize): void {
     if (cols !== this.terminal.cols || rows !== this.terminal.rows) this.terminal.resize(cols, rows)
   }
 

@@ -1,7 +1,7 @@
 /** How each state of the terminal is called and drawn. */
 import { CircleDashed, CircleSlash, CircleStop, Lock, OctagonX, SquareTerminal } from 'lucide'
 import type { IconNode } from 'lucide'
-import type { Attachment } from '../../store/index.ts'
+import type { TerminalConnectionState } from '../../store/index.ts'
 
 /** A word, a drawing and a color: never the color alone. */
 export type Look = {
@@ -12,7 +12,7 @@ export type Look = {
 }
 
 /** The look of a state. */
-export function lookOf(state: Attachment): Look {
+export function lookOf(state: TerminalConnectionState): Look {
   switch (state.kind) {
     case 'idle':
       return { word: 'Not connected', icon: CircleDashed, tone: 'plain', turning: false }
@@ -33,7 +33,7 @@ export function lookOf(state: Attachment): Look {
 }
 
 /** Why there is no terminal any more, where that is so and no fault; null for all else. */
-export function goneAs(state: Attachment): string | null {
+export function goneAs(state: TerminalConnectionState): string | null {
   if (state.kind !== 'refused') return null
   if (state.code === 'PTY_DEAD') return 'none is open in this project'
   return state.code === 'KERNEL_LOST' ? state.reason : null

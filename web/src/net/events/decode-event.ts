@@ -1,19 +1,19 @@
 /**
- * From text to events.
+ * Decodes events from JSON.
  *
- * Only the envelope is checked, because that is what we rely on for every
- * event; a kind we do not know is an event all the same.
+ * Only the envelope is validated, because every consumer relies on it. Events of
+ * an unknown kind are valid.
  */
 import type { Event } from '../../proto/index.ts'
 
-/** Reads one event, or says that the text is none. */
+/** Decodes one event; throws if the text is not one. */
 export function decodeEvent(text: string): Event {
-  const value = parsed(text)
-  if (!isEvent(value)) throw new Error('it sent something that is not an event')
+  const value = parseJson(text)
+  if (!isEvent(value)) throw new Error('received an invalid event')
   return value
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

@@ -1,189 +1,190 @@
 /**
- * Follows the whole log and never gives up.
+ * Follows the event log over SSE and reconnects without end.
  *
- * It owns the connection: it connects, notices silence, waits, comes back after
- * the last event it has read, and begins anew when the chain is broken. What it
- * does not do is keep events: those go to the sink, batch by batch.
+ * It owns the connection: it connects, detects silence, backs off, resumes after
+ * the last event, and reloads the log when the hash chain is broken. It does not
+ * store events; they go to the sink in batches.
  */
 import type { Event } from '../../proto/index.ts'
-import { backoff } from '../retry/backoff.ts'
-import { Cursor } from './log-cursor.ts'
+import { pageTokenHeaders } from '../http/page-token.ts'
+import { describeFailure } from '../http/request.ts'
+import { backoffDelay } from '../retry/backoff.ts'
+import { CancellableDelay } from '../retry/cancellable-delay.ts'
 import { decodeEvent } from './decode-event.ts'
-import { whyNot } from '../http/request.ts'
-import { Nap } from '../retry/cancellable-delay.ts'
-import { pageHeaders } from '../http/page-token.ts'
+import { LogCursor } from './log-cursor.ts'
 import { SseParser } from './sse-parser.ts'
 
-/** How things stand with the daemon. Times are milliseconds of the browser's clock. */
-export type Connection =
+/** The state of the connection to the daemon. Times are milliseconds of the browser's clock. */
+export type ConnectionState =
   | { readonly kind: 'connecting'; readonly attempt: number; readonly lostSince: number | null }
   | { readonly kind: 'live'; readonly since: number }
   | { readonly kind: 'lost'; readonly since: number; readonly retryAt: number; readonly reason: string }
   | { readonly kind: 'loggedOut' }
 
-/** Who wants to know. */
-export type Sink = {
-  readonly state: (state: Connection) => void
-  /** New events, in order, none twice. Reading waits for the promise, if there is one. */
+/** Receives events and state changes. */
+export type EventSink = {
+  readonly state: (state: ConnectionState) => void
+  /** New events, in order, none twice. If a promise is returned, reading pauses until it resolves. */
   readonly events: (events: readonly Event[]) => Promise<void> | undefined
-  /** All that was in the log when the connection began has been handed on. */
+  /** All events that existed when the connection began have been delivered. */
   readonly caughtUp: () => void
-  /** Forget every event: the log is read again from its beginning. */
+  /** Drop every event: the log is read again from its beginning. */
   readonly reset: () => void
-  /** This login is shown only a part of the log. */
+  /** This login may see only a part of the log. */
   readonly partial: () => void
 }
 
-/** What a follower needs from its surroundings, so that a test can bring its own. */
-export type World = {
+/** The browser functions that are needed; tests replace them. */
+export type StreamEnvironment = {
   readonly fetch: typeof fetch
   readonly now: () => number
   readonly random: () => number
 }
 
-const BROWSER: World = { fetch: (...args) => fetch(...args), now: Date.now, random: Math.random }
+const BROWSER: StreamEnvironment = { fetch: (...args) => fetch(...args), now: Date.now, random: Math.random }
 
-const CONNECT_MS = 10_000
-const SILENCE_MS = 40_000
-/** Silence after which the daemon is asked whether it is there: a stopped one closes nothing. */
+const CONNECT_TIMEOUT_MS = 10_000
+const SILENCE_TIMEOUT_MS = 40_000
+/** Time without data after which the daemon's health is checked: a stopped process closes no connection. */
 const QUIET_MS = 4_000
-const PROBE_MS = 4_000
-const STEADY_MS = 2_000
+const HEALTH_CHECK_TIMEOUT_MS = 4_000
+/** A connection that lasted this long resets the backoff. */
+const STABLE_MS = 2_000
 
-type End =
+type ConnectionEnd =
   | { readonly kind: 'loggedOut' }
-  | { readonly kind: 'refold' }
+  | { readonly kind: 'reload' }
   | { readonly kind: 'lost'; readonly reason: string }
 
-/** A follower of the log; `start` it once. */
-export class Follower {
-  readonly #sink: Sink
-  readonly #world: World
-  readonly #cursor = new Cursor()
+/** See the head of this file. */
+export class EventStream {
+  readonly #sink: EventSink
+  readonly #environment: StreamEnvironment
+  readonly #cursor = new LogCursor()
   #stopped = new AbortController()
   #running = false
-  readonly #nap = new Nap()
+  readonly #retryDelay = new CancellableDelay()
   #liveSince: number | null = null
 
-  constructor(sink: Sink, world: World = BROWSER) {
+  constructor(sink: EventSink, environment: StreamEnvironment = BROWSER) {
     this.#sink = sink
-    this.#world = world
+    this.#environment = environment
   }
 
-  /** Connects, and stays until `stop` or until the login has ended; then it may start again. */
+  /** Connects, and stays connected until `stop` or until the login ends. May be started again after that. */
   async start(): Promise<void> {
     if (this.#running) return
     this.#running = true
     this.#stopped = new AbortController()
     try {
-      await this.#stay()
+      await this.#keepConnected()
     } finally {
       this.#running = false
     }
   }
 
-  /** Ends the wait, if it is waiting. */
+  /** Skips the rest of the current retry delay. */
   retryNow(): void {
-    this.#nap.wake()
+    this.#retryDelay.cancel()
   }
 
-  /** Ends for good. */
+  /** Disconnects. */
   stop(): void {
     this.#stopped.abort()
-    this.#nap.wake()
+    this.#retryDelay.cancel()
   }
 
-  async #stay(): Promise<void> {
-    const { now, random } = this.#world
+  async #keepConnected(): Promise<void> {
+    const { now, random } = this.#environment
     let failures = 0
     let lostSince: number | null = null
     while (!this.#stopped.signal.aborted) {
       this.#sink.state({ kind: 'connecting', attempt: failures, lostSince })
-      const end = await this.#once()
+      const end = await this.#connectOnce()
       if (this.#stopped.signal.aborted) return
       if (end.kind === 'loggedOut') {
         this.#sink.state(end)
         return
       }
-      const steady = this.#liveSince !== null && now() - this.#liveSince >= STEADY_MS
+      const stable = this.#liveSince !== null && now() - this.#liveSince >= STABLE_MS
       if (this.#liveSince !== null) lostSince = null
       this.#liveSince = null
-      if (steady) failures = 0
-      if (end.kind === 'refold') {
+      if (stable) failures = 0
+      if (end.kind === 'reload') {
         this.#cursor.reset()
         this.#sink.reset()
         if (failures++ === 0) continue
       }
       lostSince ??= now()
-      const wait = backoff(failures++, random)
-      const reason = end.kind === 'lost' ? end.reason : 'the log has to be read again'
-      this.#sink.state({ kind: 'lost', since: lostSince, retryAt: now() + wait, reason })
-      await this.#nap.take(wait)
+      const delay = backoffDelay(failures++, random)
+      const reason = end.kind === 'lost' ? end.reason : 'the log must be read again'
+      this.#sink.state({ kind: 'lost', since: lostSince, retryAt: now() + delay, reason })
+      await this.#retryDelay.wait(delay)
     }
   }
 
-  async #once(): Promise<End> {
-    const silence = new AbortController()
-    let timer = setTimeout(() => silence.abort(new Error('it did not answer in time')), CONNECT_MS)
-    let heardAt = 0
-    const listen = (): void => {
+  async #connectOnce(): Promise<ConnectionEnd> {
+    const timeout = new AbortController()
+    let timer = setTimeout(() => timeout.abort(new Error('the request timed out')), CONNECT_TIMEOUT_MS)
+    let receivedAt = 0
+    const watchSilence = (): void => {
       clearTimeout(timer)
       timer = setTimeout(() => {
-        const before = heardAt
-        const silent = this.#world.now() - before >= SILENCE_MS
-        if (silent) silence.abort(new Error('it has been silent for 40 s'))
+        const before = receivedAt
+        const silent = this.#environment.now() - before >= SILENCE_TIMEOUT_MS
+        if (silent) timeout.abort(new Error('no data was received for 40 s'))
         else
-          void this.#answers(silence.signal).then((there) => {
-            if (silence.signal.aborted || heardAt !== before) return
-            if (there) listen()
-            else silence.abort(new Error('it does not answer'))
+          void this.#isHealthy(timeout.signal).then((healthy) => {
+            if (timeout.signal.aborted || receivedAt !== before) return
+            if (healthy) watchSilence()
+            else timeout.abort(new Error('the daemon does not respond'))
           })
       }, QUIET_MS)
     }
     try {
-      const response = await this.#world.fetch(`/api/events?after=${String(this.#cursor.seq)}`, {
-        headers: { accept: 'text/event-stream', ...pageHeaders() },
+      const response = await this.#environment.fetch(`/api/events?after=${String(this.#cursor.seq)}`, {
+        headers: { accept: 'text/event-stream', ...pageTokenHeaders() },
         credentials: 'same-origin',
         cache: 'no-store',
         redirect: 'error',
-        signal: AbortSignal.any([silence.signal, this.#stopped.signal]),
+        signal: AbortSignal.any([timeout.signal, this.#stopped.signal]),
       })
       if (response.status === 401) return { kind: 'loggedOut' }
       if (!response.ok || response.body === null) {
-        return { kind: 'lost', reason: `it answered ${String(response.status)}` }
+        return { kind: 'lost', reason: `the server responded with status ${String(response.status)}` }
       }
-      this.#liveSince = this.#world.now()
+      this.#liveSince = this.#environment.now()
       this.#sink.state({ kind: 'live', since: this.#liveSince })
       const parser = new SseParser()
       const reader = response.body.getReader()
       for (;;) {
-        heardAt = this.#world.now()
-        listen()
+        receivedAt = this.#environment.now()
+        watchSilence()
         const { done, value } = await reader.read()
-        if (done) return { kind: 'lost', reason: 'it closed the connection' }
+        if (done) return { kind: 'lost', reason: 'the server closed the connection' }
         if (!(await this.#deliver(parser, value))) {
           await reader.cancel()
-          return { kind: 'refold' }
+          return { kind: 'reload' }
         }
       }
     } catch (error) {
-      if (silence.signal.aborted) return { kind: 'lost', reason: whyNot(silence.signal.reason) }
+      if (timeout.signal.aborted) return { kind: 'lost', reason: describeFailure(timeout.signal.reason) }
       const cut = this.#liveSince !== null && error instanceof TypeError
-      return { kind: 'lost', reason: cut ? 'the connection broke' : whyNot(error) }
+      return { kind: 'lost', reason: cut ? 'the connection was lost' : describeFailure(error) }
     } finally {
       clearTimeout(timer)
-      silence.abort()
+      timeout.abort()
     }
   }
 
-  /** Whether the daemon answers at all, soon. */
-  async #answers(ended: AbortSignal): Promise<boolean> {
-    const late = new AbortController()
-    const timer = setTimeout(() => late.abort(), PROBE_MS)
+  /** Whether the daemon responds within the health check timeout. */
+  async #isHealthy(ended: AbortSignal): Promise<boolean> {
+    const timeout = new AbortController()
+    const timer = setTimeout(() => timeout.abort(), HEALTH_CHECK_TIMEOUT_MS)
     try {
-      const signal = AbortSignal.any([late.signal, ended])
-      // Whatever it says, one that says it is there: a full disk is no lost connection.
-      await this.#world.fetch('/api/health', { cache: 'no-store', redirect: 'error', signal })
+      const signal = AbortSignal.any([timeout.signal, ended])
+      // Any response counts: a daemon with a full disk is still connected.
+      await this.#environment.fetch('/api/health', { cache: 'no-store', redirect: 'error', signal })
       return true
     } catch {
       return false
@@ -192,7 +193,7 @@ export class Follower {
     }
   }
 
-  /** Hands on what the bytes bring; false when the log must be read again. */
+  /** Delivers the events in these bytes; false when the log must be read again. */
   async #deliver(parser: SseParser, bytes: Uint8Array): Promise<boolean> {
     const batch: Event[] = []
     let caughtUp = false
@@ -202,10 +203,10 @@ export class Follower {
       if (message.type === 'message') batch.push(decodeEvent(message.data))
     }
     const wasPartial = this.#cursor.partial
-    const step = this.#cursor.take(batch)
-    if (step.kind === 'broken') return false
+    const result = this.#cursor.advance(batch)
+    if (result.kind === 'broken') return false
     if (this.#cursor.partial && !wasPartial) this.#sink.partial()
-    if (step.events.length > 0) await this.#sink.events(step.events)
+    if (result.events.length > 0) await this.#sink.events(result.events)
     if (caughtUp) this.#sink.caughtUp()
     return true
   }

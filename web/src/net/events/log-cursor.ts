@@ -1,35 +1,35 @@
 /**
- * Where we are in the log, and whether what comes next really comes next.
+ * The position in the event log, and the check that the next event follows it.
  *
- * The log has no holes and each event names the hash of the one before, so a
- * lost, repeated or rewritten event is seen here and nowhere else.
+ * Sequence numbers have no gaps and each event holds the hash of the previous
+ * one, so this is where a lost, repeated or rewritten event is detected.
  */
 import type { Event, Hash } from '../../proto/index.ts'
 
-/** What a batch of events means for someone who has read up to the cursor. */
-export type Step =
+/** The result of checking a batch of events against the cursor. */
+export type CursorResult =
   | { readonly kind: 'append'; readonly events: readonly Event[] }
   | { readonly kind: 'broken'; readonly seq: number }
 
 /** The last event that was read. */
-export class Cursor {
+export class LogCursor {
   #seq = 0
   #hash: Hash | null = null
   #brokenAt: number | null = null
   #partial = false
 
-  /** The place of the last event read; 0 before the first. */
+  /** The sequence number of the last event; 0 before the first. */
   get seq(): number {
     return this.#seq
   }
 
-  /** Whether this login is shown only a part of the log. */
+  /** Whether this login may see only a part of the log. */
   get partial(): boolean {
     return this.#partial
   }
 
-  /** Takes a batch: drops what was already read, and finds a break in the chain. */
-  take(batch: readonly Event[]): Step {
+  /** Advances over a batch: drops events that were already read and detects a broken chain. */
+  advance(batch: readonly Event[]): CursorResult {
     const events: Event[] = []
     for (const event of batch) {
       if (event.seq <= this.#seq) continue
@@ -38,8 +38,8 @@ export class Cursor {
           this.#brokenAt = event.seq
           return { kind: 'broken', seq: event.seq }
         }
-        // Read again from the start and broken at the same place: it is not
-        // that we missed something, it is all that we are allowed to see.
+        // The chain breaks at the same event after a full reload: no event was
+        // lost, this login may not see the missing ones.
         this.#partial = true
       }
       this.#seq = event.seq
@@ -49,7 +49,7 @@ export class Cursor {
     return { kind: 'append', events }
   }
 
-  /** Begins again before the first event. */
+  /** Moves back to before the first event. */
   reset(): void {
     this.#seq = 0
     this.#hash = null

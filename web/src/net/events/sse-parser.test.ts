@@ -1,10 +1,10 @@
-/** The stream reader: the same messages, however the bytes are cut. */
+/** The SSE parser: the same messages for any chunk boundaries. */
 import { describe, expect, it } from 'vitest'
-import { MESSAGE_LIMIT, SseParser, type Message } from './sse-parser.ts'
+import { MESSAGE_LIMIT, SseParser, type SseMessage } from './sse-parser.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
-function read(...chunks: readonly Uint8Array[]): Message[] {
+function parse(...chunks: readonly Uint8Array[]): SseMessage[] {
   const parser = new SseParser()
   return chunks.flatMap((chunk) => parser.push(chunk))
 }
@@ -20,7 +20,7 @@ const STREAM = [
   'data: never ended',
 ].join('')
 
-const MESSAGES: readonly Message[] = [
+const MESSAGES: readonly SseMessage[] = [
   { type: 'message', id: '1', data: '{"a":1}' },
   { type: 'message', id: '2', data: 'first\nsecond\n' },
   { type: 'resync', id: '2', data: '{}' },
@@ -28,27 +28,27 @@ const MESSAGES: readonly Message[] = [
   { type: 'message', id: '3', data: 'last' },
 ]
 
-describe('the stream reader', () => {
-  it('reads fields, several lines of data, comments and all three line ends', () => {
-    expect(read(bytes(STREAM))).toEqual(MESSAGES)
+describe('the SSE parser', () => {
+  it('parses fields, multi-line data, comments and all three line endings', () => {
+    expect(parse(bytes(STREAM))).toEqual(MESSAGES)
   })
 
-  it('gives the same messages when cut at any one byte', () => {
+  it('gives the same messages for any single chunk boundary', () => {
     const all = bytes(STREAM)
     for (let cut = 0; cut <= all.length; cut++) {
-      expect(read(all.slice(0, cut), all.slice(cut)), `cut at ${String(cut)}`).toEqual(MESSAGES)
+      expect(parse(all.slice(0, cut), all.slice(cut)), `split at ${String(cut)}`).toEqual(MESSAGES)
     }
   })
 
   it('gives the same messages byte by byte', () => {
-    expect(read(...Array.from(bytes(STREAM), (byte) => Uint8Array.of(byte)))).toEqual(MESSAGES)
+    expect(parse(...Array.from(bytes(STREAM), (byte) => Uint8Array.of(byte)))).toEqual(MESSAGES)
   })
 
   it('skips a byte order mark and messages without data', () => {
-    expect(read(bytes('\ufeffevent: x\n\ndata: y\n\n'))).toEqual([{ type: 'message', id: '', data: 'y' }])
+    expect(parse(bytes('\ufeffevent: x\n\ndata: y\n\n'))).toEqual([{ type: 'message', id: '', data: 'y' }])
   })
 
-  it('refuses a message that never ends', () => {
+  it('rejects a message that never ends', () => {
     const parser = new SseParser()
     const part = bytes(`data: ${'x'.repeat(1024 * 1024)}\n`)
     expect(() => {

@@ -1,42 +1,42 @@
-/** The half of a login that the page keeps. */
+/** The page token: the half of a login that the page stores. */
 import { describe, expect, it } from 'vitest'
-import { adopt, PAGE_HEADER, pageHeaders, type Keep } from './page-token.ts'
+import { adoptPageToken, PAGE_HEADER, pageTokenHeaders, type PageTokenEnvironment } from './page-token.ts'
 
-/** A browser whose daemon knows one half. */
-function browser(hash: string, stored: string | null, known: string) {
-  const state = { hash, stored, asked: [] as (string | null)[] }
-  const keep: Keep = {
+/** A browser whose daemon accepts one token. */
+function browser(hash: string, stored: string | null, accepted: string) {
+  const state = { hash, stored, checked: [] as (string | null)[] }
+  const environment: PageTokenEnvironment = {
     hash: () => state.hash,
-    forget: () => (state.hash = ''),
+    clearHash: () => (state.hash = ''),
     read: () => state.stored,
-    write: (half) => (state.stored = half),
+    write: (token) => (state.stored = token),
     fetch: (_, init) => {
-      // What is in the address is gone before anything is asked.
+      // The fragment is removed before any request.
       expect(state.hash).toBe('')
-      const half = new Headers(init?.headers).get(PAGE_HEADER)
-      state.asked.push(half)
-      return Promise.resolve(new Response('{}', { status: half === known ? 200 : 401 }))
+      const token = new Headers(init?.headers).get(PAGE_HEADER)
+      state.checked.push(token)
+      return Promise.resolve(new Response('{}', { status: token === accepted ? 200 : 401 }))
     },
   }
-  return { state, keep }
+  return { state, environment }
 }
 
-describe('the half of a login that the page keeps', () => {
+describe('the page token', () => {
   it.each([
     ['is taken from the address of a login', '#page=new', null, 'new', 'new'],
-    ['replaces one that it outlives', '#page=new', 'old', 'new', 'new'],
-    ['is not replaced by one that somebody made up', '#page=evil', 'old', 'old', 'old'],
-    ['stays where the address says nothing of it', '#/timeline', 'old', 'old', 'old'],
-    ['is nothing but a word', '#page=<b>', null, 'x', null],
-  ])('%s', async (_, hash, stored, known, expected) => {
-    const { state, keep } = browser(hash, stored, known)
-    await adopt(keep)
+    ['replaces an expired one', '#page=new', 'old', 'new', 'new'],
+    ['is not replaced by a made-up one', '#page=evil', 'old', 'old', 'old'],
+    ['stays when the address has none', '#/timeline', 'old', 'old', 'old'],
+    ['has only word characters', '#page=<b>', null, 'x', null],
+  ])('%s', async (_, hash, stored, accepted, expected) => {
+    const { state, environment } = browser(hash, stored, accepted)
+    await adoptPageToken(environment)
     expect(state.stored).toBe(expected)
     expect(state.hash).toBe(/^#page=\w+$/.test(hash) ? '' : hash)
   })
 
-  it('is sent with what the page asks, once there is one', () => {
-    expect(pageHeaders(browser('', null, 'x').keep)).toEqual({})
-    expect(pageHeaders(browser('', 'half', 'half').keep)).toEqual({ [PAGE_HEADER]: 'half' })
+  it('is sent as a header once there is one', () => {
+    expect(pageTokenHeaders(browser('', null, 'x').environment)).toEqual({})
+    expect(pageTokenHeaders(browser('', 'token', 'token').environment)).toEqual({ [PAGE_HEADER]: 'token' })
   })
 })

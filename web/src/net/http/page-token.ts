@@ -1,77 +1,77 @@
 /**
- * What this page keeps of a login: the half that no cookie holds.
+ * The page token: the half of a login that is not in the cookie.
  *
- * A browser sends a cookie to every port of a host; what is stored here only
- * pages of our own origin can read. The daemon knows us by both or not at all.
- * The link that logs in leads here with the half in the fragment, which is sent
- * to nobody and is gone from the address before anything else is done.
+ * A browser sends a cookie to every port of a host, but only pages of our origin
+ * can read this storage. The daemon accepts a request only with both halves.
+ * A login link puts the token into the URL fragment, which is never sent to a
+ * server; it is removed from the address before anything else happens.
  */
 
-/** The header in which it is sent. */
+/** The request header that carries the token. */
 export const PAGE_HEADER = 'provost-page'
 
-const KEY = 'provost.page'
+const STORAGE_KEY = 'provost.page'
 const FRAGMENT = /^#page=([\w-]{1,256})$/
-const CHECK_MS = 10_000
+const CHECK_TIMEOUT_MS = 10_000
 
-/** What it needs from its surroundings, so that a test can bring its own. */
-export type Keep = {
+/** The browser functions that are needed; tests replace them. */
+export type PageTokenEnvironment = {
   readonly hash: () => string
-  /** Takes the fragment out of the address and out of the history. */
-  readonly forget: () => void
+  /** Removes the fragment from the address and from the history. */
+  readonly clearHash: () => void
   readonly read: () => string | null
-  readonly write: (half: string) => void
+  readonly write: (token: string) => void
   readonly fetch: typeof fetch
 }
 
-/** Where storage is forbidden, a login lasts as long as the page. */
-let remembered: string | null = null
+/** Where storage is forbidden, the token lasts as long as the page. */
+let inMemory: string | null = null
 
-const BROWSER: Keep = {
+const BROWSER: PageTokenEnvironment = {
   hash: () => location.hash,
-  forget: () => history.replaceState(null, '', location.pathname + location.search),
+  clearHash: () => history.replaceState(null, '', location.pathname + location.search),
   read: () => {
     try {
-      return localStorage.getItem(KEY) ?? remembered
+      return localStorage.getItem(STORAGE_KEY) ?? inMemory
     } catch {
-      return remembered
+      return inMemory
     }
   },
-  write: (half) => {
-    remembered = half
+  write: (token) => {
+    inMemory = token
     try {
-      localStorage.setItem(KEY, half)
+      localStorage.setItem(STORAGE_KEY, token)
     } catch {
-      // It is remembered by this page.
+      // Storage is forbidden; the copy in memory is used.
     }
   },
   fetch: (...args) => fetch(...args),
 }
 
-/** The headers that make a request this page's. Read each time: another tab may log in. */
-export function pageHeaders(keep: Keep = BROWSER): Readonly<Record<string, string>> {
-  const half = keep.read()
-  return half === null ? {} : { [PAGE_HEADER]: half }
+/** The headers that authenticate a request of this page. Read each time, because another tab may log in. */
+export function pageTokenHeaders(environment: PageTokenEnvironment = BROWSER): Readonly<Record<string, string>> {
+  const token = environment.read()
+  return token === null ? {} : { [PAGE_HEADER]: token }
 }
 
 /**
- * Takes what a login link brought, if this address is one's.
+ * Stores the token of a login link, if the address is one.
  *
- * Anybody can lead here with a fragment of their own: one that does not work
- * never takes the place of another.
+ * Anyone can link here with a made-up fragment, so a token that the daemon does
+ * not accept never replaces an existing one.
  */
-export async function adopt(keep: Keep = BROWSER): Promise<void> {
-  const fresh = FRAGMENT.exec(keep.hash())?.[1]
-  if (fresh === undefined) return
-  keep.forget()
-  if (keep.read() === null || (await works(fresh, keep))) keep.write(fresh)
+export async function adoptPageToken(environment: PageTokenEnvironment = BROWSER): Promise<void> {
+  const token = FRAGMENT.exec(environment.hash())?.[1]
+  if (token === undefined) return
+  environment.clearHash()
+  if (environment.read() === null || (await isAccepted(token, environment))) environment.write(token)
 }
 
-async function works(half: string, keep: Keep): Promise<boolean> {
+async function isAccepted(token: string, environment: PageTokenEnvironment): Promise<boolean> {
   try {
-    const headers = { accept: 'application/json', [PAGE_HEADER]: half }
-    const signal = AbortSignal.timeout(CHECK_MS)
-    const response = await keep.fetch('/api/projects', { headers, credentials: 'same-origin', cache: 'no-store', redirect: 'error', signal })
+    const headers = { accept: 'application/json', [PAGE_HEADER]: token }
+    const signal = AbortSignal.timeout(CHECK_TIMEOUT_MS)
+    const response = await environment.fetch('/api/projects', { headers, credentials: 'same-origin', cache: 'no-store', redirect: 'error', signal })
     return response.ok
   } catch {
     return false

@@ -1,14 +1,14 @@
-/** Requests: each answer is told apart from the others. */
+/** Requests: every outcome has its own kind. */
 import { describe, expect, it } from 'vitest'
-import { ask, commandId } from './request.ts'
+import { newCommandId, sendRequest } from './request.ts'
 
-const what = { method: 'POST', path: '/api/projects', body: { path: '/x' }, command: 'c1' } as const
-const answer = (status: number, body: string) => () => Promise.resolve(new Response(body, { status }))
+const request = { method: 'POST', path: '/api/projects', body: { path: '/x' }, command: 'c1' } as const
+const respond = (status: number, body: string) => () => Promise.resolve(new Response(body, { status }))
 
 describe('a request', () => {
   it('sends JSON and its idempotency key', async () => {
     let headers = new Headers()
-    await ask(what, (_, init) => {
+    await sendRequest(request, (_, init) => {
       headers = new Headers(init?.headers)
       return Promise.resolve(new Response('{}'))
     })
@@ -22,17 +22,17 @@ describe('a request', () => {
     [404, '{"error":"No such folder.","code":"PATH_NOT_FOUND","status":404}', { kind: 'refused', problem: { error: 'No such folder.' } }],
     [502, '{}', { kind: 'unreachable' }],
     [200, 'not json', { kind: 'unreachable' }],
-  ])('with status %i and body %s is understood', async (status, body, expected) => {
-    expect(await ask(what, answer(status, body))).toMatchObject(expected)
+  ])('with status %i and body %s gets the right kind', async (status, body, expected) => {
+    expect(await sendRequest(request, respond(status, body))).toMatchObject(expected)
   })
 
-  it('without an answer does not throw', async () => {
+  it('does not throw when there is no response', async () => {
     const refused = (): Promise<Response> => Promise.reject(new TypeError('Failed to fetch'))
-    expect(await ask(what, refused)).toEqual({ kind: 'unreachable', reason: 'nothing answers at its address' })
+    expect(await sendRequest(request, refused)).toEqual({ kind: 'unreachable', reason: 'the connection failed' })
   })
 
-  it('gets a key that is a version 4 UUID, new each time', () => {
-    expect(commandId()).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
-    expect(commandId()).not.toBe(commandId())
+  it('gets a new version 4 UUID as its key', () => {
+    expect(newCommandId()).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+    expect(newCommandId()).not.toBe(newCommandId())
   })
 })

@@ -1,21 +1,21 @@
-/** A wait that ends by itself, or when someone ends it. */
-export class Nap {
-  #wake: (() => void) | null = null
+/** A delay that ends after its time, or earlier when it is cancelled. */
+export class CancellableDelay {
+  #cancel: (() => void) | null = null
 
-  /** Waits. */
-  async take(ms: number): Promise<void> {
+  /** Resolves after `ms` milliseconds, or when `cancel` is called. */
+  async wait(ms: number): Promise<void> {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms)
-      this.#wake = () => {
+      this.#cancel = () => {
         clearTimeout(timer)
         resolve()
       }
     })
-    this.#wake = null
+    this.#cancel = null
   }
 
-  /** Ends the wait, if there is one. */
-  wake(): void {
-    this.#wake?.()
+  /** Ends the current delay, if there is one. */
+  cancel(): void {
+    this.#cancel?.()
   }
 }

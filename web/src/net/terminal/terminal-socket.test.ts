@@ -1,8 +1,8 @@
-/** A seat at a terminal: nothing twice, nothing missing, and never live before it is. */
+/** The terminal socket: no byte twice, none missing, and `live` only when it is. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { Seat } from './terminal-socket.ts'
-import type { Attachment, Display } from './types.ts'
-import type { Answer } from '../http/request.ts'
+import { TerminalSocket } from './terminal-socket.ts'
+import type { TerminalConnectionState, TerminalDisplay } from './types.ts'
+import type { ApiResult } from '../http/request.ts'
 import type { TerminalTicket } from '../../proto/index.ts'
 
 class FakeSocket {
@@ -29,10 +29,10 @@ class FakeSocket {
     this.readyState = 3
     this.onclose?.()
   }
-  say(value: object): void {
+  sendMessage(value: object): void {
     this.onmessage?.({ data: JSON.stringify(value) })
   }
-  piece(offset: number, text: string): void {
+  sendFrame(offset: number, text: string): void {
     const bytes = new TextEncoder().encode(text)
     const data = new Uint8Array(8 + bytes.length)
     new DataView(data.buffer).setBigUint64(0, BigInt(offset))
@@ -44,13 +44,13 @@ class FakeSocket {
   }
 }
 
-/** A seat with all that it says; what is drawn is parsed at once unless `late`. */
-function seat(answer: Answer<TerminalTicket> = { kind: 'ok', status: 200, value: { ticket: 't' } }, late = false) {
-  const states: Attachment[] = []
+/** A terminal socket with recorded state changes; output is parsed at once unless `late`. */
+function attachable(ticket: ApiResult<TerminalTicket> = { kind: 'ok', status: 200, value: { ticket: 't' } }, late = false) {
+  const states: TerminalConnectionState[] = []
   const drawn: string[] = []
   const waiting: (() => void)[] = []
   const done = (parsed: () => void): void => void (late ? waiting.push(parsed) : parsed())
-  const display: Display = {
+  const display: TerminalDisplay = {
     size: () => ({ cols: 80, rows: 24 }),
     snapshot: ({ cols, rows }, bytes, parsed) => {
       drawn.push(`snapshot ${String(cols)}x${String(rows)} ${new TextDecoder().decode(bytes)}`)
@@ -65,13 +65,13 @@ function seat(answer: Answer<TerminalTicket> = { kind: 'ok', status: 200, value:
     bell: () => undefined,
   }
   const notes: string[] = []
-  const one = new Seat('p1', display, { state: (state) => states.push(state), note: (text) => notes.push(text) }, {
-    ticket: () => Promise.resolve(answer),
+  const terminal = new TerminalSocket('p1', display, { state: (state) => states.push(state), note: (text) => notes.push(text) }, {
+    ticket: () => Promise.resolve(ticket),
     socket: (path) => new FakeSocket(path) as unknown as WebSocket,
     now: () => 1_000_000,
     random: () => 0,
   })
-  return { one, states, drawn, waiting, notes, last: () => states.at(-1)?.kind }
+  return { terminal, states, drawn, waiting, notes, last: () => states.at(-1)?.kind }
 }
 
 const socket = async (n: number): Promise<FakeSocket> => {
@@ -83,20 +83,20 @@ const socket = async (n: number): Promise<FakeSocket> => {
 const snapshot = { type: 'snapshot', cols: 100, rows: 30, offset: 40, bytes: 6 } as const
 const keys = (text: string): Uint8Array => new TextEncoder().encode(text)
 
-describe('a seat at a terminal', () => {
+describe('the terminal socket', () => {
   beforeEach(() => void (FakeSocket.made = []))
   afterEach(() => vi.useRealTimers())
 
-  it('is live when the snapshot is drawn, not before, and holds keys back until then', async () => {
-    const { one, last, waiting, drawn } = seat(undefined, true)
-    void one.sit('open')
+  it('is live only when the snapshot is drawn, and buffers input until then', async () => {
+    const { terminal, last, waiting, drawn } = attachable(undefined, true)
+    void terminal.attach('open')
     const ws = await socket(1)
     expect(ws.after).toBeNull()
     ws.open()
     expect(last()).toBe('connecting')
-    expect(one.type(keys('early'))).toBe(true)
-    ws.say(snapshot)
-    ws.piece(40, 'screen')
+    expect(terminal.sendInput(keys('early'))).toBe(true)
+    ws.sendMessage(snapshot)
+    ws.sendFrame(40, 'screen')
     expect(drawn).toEqual(['snapshot 100x30 screen'])
     expect([last(), ws.sent]).toEqual(['connecting', []])
     waiting.shift()?.()
@@ -104,66 +104,66 @@ describe('a seat at a terminal', () => {
     expect(ws.sent.map((data) => new TextDecoder().decode(data as Uint8Array))).toEqual(['early'])
   })
 
-  it('types a large paste in pieces that a message holds, and all of it', async () => {
-    const { one } = seat()
-    void one.sit('open')
+  it('splits a large paste into messages', async () => {
+    const { terminal } = attachable()
+    void terminal.attach('open')
     const ws = await socket(1)
     ws.open()
-    ws.say(snapshot)
-    ws.piece(40, 'screen')
-    expect(one.type(new Uint8Array(150_000).fill(120))).toBe(true)
+    ws.sendMessage(snapshot)
+    ws.sendFrame(40, 'screen')
+    expect(terminal.sendInput(new Uint8Array(150_000).fill(120))).toBe(true)
     expect(ws.sent.map((data) => data.length)).toEqual([65_536, 65_536, 18_928])
     ws.drop()
-    expect(one.type(keys('x'))).toBe(false)
-    one.leave()
+    expect(terminal.sendInput(keys('x'))).toBe(false)
+    terminal.detach()
   })
 
-  it('comes back for exactly the missing bytes, without a new screen', async () => {
+  it('reconnects for exactly the missing bytes, without a snapshot', async () => {
     vi.useFakeTimers({ shouldAdvanceTime: true })
-    const { one, states, drawn, last } = seat()
-    void one.sit('open')
+    const { terminal, states, drawn, last } = attachable()
+    void terminal.attach('open')
     const first = await socket(1)
     first.open()
-    first.say(snapshot)
-    first.piece(40, 'screen')
-    first.piece(40, 'abc')
-    first.piece(43, 'def')
+    first.sendMessage(snapshot)
+    first.sendFrame(40, 'screen')
+    first.sendFrame(40, 'abc')
+    first.sendFrame(43, 'def')
     first.drop()
     await vi.waitFor(() => expect(last()).toBe('lost'))
-    expect(states.at(-1)).toMatchObject({ reason: 'the connection broke', since: 1_000_000, retryAt: 1_000_250 })
+    expect(states.at(-1)).toMatchObject({ reason: 'the connection was lost', since: 1_000_000, retryAt: 1_000_250 })
     const second = await socket(2)
     expect(second.after).toBe('46')
     second.open()
-    second.say({ type: 'resize', offset: 46, cols: 100, rows: 30 })
+    second.sendMessage({ type: 'resize', offset: 46, cols: 100, rows: 30 })
     expect(last()).toBe('live')
-    // What was sent twice is drawn once.
-    second.piece(43, 'defghi')
+    // Bytes that were sent twice are drawn once.
+    second.sendFrame(43, 'defghi')
     expect(drawn).toEqual(['snapshot 100x30 screen', 'abc', 'def', 'resize 100x30', 'ghi'])
   })
 
-  it('does not draw over a hole', async () => {
+  it('does not draw over a gap', async () => {
     vi.useFakeTimers({ shouldAdvanceTime: true })
-    const { one, states } = seat()
-    void one.sit('open')
+    const { terminal, states } = attachable()
+    void terminal.attach('open')
     const first = await socket(1)
     first.open()
-    first.say(snapshot)
-    first.piece(40, 'screen')
-    first.piece(50, 'later')
-    await vi.waitFor(() => expect(states.at(-1)).toMatchObject({ kind: 'lost', reason: 'some of its output is missing' }))
+    first.sendMessage(snapshot)
+    first.sendFrame(40, 'screen')
+    first.sendFrame(50, 'later')
+    await vi.waitFor(() => expect(states.at(-1)).toMatchObject({ kind: 'lost', reason: 'a part of the output is missing' }))
     expect((await socket(2)).after).toBeNull()
   })
 
-  it('acknowledges what is parsed, in steps', async () => {
-    const { one, waiting } = seat(undefined, true)
-    void one.sit('look')
+  it('acknowledges parsed output in steps', async () => {
+    const { terminal, waiting } = attachable(undefined, true)
+    void terminal.attach('view')
     const ws = await socket(1)
     expect(ws.after).toBe('18446744073709551615')
     ws.open()
-    ws.say({ ...snapshot, offset: 0 })
-    ws.piece(0, '')
-    ws.piece(0, 'x'.repeat(40_000))
-    ws.piece(40_000, 'x'.repeat(40_000))
+    ws.sendMessage({ ...snapshot, offset: 0 })
+    ws.sendFrame(0, '')
+    ws.sendFrame(0, 'x'.repeat(40_000))
+    ws.sendFrame(40_000, 'x'.repeat(40_000))
     waiting.splice(0, 2).forEach((parsed) => parsed())
     expect(ws.sent).toEqual([])
     waiting.shift()?.()
@@ -174,48 +174,48 @@ describe('a seat at a terminal', () => {
     [{ type: 'exit', exitCode: 3, signal: null }, { kind: 'ended', exitCode: 3, signal: null }],
     [{ type: 'error', code: 'KERNEL_LOST', message: 'it is gone' }, { kind: 'refused', reason: 'it is gone', code: 'KERNEL_LOST' }],
     [{ type: 'error', code: 'UNAUTHENTICATED', message: 'no' }, { kind: 'loggedOut' }],
-  ])('after %j it does not ask again', async (said, expected) => {
+  ])('does not reconnect after %j', async (message, expected) => {
     vi.useFakeTimers({ shouldAdvanceTime: true })
-    const { one, states } = seat()
-    void one.sit('open')
+    const { terminal, states } = attachable()
+    void terminal.attach('open')
     const ws = await socket(1)
     ws.open()
-    ws.say(said)
+    ws.sendMessage(message)
     ws.drop()
     await vi.waitFor(() => expect(states.at(-1)).toEqual(expected))
     await vi.advanceTimersByTimeAsync(60_000)
     expect(FakeSocket.made).toHaveLength(1)
-    expect(one.type(keys('x'))).toBe(false)
+    expect(terminal.sendInput(keys('x'))).toBe(false)
   })
 
-  it('says why it was refused, and does not try again', async () => {
+  it('reports why it was refused, and does not retry', async () => {
     const problem = { error: 'Only a person may.', code: 'FORBIDDEN', status: 403 } as const
-    const { one, states } = seat({ kind: 'refused', problem } as unknown as Answer<TerminalTicket>)
-    await one.sit('open')
+    const { terminal, states } = attachable({ kind: 'refused', problem } as unknown as ApiResult<TerminalTicket>)
+    await terminal.attach('open')
     expect(states).toEqual([{ kind: 'connecting', lostSince: null }, { kind: 'refused', reason: 'Only a person may.', code: 'FORBIDDEN' }])
     expect(FakeSocket.made).toHaveLength(0)
   })
 
-  it('that is left says nothing more', async () => {
+  it('reports nothing after it was detached', async () => {
     vi.useFakeTimers({ shouldAdvanceTime: true })
-    const { one, states } = seat()
-    void one.sit('open')
+    const { terminal, states } = attachable()
+    void terminal.attach('open')
     const ws = await socket(1)
-    one.leave()
-    ws.say(snapshot)
-    ws.piece(40, 'screen')
+    terminal.detach()
+    ws.sendMessage(snapshot)
+    ws.sendFrame(40, 'screen')
     await vi.advanceTimersByTimeAsync(60_000)
     expect(states.map(({ kind }) => kind)).toEqual(['connecting'])
     expect(FakeSocket.made).toHaveLength(1)
   })
 
-  it('gives up a connection that says nothing', async () => {
+  it('gives up a connection without messages', async () => {
     vi.useFakeTimers({ shouldAdvanceTime: true })
-    const { one, states } = seat()
-    void one.sit('open')
+    const { terminal, states } = attachable()
+    void terminal.attach('open')
     ;(await socket(1)).open()
     await vi.advanceTimersByTimeAsync(41_000)
-    expect(states.some((state) => state.kind === 'lost' && state.reason === 'the terminal did not answer in time')).toBe(true)
-    one.leave()
+    expect(states.some((state) => state.kind === 'lost' && state.reason === 'the terminal did not respond in time')).toBe(true)
+    terminal.detach()
   })
 })

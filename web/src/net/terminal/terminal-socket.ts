@@ -1,138 +1,142 @@
 /**
- * A seat at a project's terminal, and the way back to it.
+ * The WebSocket to a project's terminal, with reconnection.
  *
- * It owns the WebSocket: a ticket for each connection, the place in the output
- * up to which everything was received, acknowledgments, and the waits between
- * attempts. What it does not do is draw: bytes go to the display, in order and
- * none twice. It never says `live` before the terminal itself has said something,
- * and it does not ask again where the answer was no.
+ * It requests a ticket for each connection, tracks the offset up to which output
+ * was received, sends acknowledgments and backs off between attempts. It does not
+ * draw: bytes go to the display, in order and none twice. It reports `live` only
+ * after the terminal has sent something, and does not retry after a refusal.
  */
-import type { Code, ProjectId, ClientMessage, ServerMessage } from '../../proto/index.ts'
-import { BROWSER, type Attachment, type Display, type Size, type Surroundings, type Watcher } from './types.ts'
-import { backoff } from '../retry/backoff.ts'
-import { frameOf, sayingOf } from './frames.ts'
-import { Nap } from '../retry/cancellable-delay.ts'
+import type { ClientMessage, Code, ProjectId, ServerMessage, TerminalSize } from '../../proto/index.ts'
+import { backoffDelay } from '../retry/backoff.ts'
+import { CancellableDelay } from '../retry/cancellable-delay.ts'
+import { parseOutputFrame, parseServerMessage } from './frames.ts'
+import { BROWSER, type TerminalConnectionState, type TerminalDisplay, type TerminalEnvironment, type TerminalObserver } from './types.ts'
 
-/** Further than anything was printed: what it looks like now, and no new shell if it has ended. */
-const LOOK = '18446744073709551615'
-/** As a socket says that it is open. */
+/** An offset beyond any output: the daemon sends a snapshot and opens no shell if the last one has exited. */
+const VIEW_OFFSET = '18446744073709551615'
+/** `WebSocket.OPEN`. */
 const OPEN = 1
-const CONNECT_MS = 10_000
-/** A shell may take its time to start. */
-const FIRST_MS = 40_000
-/** The daemon asks every 20 s whether we are there. */
-const SILENCE_MS = 45_000
-const STEADY_MS = 2_000
-/** Acknowledged in steps of this many bytes: an eighth of what may be under way. */
+const CONNECT_TIMEOUT_MS = 10_000
+/** A shell may take long to start. */
+const FIRST_MESSAGE_TIMEOUT_MS = 40_000
+/** The daemon pings every 20 s. */
+const SILENCE_TIMEOUT_MS = 45_000
+/** A connection that lasted this long resets the backoff. */
+const STABLE_MS = 2_000
+/** Output is acknowledged in steps of this many bytes: an eighth of what may be in flight. */
 const ACK_STEP = 64 * 1024
-/** The most that is typed with one message; a paste may have more. */
-const PIECE = 64 * 1024
-/** What may be typed while the screen is not drawn yet. */
-const HELD_LIMIT = 64 * 1024
+/** The largest input message, in bytes; a paste may need several. */
+const INPUT_CHUNK = 64 * 1024
+/** How many bytes of input are buffered until the screen is drawn. */
+const INPUT_BUFFER_LIMIT = 64 * 1024
 
-type End =
+/** `open` starts a shell if there is none; `view` does not. */
+export type AttachMode = 'open' | 'view'
+
+type ConnectionEnd =
   | { readonly kind: 'lost'; readonly reason: string }
-  | { readonly kind: 'over'; readonly state: Attachment }
+  | { readonly kind: 'final'; readonly state: TerminalConnectionState }
 
 /** See the head of this file. */
-export class Seat {
+export class TerminalSocket {
   readonly #project: ProjectId
-  readonly #display: Display
-  readonly #watcher: Watcher
-  readonly #world: Surroundings
+  readonly #display: TerminalDisplay
+  readonly #observer: TerminalObserver
+  readonly #environment: TerminalEnvironment
   #socket: WebSocket | null = null
-  #turn = 0
-  readonly #nap = new Nap()
-  #end: ((end: End) => void) | null = null
-  /** The next byte to be received; null if nothing was drawn yet. */
-  #next: number | null = null
+  /** Incremented by `attach` and `detach`, so that an older attempt notices that it is outdated. */
+  #generation = 0
+  readonly #retryDelay = new CancellableDelay()
+  #end: ((end: ConnectionEnd) => void) | null = null
+  /** The offset of the next byte to receive; null before anything was drawn. */
+  #nextOffset: number | null = null
   #acknowledged = 0
-  #announced: Size | null = null
+  #announcedSize: TerminalSize | null = null
   #liveSince: number | null = null
-  /** What was typed before the screen was drawn; null when it is. */
-  #held: Uint8Array[] | null = []
-  #heldBytes = 0
+  /** Input from before the screen was drawn; null afterwards. */
+  #bufferedInput: Uint8Array[] | null = []
+  #bufferedBytes = 0
 
-  constructor(project: ProjectId, display: Display, watcher: Watcher, world: Surroundings = BROWSER) {
+  constructor(project: ProjectId, display: TerminalDisplay, observer: TerminalObserver, environment: TerminalEnvironment = BROWSER) {
     this.#project = project
     this.#display = display
-    this.#watcher = watcher
-    this.#world = world
+    this.#observer = observer
+    this.#environment = environment
   }
 
-  /** Goes there; `open` starts a shell if there is none, `look` does not. */
-  async sit(how: 'open' | 'look'): Promise<void> {
-    this.leave()
-    const turn = ++this.#turn
-    this.#next = null
-    const { now, random } = this.#world
+  /** Attaches to the terminal and stays attached until `detach` or a final state. */
+  async attach(mode: AttachMode): Promise<void> {
+    this.detach()
+    const generation = ++this.#generation
+    this.#nextOffset = null
+    const { now, random } = this.#environment
     let [failures, lostSince]: [number, number | null] = [0, null]
-    while (turn === this.#turn) {
-      this.#say({ kind: 'connecting', lostSince })
-      const end = await this.#once(how)
-      if (turn !== this.#turn) return
+    while (generation === this.#generation) {
+      this.#setState({ kind: 'connecting', lostSince })
+      const end = await this.#attachOnce(mode)
+      if (generation !== this.#generation) return
       const { liveSince } = this.#reset()
-      if (end.kind === 'over') return this.#say(end.state)
-      if (liveSince !== null && now() - liveSince >= STEADY_MS) failures = 0
+      if (end.kind === 'final') return this.#setState(end.state)
+      if (liveSince !== null && now() - liveSince >= STABLE_MS) failures = 0
       if (liveSince !== null) lostSince = null
-      // Whoever was there comes back to what is there.
-      if (this.#next !== null) how = 'look'
+      // A reconnect must not start another shell.
+      if (this.#nextOffset !== null) mode = 'view'
       lostSince ??= now()
-      const wait = backoff(failures++, random)
-      this.#say({ kind: 'lost', since: lostSince, retryAt: now() + wait, reason: end.reason })
-      await this.#nap.take(wait)
+      const delay = backoffDelay(failures++, random)
+      this.#setState({ kind: 'lost', since: lostSince, retryAt: now() + delay, reason: end.reason })
+      await this.#retryDelay.wait(delay)
     }
   }
 
-  /** Goes away. The terminal goes on. */
-  leave(): void {
-    this.#turn++
-    this.#nap.wake()
-    this.#end?.({ kind: 'lost', reason: 'left' })
+  /** Disconnects. The terminal keeps running. */
+  detach(): void {
+    this.#generation++
+    this.#retryDelay.cancel()
+    this.#end?.({ kind: 'lost', reason: 'detached' })
     this.#reset()
   }
 
-  /** Ends the wait, if it is waiting. */
+  /** Skips the rest of the current retry delay. */
   retryNow(): void {
-    this.#nap.wake()
+    this.#retryDelay.cancel()
   }
 
-  /** The daemon is known to be away: a connection to it is none, whatever it looks like. */
-  suspect(reason: string): void {
+  /** Treats an open connection as lost: the daemon is known to be unreachable. */
+  dropConnection(reason: string): void {
     if (this.#socket !== null) this.#end?.({ kind: 'lost', reason })
   }
 
-  /** Types. What is typed while nobody is there goes nowhere; the answer says whether it did. */
-  type(keys: Uint8Array): boolean {
-    if (this.#held !== null) {
-      if (this.#socket === null || this.#heldBytes + keys.length > HELD_LIMIT) return false
-      this.#held.push(keys)
-      this.#heldBytes += keys.length
+  /** Sends input; false if there is no connection to send it to. */
+  sendInput(keys: Uint8Array): boolean {
+    if (this.#bufferedInput !== null) {
+      if (this.#socket === null || this.#bufferedBytes + keys.length > INPUT_BUFFER_LIMIT) return false
+      this.#bufferedInput.push(keys)
+      this.#bufferedBytes += keys.length
       return true
     }
     if (this.#socket?.readyState !== OPEN) return false
-    for (let at = 0; at < keys.length; at += PIECE) this.#socket.send(keys.slice(at, at + PIECE))
+    for (let at = 0; at < keys.length; at += INPUT_CHUNK) this.#socket.send(keys.slice(at, at + INPUT_CHUNK))
     return true
   }
 
-  /** Says how large the window is now. */
-  resize({ cols, rows }: Size): void {
-    if (this.#announced?.cols === cols && this.#announced.rows === rows) return
-    this.#announced = { cols, rows }
-    this.#hear({ type: 'resize', cols, rows })
+  /** Announces the size of the window. */
+  resize({ cols, rows }: TerminalSize): void {
+    if (this.#announcedSize?.cols === cols && this.#announcedSize.rows === rows) return
+    this.#announcedSize = { cols, rows }
+    this.#send({ type: 'resize', cols, rows })
   }
 
-  /** Says it again, so that this window sets the size. */
-  claim(size: Size): void {
-    this.#announced = null
+  /** Announces the size again, so that this window determines it. */
+  claimSize(size: TerminalSize): void {
+    this.#announcedSize = null
     this.resize(size)
   }
 
-  #say(state: Attachment): void {
-    this.#watcher.state(state)
+  #setState(state: TerminalConnectionState): void {
+    this.#observer.state(state)
   }
 
-  #hear(message: ClientMessage): void {
+  #send(message: ClientMessage): void {
     if (this.#socket?.readyState === OPEN) this.#socket.send(JSON.stringify(message))
   }
 
@@ -142,67 +146,67 @@ export class Seat {
     this.#socket = null
     this.#end = null
     this.#liveSince = null
-    this.#held = []
-    this.#heldBytes = 0
+    this.#bufferedInput = []
+    this.#bufferedBytes = 0
     return { liveSince }
   }
 
-  async #once(how: 'open' | 'look'): Promise<End> {
-    const turn = this.#turn
-    const answer = await this.#world.ticket(this.#project)
-    if (turn !== this.#turn) return { kind: 'lost', reason: 'left' }
-    switch (answer.kind) {
+  async #attachOnce(mode: AttachMode): Promise<ConnectionEnd> {
+    const generation = this.#generation
+    const result = await this.#environment.ticket(this.#project)
+    if (generation !== this.#generation) return { kind: 'lost', reason: 'detached' }
+    switch (result.kind) {
       case 'loggedOut':
-        return { kind: 'over', state: answer }
+        return { kind: 'final', state: result }
       case 'refused':
-        return { kind: 'over', state: { kind: 'refused', reason: answer.problem.error, code: answer.problem.code } }
+        return { kind: 'final', state: { kind: 'refused', reason: result.problem.error, code: result.problem.code } }
       case 'unreachable':
-        return { kind: 'lost', reason: answer.reason }
+        return { kind: 'lost', reason: result.reason }
       case 'ok':
-        return this.#connect(answer.value.ticket, how)
+        return this.#connect(result.value.ticket, mode)
     }
   }
 
-  #connect(ticket: string, how: 'open' | 'look'): Promise<End> {
+  #connect(ticket: string, mode: AttachMode): Promise<ConnectionEnd> {
     const { cols, rows } = this.#display.size()
-    this.#announced = { cols, rows }
+    this.#announcedSize = { cols, rows }
     const query = new URLSearchParams({ cols: String(cols), rows: String(rows), ticket })
-    if (this.#next !== null) query.set('after', String(this.#next))
-    else if (how === 'look') query.set('after', LOOK)
-    const socket = this.#world.socket(`/api/projects/${encodeURIComponent(this.#project)}/terminal/attach?${query.toString()}`)
+    if (this.#nextOffset !== null) query.set('after', String(this.#nextOffset))
+    else if (mode === 'view') query.set('after', VIEW_OFFSET)
+    const socket = this.#environment.socket(`/api/projects/${encodeURIComponent(this.#project)}/terminal/attach?${query.toString()}`)
     socket.binaryType = 'arraybuffer'
     this.#socket = socket
-    return this.#listen(socket)
+    return this.#receive(socket)
   }
 
-  /** Listens until it is over, one way or the other. */
-  async #listen(socket: WebSocket): Promise<End> {
+  /** Handles messages until the connection ends. */
+  async #receive(socket: WebSocket): Promise<ConnectionEnd> {
     let timer: ReturnType<typeof setTimeout> | undefined
-    const end = await new Promise<End>((resolve) => {
-      const within = (ms: number, reason: string): void => {
+    const end = await new Promise<ConnectionEnd>((resolve) => {
+      const setTimeoutFor = (ms: number, reason: string): void => {
         clearTimeout(timer)
         timer = setTimeout(() => resolve({ kind: 'lost', reason }), ms)
       }
-      let snapshot: Size | null = null
-      let over: End | null = null
+      let snapshot: TerminalSize | null = null
+      let announcedEnd: ConnectionEnd | null = null
       this.#end = resolve
-      within(CONNECT_MS, 'it did not answer in time')
-      socket.onopen = () => within(FIRST_MS, 'the terminal did not answer in time')
-      socket.onclose = () => resolve(over ?? { kind: 'lost', reason: this.#liveSince === null ? 'the connection was not accepted' : 'the connection broke' })
+      setTimeoutFor(CONNECT_TIMEOUT_MS, 'the connection timed out')
+      socket.onopen = () => setTimeoutFor(FIRST_MESSAGE_TIMEOUT_MS, 'the terminal did not respond in time')
+      socket.onclose = () => resolve(announcedEnd ?? { kind: 'lost', reason: this.#liveSince === null ? 'the connection was not accepted' : 'the connection was lost' })
       socket.onmessage = ({ data }: MessageEvent<string | ArrayBuffer>) => {
         if (this.#socket !== socket) return
-        within(SILENCE_MS, 'it has been silent for 45 s')
+        setTimeoutFor(SILENCE_TIMEOUT_MS, 'no data was received for 45 s')
         try {
           if (typeof data === 'string') {
-            const said = sayingOf(data)
-            if (said.type === 'snapshot') snapshot = said
-            else over = this.#obey(said) ?? over
+            const message = parseServerMessage(data)
+            if (message.type === 'snapshot') snapshot = message
+            else announcedEnd = this.#handleMessage(message) ?? announcedEnd
           } else {
-            this.#draw(data, snapshot)
+            this.#handleFrame(data, snapshot)
             snapshot = null
           }
         } catch (error) {
-          resolve({ kind: 'lost', reason: error instanceof Error ? error.message : 'it sent nonsense' })
+          resolve({ kind: 'lost', reason: error instanceof Error ? error.message : 'received an invalid message' })
         }
       }
     })
@@ -210,65 +214,65 @@ export class Seat {
     return end
   }
 
-  /** Does what the terminal says; what that means for the end, if anything. */
-  #obey(said: Exclude<ServerMessage, { type: 'snapshot' }>): End | null {
-    switch (said.type) {
+  /** Handles a control message; returns how the connection ends if the message announces it. */
+  #handleMessage(message: Exclude<ServerMessage, { type: 'snapshot' }>): ConnectionEnd | null {
+    switch (message.type) {
       case 'resize':
-        this.#display.resize(said)
-        // Coming back, it is the first that is said: all that was drawn stands.
-        if (this.#next !== null) this.#isLive(this.#socket)
+        this.#display.resize(message)
+        // After a reconnect this is the first message: what was drawn before is still valid.
+        if (this.#nextOffset !== null) this.#markLive(this.#socket)
         return null
       case 'title':
-        this.#display.title(said.title)
+        this.#display.title(message.title)
         return null
       case 'bell':
         this.#display.bell()
         return null
       case 'ping':
-        this.#hear({ type: 'pong' })
+        this.#send({ type: 'pong' })
         return null
       case 'exit':
-        return { kind: 'over', state: { kind: 'ended', exitCode: said.exitCode, signal: said.signal } }
+        return { kind: 'final', state: { kind: 'ended', exitCode: message.exitCode, signal: message.signal } }
       case 'error':
-        return this.#wrong(said.code, said.message)
+        return this.#handleError(message.code, message.message)
     }
   }
 
-  #wrong(code: Code, message: string): End {
+  #handleError(code: Code, message: string): ConnectionEnd {
     switch (code) {
       case 'UNAVAILABLE':
         return { kind: 'lost', reason: message }
       case 'UNAUTHENTICATED':
-        return { kind: 'over', state: { kind: 'loggedOut' } }
+        return { kind: 'final', state: { kind: 'loggedOut' } }
       case 'CONFLICT':
-        // What was typed was too much; the terminal is as it was.
-        this.#watcher.note(message)
+        // Too much input; the terminal itself is unaffected.
+        this.#observer.note(message)
         return { kind: 'lost', reason: message }
       default:
-        return { kind: 'over', state: { kind: 'refused', reason: message, code } }
+        return { kind: 'final', state: { kind: 'refused', reason: message, code } }
     }
   }
 
-  #draw(data: ArrayBuffer, snapshot: Size | null): void {
-    const { offset, bytes } = frameOf(data)
+  #handleFrame(data: ArrayBuffer, snapshot: TerminalSize | null): void {
+    const { offset, bytes } = parseOutputFrame(data)
     const socket = this.#socket
     if (snapshot !== null) {
-      this.#next = offset
+      this.#nextOffset = offset
       this.#acknowledged = offset
-      this.#display.snapshot(snapshot, bytes, () => this.#isLive(socket))
+      this.#display.snapshot(snapshot, bytes, () => this.#markLive(socket))
       return
     }
-    const expected = this.#next ?? offset
+    const expected = this.#nextOffset ?? offset
     const end = offset + bytes.length
     if (offset > expected) {
-      // A hole is not drawn over: the next attempt begins with a snapshot.
-      this.#next = null
-      throw new Error('some of its output is missing')
+      // Do not draw over a gap: the next attempt begins with a snapshot.
+      this.#nextOffset = null
+      throw new Error('a part of the output is missing')
     }
     if (end <= expected) return
-    this.#next = end
+    this.#nextOffset = end
     this.#display.output(bytes.subarray(expected - offset), () => {
-      this.#isLive(socket)
+      this.#markLive(socket)
       this.#acknowledge(end)
     })
   }
@@ -276,18 +280,18 @@ export class Seat {
   #acknowledge(offset: number): void {
     if (offset - this.#acknowledged < ACK_STEP) return
     this.#acknowledged = offset
-    this.#hear({ type: 'ack', offset })
+    this.#send({ type: 'ack', offset })
   }
 
-  /** What stands on the screen is what the terminal shows: now keys may go there. */
-  #isLive(socket: WebSocket | null): void {
-    // What was drawn late is of a connection that is over.
+  /** The display shows what the terminal shows: sends the buffered input. */
+  #markLive(socket: WebSocket | null): void {
+    // A late callback may belong to a connection that has ended.
     if (this.#liveSince !== null || socket === null || this.#socket !== socket) return
-    this.#liveSince = this.#world.now()
-    const held = this.#held ?? []
-    this.#held = null
-    this.#heldBytes = 0
-    for (const keys of held) this.type(keys)
-    this.#say({ kind: 'live', since: this.#liveSince })
+    this.#liveSince = this.#environment.now()
+    const buffered = this.#bufferedInput ?? []
+    this.#bufferedInput = null
+    this.#bufferedBytes = 0
+    for (const keys of buffered) this.sendInput(keys)
+    this.#setState({ kind: 'live', since: this.#liveSince })
   }
 }

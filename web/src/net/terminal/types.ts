@@ -1,53 +1,50 @@
-/** What a seat at a terminal says, and what it needs. */
-import type { Code, ProjectId, TerminalTicket } from '../../proto/index.ts'
-import { ask, type Answer } from '../http/request.ts'
+/** The states that a terminal socket reports, and the interfaces it needs. */
+import type { Code, ProjectId, TerminalSize, TerminalTicket } from '../../proto/index.ts'
+import { sendRequest, type ApiResult } from '../http/request.ts'
 
-/** How it stands with the terminal. Times are milliseconds of the browser's clock. */
-export type Attachment =
-  /** Nobody has asked for it. */
+/** The state of the connection to a terminal. Times are milliseconds of the browser's clock. */
+export type TerminalConnectionState =
+  /** Not attached yet. */
   | { readonly kind: 'idle' }
   | { readonly kind: 'connecting'; readonly lostSince: number | null }
   | { readonly kind: 'live'; readonly since: number }
   | { readonly kind: 'lost'; readonly since: number; readonly retryAt: number; readonly reason: string }
-  /** The shell has ended. */
+  /** The shell has exited. */
   | { readonly kind: 'ended'; readonly exitCode: number | null; readonly signal: number | null }
-  /** The answer was no, and asking again would not change it. */
+  /** The daemon refused, and a retry would not help. */
   | { readonly kind: 'refused'; readonly reason: string; readonly code: Code }
   | { readonly kind: 'loggedOut' }
 
-/** Who draws. Each is called in the order of the stream. */
-export type Display = {
-  /** How large it is: what the terminal should have. */
-  readonly size: () => Size
-  /** Draws on an empty terminal of this size. `parsed` is to be called when it is drawn. */
-  readonly snapshot: (size: Size, bytes: Uint8Array, parsed: () => void) => void
+/** Draws the terminal. Methods are called in stream order. */
+export type TerminalDisplay = {
+  /** The size that fits the display. */
+  readonly size: () => TerminalSize
+  /** Replaces the content with a snapshot of this size. Calls `parsed` when it is drawn. */
+  readonly snapshot: (size: TerminalSize, bytes: Uint8Array, parsed: () => void) => void
   readonly output: (bytes: Uint8Array, parsed: () => void) => void
-  readonly resize: (size: Size) => void
+  readonly resize: (size: TerminalSize) => void
   readonly title: (text: string) => void
   readonly bell: () => void
 }
 
-/** Of a terminal, in cells. */
-export type Size = { readonly cols: number; readonly rows: number }
-
-/** Who wants to know. */
-export type Watcher = {
-  readonly state: (state: Attachment) => void
-  /** Something a person should know, though it goes on. */
+/** Receives state changes. */
+export type TerminalObserver = {
+  readonly state: (state: TerminalConnectionState) => void
+  /** A message for the user that does not end the connection. */
   readonly note: (text: string) => void
 }
 
-/** What it needs from its surroundings, so that a test can bring its own. */
-export type Surroundings = {
-  readonly ticket: (project: ProjectId) => Promise<Answer<TerminalTicket>>
+/** The browser functions that are needed; tests replace them. */
+export type TerminalEnvironment = {
+  readonly ticket: (project: ProjectId) => Promise<ApiResult<TerminalTicket>>
   readonly socket: (path: string) => WebSocket
   readonly now: () => number
   readonly random: () => number
 }
 
-/** A browser, with the daemon behind the page. */
-export const BROWSER: Surroundings = {
-  ticket: (project) => ask({ method: 'POST', path: `/api/projects/${encodeURIComponent(project)}/terminal/ticket`, body: {} }),
+/** The real browser, with the daemon that served the page. */
+export const BROWSER: TerminalEnvironment = {
+  ticket: (project) => sendRequest({ method: 'POST', path: `/api/projects/${encodeURIComponent(project)}/terminal/ticket`, body: {} }),
   socket: (path) => new WebSocket(new URL(path, location.href.replace(/^http/, 'ws'))),
   now: Date.now,
   random: Math.random,
