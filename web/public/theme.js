@@ -1,4 +1,4 @@
-// Applies the remembered theme before the first paint; see src/store/theme.svelte.ts.
+// Applies the remembered theme before the first paint; see src/store/preferences/theme.svelte.ts.
 try {
   const theme = localStorage.getItem('provost.theme')
   if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme
