@@ -1,27 +1,27 @@
 /**
- * The drawer in which questions are answered: whether it is open, which
- * question lies on top, and whether it has lain there long enough to be answered.
+ * The drawer in which approvals are answered: whether it is open, which approval is
+ * selected, and whether that was shown long enough to be answered.
  */
 import type { Approval, ApprovalId } from '../../proto/index.ts'
 
 /**
- * How long a question must be on top before an answer counts: a key or a
- * press that was meant for what was there before must not answer it.
+ * How long an approval must be shown before an answer counts, in milliseconds: a key
+ * or a click that was meant for what was there before must not answer it.
  */
 export const SETTLE_MS = 500
 
 /** See the head of this file. */
-export class Desk {
+export class ApprovalDrawer {
   #open = $state(false)
   #settled = $state(false)
   #selected = $state<ApprovalId | null>(null)
-  readonly #mirror: (id: ApprovalId | null) => void
+  readonly #writeRoute: (id: ApprovalId | null) => void
   readonly #known = new Set<ApprovalId>()
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  /** `mirror` writes the question on top into the address, so that it can be linked. */
-  constructor(mirror: (id: ApprovalId | null) => void) {
-    this.#mirror = mirror
+  /** `writeRoute` puts the selected approval into the address, so that it can be linked. */
+  constructor(writeRoute: (id: ApprovalId | null) => void) {
+    this.#writeRoute = writeRoute
   }
 
   /** Whether the drawer is open. */
@@ -29,65 +29,66 @@ export class Desk {
     return this.#open
   }
 
-  /** Whether what is on top may be answered. */
+  /** Whether the selected approval may be answered. */
   get settled(): boolean {
     return this.#settled
   }
 
-  /** The question on top. */
+  /** The selected approval. */
   get selected(): ApprovalId | null {
     return this.#selected
   }
 
-  /** Opens the drawer at a question, or at the first of these. */
+  /** Opens the drawer at an approval, or at the first pending one. */
   show(pending: readonly Approval[], id: ApprovalId | null = null): void {
-    const top = id ?? this.#selected ?? pending[0]?.id ?? null
-    if (!this.#open || top !== this.#selected) this.unsettle()
+    const selected = id ?? this.#selected ?? pending[0]?.id ?? null
+    if (!this.#open || selected !== this.#selected) this.unsettle()
     this.#open = true
-    this.#put(top)
+    this.#setSelected(selected)
   }
 
-  /** Closes the drawer. It opens again when something new asks. */
+  /** Closes the drawer. A new approval opens it again. */
   close(): void {
     this.#open = false
-    this.#put(null)
+    this.#setSelected(null)
   }
 
-  /** Puts another question on top. */
+  /** Selects another approval. */
   select(id: ApprovalId | null): void {
     if (id !== this.#selected) this.unsettle()
-    this.#put(id)
+    this.#setSelected(id)
   }
 
-  /** The address was changed by other means: what is on top stays, and is written there again. */
-  remind(): void {
-    if (this.#open) this.#mirror(this.#selected)
+  /** Writes the selected approval into the address again, after something else changed it. */
+  restoreRoute(): void {
+    if (this.#open) this.#writeRoute(this.#selected)
   }
 
-  #put(id: ApprovalId | null): void {
+  #setSelected(id: ApprovalId | null): void {
     this.#selected = id
-    this.#mirror(id)
+    this.#writeRoute(id)
   }
 
-  /** Goes to the next or the one before, in this order. */
+  /** Selects the next or the previous approval in this order. */
   move(order: readonly Approval[], by: 1 | -1): void {
     const to = neighbor(order, this.#selected, by)
     if (to !== null) this.select(to)
   }
 
   /**
-   * What waits has changed: opens for what was not known, and keeps something on top. While someone
-   * talks with a model it opens for nothing: what that asks is answered there, and the rest is told there.
+   * Handles a change of the pending approvals: opens the drawer for new ones and keeps one
+   * selected. Returns the new ones. Over a conversation the drawer never opens by itself:
+   * its approvals are answered in it, and it shows that others are pending.
    */
-  notice(pending: readonly Approval[], talking: 'talking' | 'elsewhere' = 'elsewhere'): readonly Approval[] {
+  update(pending: readonly Approval[], view: 'conversation' | 'other' = 'other'): readonly Approval[] {
     const fresh = pending.filter(({ id }) => !this.#known.has(id))
     for (const { id } of fresh) this.#known.add(id)
-    if (fresh.length > 0 && !this.#open && talking === 'elsewhere') this.show(pending)
+    if (fresh.length > 0 && !this.#open && view === 'other') this.show(pending)
     else if (this.#open && this.#selected === null && pending.length > 0) this.select(pending[0]?.id ?? null)
     return fresh
   }
 
-  /** Makes answers wait again. */
+  /** Restarts the time before an answer counts. */
   unsettle(): void {
     clearTimeout(this.#timer)
     this.#settled = false
@@ -95,7 +96,7 @@ export class Desk {
   }
 }
 
-/** The neighbor of a question in an order; the ends do not wrap, so that a held key stops. */
+/** The neighbor of an approval. The ends do not wrap, so that a held key stops there. */
 export function neighbor(order: readonly Approval[], id: ApprovalId | null, by: 1 | -1): ApprovalId | null {
   if (order.length === 0) return null
   const at = order.findIndex((approval) => approval.id === id)

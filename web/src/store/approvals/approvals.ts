@@ -1,105 +1,104 @@
 /**
- * The questions to people: a pure fold.
+ * The approvals, folded from the log. Pure.
  *
- * The order in which a question and its end become known does not matter: a
- * question whose body is kept beside the log is fetched later, and must then
- * not be open again.
+ * An approval and its resolution may become known in any order: an approval whose
+ * event is truncated is fetched later and must not become pending again.
  */
 import type { AnswerScope, Approval, ApprovalId, ApprovalStatus, Event } from '../../proto/index.ts'
 import { isTruncated } from '../log/truncated.ts'
 
-/** How a question ended. */
-export type Ending = {
+/** How an approval was resolved. */
+export type ApprovalResolution = {
   readonly status: Exclude<ApprovalStatus, 'pending'>
   readonly at: number
   readonly by: string
   readonly actor: string
   readonly scope: AnswerScope | null
   readonly message: string | null
-  /** The command whose answer it was, if it came with one. */
+  /** The id of the command that answered it, if there was one. */
   readonly command: string | null
 }
 
-/** What is known of the questions. */
+/** The known approvals. */
 export type Approvals = {
-  /** Those that wait, and the last ones that ended, in the order they were asked. */
+  /** The pending ones and the last resolved ones, in the order they were requested. */
   readonly all: ReadonlyMap<ApprovalId, Approval>
-  /** The last endings. */
-  readonly endings: ReadonlyMap<ApprovalId, Ending>
-  /** The place of the last event about questions whose body is kept beside the log. */
-  readonly sealed: number
+  /** The last resolutions. */
+  readonly resolutions: ReadonlyMap<ApprovalId, ApprovalResolution>
+  /** The seq of the last truncated event about approvals. */
+  readonly truncatedSeq: number
 }
 
-/** Before the first event. */
-export const NO_APPROVALS: Approvals = { all: new Map(), endings: new Map(), sealed: 0 }
+/** The state before the first event. */
+export const NO_APPROVALS: Approvals = { all: new Map(), resolutions: new Map(), truncatedSeq: 0 }
 
-/** How many questions that ended are kept, and how many endings. */
-const KEPT = 30
-const ENDINGS = 200
+/** How many resolved approvals and how many resolutions are kept. */
+const MAX_RESOLVED = 30
+const MAX_RESOLUTIONS = 200
 
-/** Folds one event; kinds that say nothing about questions change nothing. */
-export function foldApproval(approvals: Approvals, event: Event): Approvals {
+/** Folds one event; events about other things change nothing. */
+export function foldApprovals(approvals: Approvals, event: Event): Approvals {
   switch (event.kind) {
     case 'APPROVAL_ASKED':
-      return isTruncated(event) ? { ...approvals, sealed: event.seq } : withApproval(approvals, asked(event))
+      return isTruncated(event) ? { ...approvals, truncatedSeq: event.seq } : withApproval(approvals, approvalFrom(event))
     case 'APPROVAL_ANSWERED':
     case 'APPROVAL_EXPIRED':
     case 'APPROVAL_WITHDRAWN':
-      if (isTruncated(event)) return { ...approvals, sealed: event.seq }
-      return end(approvals, event.body.approval, endingOf(event))
+      if (isTruncated(event)) return { ...approvals, truncatedSeq: event.seq }
+      return resolve(approvals, event.body.approval, resolutionFrom(event))
     default:
       return approvals
   }
 }
 
-/** Adds a question as the daemon tells it. An ending that the log told stays. */
+/** Adds a fetched approval. A resolution from the log takes precedence. */
 export function withApproval(approvals: Approvals, approval: Approval): Approvals {
-  const ending = approvals.endings.get(approval.id)
+  const resolution = approvals.resolutions.get(approval.id)
   const known = approvals.all.get(approval.id)
   if (known !== undefined && (known.status !== 'pending' || approval.status === 'pending')) return approvals
-  const now = ending === undefined ? approval : ended(approval, ending)
-  return { ...approvals, all: trimmed(new Map(approvals.all).set(approval.id, now)) }
+  const current = resolution === undefined ? approval : resolved(approval, resolution)
+  return { ...approvals, all: withoutOldest(new Map(approvals.all).set(approval.id, current)) }
 }
 
-/** The questions that wait, in the order they were asked. */
-export function pendingOf(approvals: Approvals): readonly Approval[] {
+/** The pending approvals, in the order they were requested. */
+export function pendingApprovals(approvals: Approvals): readonly Approval[] {
   return [...approvals.all.values()].filter(({ status }) => status === 'pending').sort((a, b) => a.askedAt - b.askedAt)
 }
 
-/** The questions that ended, the latest first. */
-export function endedOf(approvals: Approvals): readonly Approval[] {
+/** The resolved approvals, the latest first. */
+export function resolvedApprovals(approvals: Approvals): readonly Approval[] {
   return [...approvals.all.values()]
     .filter(({ status }) => status !== 'pending')
     .sort((a, b) => (b.resolvedAt ?? 0) - (a.resolvedAt ?? 0))
 }
 
-function end(approvals: Approvals, id: ApprovalId, ending: Ending): Approvals {
-  // What ended stays so: the first answer is the answer.
-  if (approvals.endings.has(id)) return approvals
-  const endings = new Map(approvals.endings).set(id, ending)
-  for (const old of endings.keys()) {
-    if (endings.size <= ENDINGS) break
-    endings.delete(old)
+function resolve(approvals: Approvals, id: ApprovalId, resolution: ApprovalResolution): Approvals {
+  // The first resolution counts.
+  if (approvals.resolutions.has(id)) return approvals
+  const resolutions = new Map(approvals.resolutions).set(id, resolution)
+  for (const oldest of resolutions.keys()) {
+    if (resolutions.size <= MAX_RESOLUTIONS) break
+    resolutions.delete(oldest)
   }
   const approval = approvals.all.get(id)
-  if (approval?.status !== 'pending') return { ...approvals, endings }
-  return { ...approvals, endings, all: trimmed(new Map(approvals.all).set(id, ended(approval, ending))) }
+  if (approval?.status !== 'pending') return { ...approvals, resolutions }
+  return { ...approvals, resolutions, all: withoutOldest(new Map(approvals.all).set(id, resolved(approval, resolution))) }
 }
 
-function ended(approval: Approval, { status, at, by, scope, message }: Ending): Approval {
+function resolved(approval: Approval, { status, at, by, scope, message }: ApprovalResolution): Approval {
   return { ...approval, status, resolvedAt: at, resolvedBy: by, scope, message }
 }
 
-/** Lets the oldest of those that ended go. */
-function trimmed(all: Map<ApprovalId, Approval>): Map<ApprovalId, Approval> {
-  const over = [...all.values()].filter(({ status }) => status !== 'pending')
-  if (over.length <= KEPT) return all
-  over.sort((a, b) => (a.resolvedAt ?? 0) - (b.resolvedAt ?? 0))
-  for (const { id } of over.slice(0, over.length - KEPT)) all.delete(id)
+/** Removes the oldest resolved approvals above the limit. */
+function withoutOldest(all: Map<ApprovalId, Approval>): Map<ApprovalId, Approval> {
+  const resolvedOnes = [...all.values()].filter(({ status }) => status !== 'pending')
+  if (resolvedOnes.length <= MAX_RESOLVED) return all
+  resolvedOnes.sort((a, b) => (a.resolvedAt ?? 0) - (b.resolvedAt ?? 0))
+  for (const { id } of resolvedOnes.slice(0, resolvedOnes.length - MAX_RESOLVED)) all.delete(id)
   return all
 }
 
-function asked(event: Extract<Event, { kind: 'APPROVAL_ASKED' }>): Approval {
+function approvalFrom(event: Extract<Event, { kind: 'APPROVAL_ASKED' }>): Approval {
   const { approval: id, ...body } = event.body
   return {
     id,
@@ -115,9 +114,9 @@ function asked(event: Extract<Event, { kind: 'APPROVAL_ASKED' }>): Approval {
   }
 }
 
-type End = Extract<Event, { kind: 'APPROVAL_ANSWERED' | 'APPROVAL_EXPIRED' | 'APPROVAL_WITHDRAWN' }>
+type ResolutionEvent = Extract<Event, { kind: 'APPROVAL_ANSWERED' | 'APPROVAL_EXPIRED' | 'APPROVAL_WITHDRAWN' }>
 
-function endingOf(event: End): Ending {
+function resolutionFrom(event: ResolutionEvent): ApprovalResolution {
   const { at, principal: by, actor, command } = event
   switch (event.kind) {
     case 'APPROVAL_ANSWERED': {

@@ -1,29 +1,29 @@
 /**
- * The browser's own notifications, for when the page is out of sight.
+ * Notifications of the browser, for when the page is out of sight.
  *
- * They never carry what an agent wrote: the system draws them, and we cannot
- * say how.
+ * They never contain text of an agent: the system draws them, so it could not be
+ * made safe.
  */
 
 /** Whether the browser shows notifications of this page. */
-export type Permission = 'unsupported' | 'default' | 'granted' | 'denied'
+export type NotificationSetting = 'unsupported' | 'default' | 'granted' | 'denied'
 
 /** See the head of this file. */
-export class Alerts {
-  #permission = $state<Permission>(typeof Notification === 'undefined' ? 'unsupported' : Notification.permission)
+export class BrowserNotifications {
+  #permission = $state<NotificationSetting>(typeof Notification === 'undefined' ? 'unsupported' : Notification.permission)
 
-  /** Whether the browser shows them. */
-  get permission(): Permission {
+  /** Whether the browser shows notifications. */
+  get permission(): NotificationSetting {
     return this.#permission
   }
 
-  /** Asks for the permission. Only ever on a press of a person. */
-  async allow(): Promise<void> {
+  /** Requests the permission. Call only on a click. */
+  async requestPermission(): Promise<void> {
     if (this.#permission === 'default') this.#permission = await Notification.requestPermission()
   }
 
-  /** Says something, if it may and the page is not looked at. */
-  say(tag: string, title: string, body: string, onclick: () => void): void {
+  /** Shows a notification, if that is permitted and the page does not have the focus. */
+  notify(tag: string, title: string, body: string, onclick: () => void): void {
     if (this.#permission !== 'granted' || (document.visibilityState === 'visible' && document.hasFocus())) return
     const notification = new Notification(title, { body, tag, icon: '/icon.svg' })
     notification.onclick = () => {

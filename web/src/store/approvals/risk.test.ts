@@ -1,12 +1,12 @@
-/** The order of questions. */
+/** The order of pending approvals. */
 import { expect, it } from 'vitest'
 import type { Approval, ApprovalPrompt } from '../../proto/index.ts'
-import { foldApproval, NO_APPROVALS, pendingOf } from './approvals.ts'
-import { byRisk, riskOf } from './risk.ts'
-import { asked, sample } from '../testing/sample-events.ts'
+import { foldApprovals, NO_APPROVALS, pendingApprovals } from './approvals.ts'
+import { sortByRisk, riskOf } from './risk.ts'
+import { requested, sampleEvent } from '../testing/sample-events.ts'
 
 function approval(seq: number, id: string, more: Partial<ApprovalPrompt>): Approval {
-  const [one] = pendingOf(foldApproval(NO_APPROVALS, sample(seq, asked(id, more))))
+  const [one] = pendingApprovals(foldApprovals(NO_APPROVALS, sampleEvent(seq, requested(id, more))))
   if (one === undefined) throw new Error('not asked')
   return one
 }
@@ -18,12 +18,12 @@ const host = approval(4, 'host', { demands: [{ kind: 'run', argv: ['curl', 'x'],
 const network = approval(5, 'network', { network: true })
 const gate = approval(6, 'gate', { gate: 'it governs what Provost allows' })
 
-it('is by degree: gate, network, what changes or runs, what reads; then by age', () => {
+it('is by risk: gate, network, writes and runs, reads; then by age', () => {
   const order = ['gate', 'host', 'network', 'write', 'run', 'read']
-  expect(byRisk([read, write, run, host, network, gate]).map(({ id }) => id)).toEqual(order)
-  expect(byRisk([gate, network, host, run, write, read]).map(({ id }) => id)).toEqual(order)
+  expect(sortByRisk([read, write, run, host, network, gate]).map(({ id }) => id)).toEqual(order)
+  expect(sortByRisk([gate, network, host, run, write, read]).map(({ id }) => id)).toEqual(order)
 })
 
-it('does not take a command that only reads for a harmless action', () => {
+it('does not rate a command that only reads as a read', () => {
   expect(riskOf(approval(1, 'q', { demands: [{ kind: 'read', path: 'x' }] }))).toBe(2)
 })

@@ -1,83 +1,84 @@
 /**
- * The answers a person gave to questions, each until the log confirms it.
+ * The answers that were submitted from this page, until the log confirms them.
  *
- * What is shown as answered is what the log says; this only remembers what was
- * sent from here, to tell it from what was answered elsewhere.
+ * Whether an approval is resolved is decided by the log alone. This only keeps what
+ * was submitted here, to distinguish it from answers given elsewhere.
  */
 import type { AnswerApprovalRequest, Approval, ApprovalId, Code } from '../../proto/index.ts'
-import type { Ending } from './approvals.ts'
-import type { Outcome } from '../commands/command-tracker.svelte.ts'
+import type { CommandOutcome } from '../commands/command-tracker.svelte.ts'
+import type { ApprovalResolution } from './approvals.ts'
 
-/** What was sent from here for a question. */
-export type Sent =
-  | { readonly kind: 'idle' }
+/** The state of an answer that was submitted from this page. */
+export type SubmissionState =
+  | { readonly kind: 'none' }
   | { readonly kind: 'sending'; readonly answer: AnswerApprovalRequest }
   | { readonly kind: 'confirmed'; readonly answer: AnswerApprovalRequest }
+  /** The approval was already resolved. */
   | { readonly kind: 'late' }
   | { readonly kind: 'failed'; readonly reason: string; readonly code: Code | null }
 
-/** How a question stands, for the one who looks at it. */
-export type Standing =
+/** The state of an approval as it is shown. */
+export type ApprovalState =
   | { readonly kind: 'open' }
   | { readonly kind: 'sending'; readonly answer: AnswerApprovalRequest }
   | { readonly kind: 'failed'; readonly reason: string }
-  /** The daemon says it was answered; the log will say by whom. */
-  | { readonly kind: 'gone' }
+  /** Resolved according to the daemon; the log does not show by whom yet. */
+  | { readonly kind: 'resolvedUnknown' }
   | { readonly kind: 'confirmed'; readonly approval: Approval }
-  | { readonly kind: 'elsewhere'; readonly approval: Approval; readonly actor: string | null }
+  | { readonly kind: 'resolvedElsewhere'; readonly approval: Approval; readonly actor: string | null }
 
-const IDLE: Sent = { kind: 'idle' }
+const NONE: SubmissionState = { kind: 'none' }
 
-/** What the log and what was sent come to. The log wins. */
-export function standing(approval: Approval, sent: Sent, ending: Ending | undefined): Standing {
+/** Combines the log and the submission. The log takes precedence. */
+export function approvalState(approval: Approval, submission: SubmissionState, resolution: ApprovalResolution | undefined): ApprovalState {
   if (approval.status !== 'pending') {
-    // While mine is under way, only its answer can tell whether this is it.
-    if (sent.kind === 'sending') return { kind: 'sending', answer: sent.answer }
-    return sent.kind === 'confirmed' ? { kind: 'confirmed', approval } : { kind: 'elsewhere', approval, actor: ending?.actor ?? null }
+    // While a submission is in flight, only its response tells whether this resolution is ours.
+    if (submission.kind === 'sending') return { kind: 'sending', answer: submission.answer }
+    return submission.kind === 'confirmed' ? { kind: 'confirmed', approval } : { kind: 'resolvedElsewhere', approval, actor: resolution?.actor ?? null }
   }
-  switch (sent.kind) {
-    case 'idle':
+  switch (submission.kind) {
+    case 'none':
       return { kind: 'open' }
     case 'sending':
     case 'confirmed':
-      return { kind: 'sending', answer: sent.answer }
+      return { kind: 'sending', answer: submission.answer }
     case 'late':
-      return { kind: 'gone' }
+      return { kind: 'resolvedUnknown' }
     case 'failed':
-      return { kind: 'failed', reason: sent.reason }
+      return { kind: 'failed', reason: submission.reason }
   }
 }
 
-/** What the end of a command makes of an answer that was sent. */
-export function sentAfter(answer: AnswerApprovalRequest, outcome: Outcome): Sent {
+/** The state of a submission after its command has ended. */
+export function submissionAfter(answer: AnswerApprovalRequest, outcome: CommandOutcome): SubmissionState {
   if (outcome.kind !== 'failed') return { kind: 'confirmed', answer }
   if (outcome.code === 'APPROVAL_RESOLVED') return { kind: 'late' }
   return { kind: 'failed', reason: outcome.reason, code: outcome.code }
 }
 
 /** See the head of this file. */
-export class Answers {
-  #sent = $state.raw<ReadonlyMap<ApprovalId, Sent>>(new Map())
+export class SubmittedAnswers {
+  #states = $state.raw<ReadonlyMap<ApprovalId, SubmissionState>>(new Map())
 
-  /** What was sent for a question. */
-  of(id: ApprovalId): Sent {
-    return this.#sent.get(id) ?? IDLE
+  /** The state of the submission for an approval. */
+  get(id: ApprovalId): SubmissionState {
+    return this.#states.get(id) ?? NONE
   }
 
-  /** Whether an answer is under way. */
-  busy(id: ApprovalId): boolean {
-    return this.of(id).kind === 'sending'
+  /** Whether a submission is in flight. */
+  isSending(id: ApprovalId): boolean {
+    return this.get(id).kind === 'sending'
   }
 
-  /** Remembers how an answer stands. */
-  set(id: ApprovalId, sent: Sent): void {
-    this.#sent = new Map(this.#sent).set(id, sent)
+  /** Sets the state of a submission. */
+  set(id: ApprovalId, state: SubmissionState): void {
+    this.#states = new Map(this.#states).set(id, state)
   }
 
-  /** Forgets the answers to questions that are no longer known. */
-  keep(known: ReadonlyMap<ApprovalId, Approval>): void {
-    if (this.#sent.size === 0) return
-    const kept = [...this.#sent].filter(([id, sent]) => known.has(id) || sent.kind === 'sending')
-    if (kept.length < this.#sent.size) this.#sent = new Map(kept)
+  /** Removes the submissions for approvals that are no longer known. */
+  retain(known: ReadonlyMap<ApprovalId, Approval>): void {
+    if (this.#states.size === 0) return
+    const kept = [...this.#states].filter(([id, state]) => known.has(id) || state.kind === 'sending')
+    if (kept.length < this.#states.size) this.#states = new Map(kept)
   }
 }

@@ -1,150 +1,149 @@
 /**
- * The commands a person gave, each until the log confirms it.
+ * The commands that were sent, each pending until the log confirms it.
  *
- * The answer to a request decides nothing that is shown: it only says that the
- * command was refused, or that nothing had to be done. That it was done is
- * known when an event with its id is in the log; of an action, when its end is.
+ * A response never changes what is shown. It only says that the command was
+ * refused, or that there was nothing to do. A command is done when the log holds
+ * an event with its id; an action is done when the log holds its end.
  */
-import type { ActionResponse, ActionId, ActionView, Code, Event, Project, ProjectId } from '../../proto/index.ts'
-import { sendRequest, newCommandId, type ApiResult } from '../../net/index.ts'
+import type { ActionId, ActionResponse, ActionView, Code, Event, Project, ProjectId } from '../../proto/index.ts'
+import { newCommandId, sendRequest, type ApiResult } from '../../net/index.ts'
 import { isTruncated } from '../log/truncated.ts'
-import { requestOf, type Wish } from './command.ts'
+import { requestFor, type Command, type RuntimeCommand } from './command.ts'
 
 /** A command that the log has not confirmed yet. */
-export type Pending = { readonly id: string; readonly wish: Wish }
+export type PendingCommand = { readonly id: string; readonly command: Command }
 
 /** How a command ended. */
-export type Outcome =
+export type CommandOutcome =
   | { readonly kind: 'done'; readonly event: Event | null }
-  | { readonly kind: 'already'; readonly project: Project }
-  /** The daemon agreed; what comes of it shows in a file, or under another name in the log. */
-  | { readonly kind: 'agreed' }
+  | { readonly kind: 'alreadyOpen'; readonly project: Project }
+  /** The daemon accepted it. Its effect is a file, or events without the command's id. */
+  | { readonly kind: 'accepted' }
   | { readonly kind: 'failed'; readonly reason: string; readonly code: Code | null }
 
-/** A command that is waited for. */
-type Waiting = {
-  readonly wish: Wish
-  readonly end: (outcome: Outcome) => void
-  /** The action it became, once that is known. */
+type WaitingCommand = {
+  readonly command: Command
+  readonly resolve: (outcome: CommandOutcome) => void
+  /** The action that it started, once that is known. */
   action: ActionId | null
 }
 
-const CONFIRM_MS = 30_000
+const CONFIRM_TIMEOUT_MS = 30_000
 
-/** Wishes whose events carry no command: the answer says that they were granted. */
-const AGREED: ReadonlySet<Wish['kind']> = new Set(['model', 'answer', 'cancel', 'continue', 'endSession'])
+/** Commands whose events do not carry the command's id: a successful response ends them. */
+const DONE_WHEN_ACCEPTED: ReadonlySet<Command['kind']> = new Set(['setModel', 'answerApproval', 'cancelTurn', 'continueTurn', 'closeSession'])
 
 /** See the head of this file. */
-export class Commands {
-  #pending = $state.raw<readonly Pending[]>([])
-  readonly #waiting = new Map<string, Waiting>()
-  readonly #loggedOut: () => void
+export class CommandTracker {
+  #pending = $state.raw<readonly PendingCommand[]>([])
+  readonly #waiting = new Map<string, WaitingCommand>()
+  readonly #onLoggedOut: () => void
 
-  constructor(loggedOut: () => void) {
-    this.#loggedOut = loggedOut
+  constructor(onLoggedOut: () => void) {
+    this.#onLoggedOut = onLoggedOut
   }
 
-  /** What is under way. */
-  get pending(): readonly Pending[] {
+  /** The commands that are not confirmed yet. */
+  get pending(): readonly PendingCommand[] {
     return this.#pending
   }
 
-  /** Sends a command; the promise ends when the log confirms it or it has failed. */
-  async send(wish: Wish): Promise<Outcome> {
+  /** Sends a command. Resolves when the log confirms it or it has failed. */
+  async send(command: Command): Promise<CommandOutcome> {
     const id = newCommandId()
-    this.#pending = [...this.#pending, { id, wish }]
-    const confirmed = new Promise<Outcome>((end) => this.#waiting.set(id, { wish, end, action: null }))
-    const outcome = await Promise.race([confirmed, this.#request(wish, id, confirmed)])
+    this.#pending = [...this.#pending, { id, command }]
+    const confirmed = new Promise<CommandOutcome>((resolve) => this.#waiting.set(id, { command, resolve, action: null }))
+    const outcome = await Promise.race([confirmed, this.#request(command, id, confirmed)])
     this.#waiting.delete(id)
     this.#pending = this.#pending.filter((pending) => pending.id !== id)
     return outcome
   }
 
-  /** Tells of new events. */
+  /** Resolves the commands that these events confirm. */
   confirm(events: readonly Event[]): void {
     if (this.#waiting.size === 0) return
     for (const event of events) {
       const waiting = event.command === null ? undefined : this.#waiting.get(event.command)
-      if (waiting?.wish.kind === 'runtime') begun(waiting, event)
-      else waiting?.end({ kind: 'done', event })
-      if (event.kind === 'ACTION_FINISHED' || event.kind === 'ACTION_DENIED') this.#ended(event)
+      if (waiting?.command.kind === 'runtime') recordAction(waiting, event)
+      else waiting?.resolve({ kind: 'done', event })
+      if (event.kind === 'ACTION_FINISHED' || event.kind === 'ACTION_DENIED') this.#resolveAction(event)
     }
   }
 
-  /** An action has ended: perhaps one that is waited for. */
-  #ended(event: Extract<Event, { kind: 'ACTION_FINISHED' | 'ACTION_DENIED' }>): void {
+  /** Resolves the command whose action this event ends, if there is one. */
+  #resolveAction(event: Extract<Event, { kind: 'ACTION_FINISHED' | 'ACTION_DENIED' }>): void {
     for (const waiting of this.#waiting.values()) {
       if (waiting.action === null) continue
-      // Whose end it is, only its body tells, and that is kept beside the log.
-      if (isTruncated(event)) void this.#lookUp(waiting, waiting.action)
+      // A truncated event does not say which action it ends.
+      if (isTruncated(event)) void this.#fetchAction(waiting, waiting.action)
       else if (event.body.action === waiting.action) {
         const fault = event.kind === 'ACTION_DENIED' ? event.body.fault : event.body.outcome.fault
-        waiting.end(fault === null ? { kind: 'done', event } : { kind: 'failed', reason: fault.message, code: fault.code })
+        waiting.resolve(fault === null ? { kind: 'done', event } : { kind: 'failed', reason: fault.message, code: fault.code })
       }
     }
   }
 
-  async #lookUp(waiting: Waiting, action: ActionId): Promise<void> {
+  async #fetchAction(waiting: WaitingCommand, action: ActionId): Promise<void> {
     const result = await sendRequest<ActionView>({ method: 'GET', path: `/api/actions/${encodeURIComponent(action)}` })
     if (result.kind !== 'ok' || result.value.status !== 'finished') return
     const fault = result.value.outcome?.fault ?? null
-    waiting.end(fault === null ? { kind: 'done', event: null } : { kind: 'failed', reason: fault.message, code: fault.code })
+    waiting.resolve(fault === null ? { kind: 'done', event: null } : { kind: 'failed', reason: fault.message, code: fault.code })
   }
 
-  async #request(wish: Wish, command: string, confirmed: Promise<Outcome>): Promise<Outcome> {
-    const result = await sendRequest<unknown>({ ...requestOf(wish), command })
-    const failed = this.#failure(result)
-    if (failed !== null) return failed
-    if (AGREED.has(wish.kind)) return { kind: 'agreed' }
-    // It takes as long as it takes, and the log says when it is over.
-    if (wish.kind === 'runtime') return this.#follow(command, result, confirmed)
-    if (result.kind === 'ok' && result.status === 200 && wish.kind === 'open') {
-      return { kind: 'already', project: result.value as Project }
+  async #request(command: Command, id: string, confirmed: Promise<CommandOutcome>): Promise<CommandOutcome> {
+    const result = await sendRequest<unknown>({ ...requestFor(command), command: id })
+    const failure = this.#failureOf(result)
+    if (failure !== null) return failure
+    if (DONE_WHEN_ACCEPTED.has(command.kind)) return { kind: 'accepted' }
+    // No timeout: the log says when the action has ended.
+    if (command.kind === 'runtime') return this.#awaitAction(id, result, confirmed)
+    if (result.kind === 'ok' && result.status === 200 && command.kind === 'openProject') {
+      return { kind: 'alreadyOpen', project: result.value as Project }
     }
-    return Promise.race([confirmed, unconfirmed()])
+    return Promise.race([confirmed, confirmTimeout()])
   }
 
-  async #follow(command: string, result: ApiResult<unknown>, confirmed: Promise<Outcome>): Promise<Outcome> {
-    const waiting = this.#waiting.get(command)
+  async #awaitAction(id: string, result: ApiResult<unknown>, confirmed: Promise<CommandOutcome>): Promise<CommandOutcome> {
+    const waiting = this.#waiting.get(id)
     if (waiting !== undefined && result.kind === 'ok') {
       waiting.action = (result.value as ActionResponse).actionId
-      // Its end may have been in the log before we knew its name.
-      await this.#lookUp(waiting, waiting.action)
+      // The action may have ended before its id was known here.
+      await this.#fetchAction(waiting, waiting.action)
     }
     return confirmed
   }
 
-  #failure(result: ApiResult<unknown>): Outcome | null {
+  #failureOf(result: ApiResult<unknown>): CommandOutcome | null {
     switch (result.kind) {
       case 'ok':
         return null
       case 'refused':
         return { kind: 'failed', reason: result.problem.error, code: result.problem.code }
       case 'loggedOut':
-        this.#loggedOut()
+        this.#onLoggedOut()
         return { kind: 'failed', reason: 'You are logged out.', code: null }
       case 'unreachable':
         return {
           kind: 'failed',
-          reason: `The daemon did not respond: ${result.reason}. If it was done all the same, it will show here.`,
+          reason: `The daemon did not respond: ${result.reason}. The command may still have run; if so, it appears in the timeline.`,
           code: null,
         }
     }
   }
 }
 
-/** The log has the request of a command: from now on its action is known. */
-function begun(waiting: Waiting, event: Event): void {
+/** Records the action that a command started, from the event that requested it. */
+function recordAction(waiting: WaitingCommand, event: Event): void {
   if (event.kind === 'ACTION_REQUESTED' && !isTruncated(event)) waiting.action = event.body.action
 }
 
-async function unconfirmed(): Promise<Outcome> {
-  await new Promise((resolve) => setTimeout(resolve, CONFIRM_MS))
-  return { kind: 'failed', reason: 'The daemon agreed, but its log does not show it yet.', code: null }
+async function confirmTimeout(): Promise<CommandOutcome> {
+  await new Promise((resolve) => setTimeout(resolve, CONFIRM_TIMEOUT_MS))
+  return { kind: 'failed', reason: 'The daemon accepted the command, but the log does not show it yet.', code: null }
 }
 
-/** The deeds that are under way in a project. */
-export function deedOf(pending: readonly Pending[], project: ProjectId): Extract<Wish, { kind: 'runtime' }>['deed'] | null {
-  for (const { wish } of pending) if (wish.kind === 'runtime' && wish.project === project) return wish.deed
+/** The runtime command that is pending in a project, or null. */
+export function pendingRuntimeCommand(pending: readonly PendingCommand[], project: ProjectId): RuntimeCommand | null {
+  for (const { command } of pending) if (command.kind === 'runtime' && command.project === project) return command.command
   return null
 }

@@ -1,57 +1,57 @@
 /**
- * When the files that govern a project last changed, as places in the log.
+ * When the governance files of a project last changed, as seqs. Pure.
  *
- * The log says that a role or a rule changed; the whole of it is read from the
- * daemon again. So this says when to read.
+ * The log only says that a role or a rule changed; its content is fetched from the
+ * daemon. This says when to fetch.
  */
 import type { Event, ProjectId } from '../../proto/index.ts'
 import { isTruncated } from '../log/truncated.ts'
 
-/** The places of the last changes. */
-export type Marks = {
+/** The seqs of the last changes. */
+export type FileChanges = {
   readonly roles: ReadonlyMap<ProjectId, number>
   readonly policies: ReadonlyMap<ProjectId, number>
-  /** Of rules that hold for every project. */
-  readonly policy: number
+  /** Of rules that apply to every project. */
+  readonly sharedPolicy: number
 }
 
-/** Before the first event. */
-export const NO_MARKS: Marks = { roles: new Map(), policies: new Map(), policy: 0 }
+/** The state before the first event. */
+export const NO_FILE_CHANGES: FileChanges = { roles: new Map(), policies: new Map(), sharedPolicy: 0 }
 
 /** Folds one event. */
-export function foldMarks(marks: Marks, event: Event): Marks {
+export function foldFileChanges(changes: FileChanges, event: Event): FileChanges {
   switch (event.kind) {
     case 'ROLE_LOADED':
     case 'ROLE_REJECTED':
-      return roles(marks, event)
+      return withRolesChange(changes, event)
     case 'FILE_TRUSTED':
-      if (isTruncated(event)) return roles(policies(marks, event), event)
-      return event.body.what === 'role' ? roles(marks, event) : policies(marks, event)
+      if (isTruncated(event)) return withRolesChange(withPolicyChange(changes, event), event)
+      return event.body.what === 'role' ? withRolesChange(changes, event) : withPolicyChange(changes, event)
     case 'POLICY_CHANGED':
-      return projectOf(event) === null ? { ...marks, policy: event.seq } : policies(marks, event)
+      return projectOf(event) === null ? { ...changes, sharedPolicy: event.seq } : withPolicyChange(changes, event)
     default:
-      return marks
+      return changes
   }
 }
 
-/** The place of the last change of a project's roles. */
-export function rolesMark(marks: Marks, project: ProjectId): number {
-  return marks.roles.get(project) ?? 0
+/** The seq of the last change of a project's roles. */
+export function lastRolesChange(changes: FileChanges, project: ProjectId): number {
+  return changes.roles.get(project) ?? 0
 }
 
-/** The place of the last change of the rules that hold in a project. */
-export function policyMark(marks: Marks, project: ProjectId): number {
-  return Math.max(marks.policies.get(project) ?? 0, marks.policy)
+/** The seq of the last change of the rules that apply to a project. */
+export function lastPolicyChange(changes: FileChanges, project: ProjectId): number {
+  return Math.max(changes.policies.get(project) ?? 0, changes.sharedPolicy)
 }
 
-function roles(marks: Marks, event: Event): Marks {
+function withRolesChange(changes: FileChanges, event: Event): FileChanges {
   const project = projectOf(event)
-  return project === null ? marks : { ...marks, roles: new Map(marks.roles).set(project, event.seq) }
+  return project === null ? changes : { ...changes, roles: new Map(changes.roles).set(project, event.seq) }
 }
 
-function policies(marks: Marks, event: Event): Marks {
+function withPolicyChange(changes: FileChanges, event: Event): FileChanges {
   const project = projectOf(event)
-  return project === null ? marks : { ...marks, policies: new Map(marks.policies).set(project, event.seq) }
+  return project === null ? changes : { ...changes, policies: new Map(changes.policies).set(project, event.seq) }
 }
 
 function projectOf(event: Event): ProjectId | null {

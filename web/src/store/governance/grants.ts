@@ -1,24 +1,24 @@
-/** What people granted: a pure fold. */
+/** The grants, folded from the log. Pure. */
 import type { Event, Grant, GrantId, ProjectId } from '../../proto/index.ts'
 import { isTruncated } from '../log/truncated.ts'
 
-/** What is known of the grants. */
+/** The known grants. */
 export type Grants = {
   readonly all: ReadonlyMap<GrantId, Grant>
-  /** The place of the last event about grants whose body is kept beside the log. */
-  readonly sealed: number
+  /** The seq of the last truncated event about grants. */
+  readonly truncatedSeq: number
 }
 
-/** Before the first event. */
-export const NO_GRANTS: Grants = { all: new Map(), sealed: 0 }
+/** The state before the first event. */
+export const NO_GRANTS: Grants = { all: new Map(), truncatedSeq: 0 }
 
-/** How a grant stands at a time. */
-export type GrantStanding = 'holds' | 'revoked' | 'ended'
+/** The status of a grant at a time. */
+export type GrantStatus = 'active' | 'revoked' | 'expired'
 
 /** Folds one event. */
-export function foldGrant(grants: Grants, event: Event): Grants {
+export function foldGrants(grants: Grants, event: Event): Grants {
   if (event.kind === 'GRANT_CREATED') {
-    if (isTruncated(event)) return { ...grants, sealed: event.seq }
+    if (isTruncated(event)) return { ...grants, truncatedSeq: event.seq }
     const { grant: id, ...body } = event.body
     return withGrants(grants, [{ id, ...body, by: event.principal, at: event.at, revokedAt: null }])
   }
@@ -30,15 +30,15 @@ export function foldGrant(grants: Grants, event: Event): Grants {
   return grants
 }
 
-/** Adds grants as the daemon tells them. What the log said was taken back stays so. */
-export function withGrants(grants: Grants, told: readonly Grant[]): Grants {
-  const fresh = told.filter(({ id, revokedAt }) => {
+/** Adds fetched grants. A grant that the log says is revoked stays revoked. */
+export function withGrants(grants: Grants, fetched: readonly Grant[]): Grants {
+  const changed = fetched.filter(({ id, revokedAt }) => {
     const known = grants.all.get(id)
     return known === undefined || (known.revokedAt === null && revokedAt !== null)
   })
-  if (fresh.length === 0) return grants
+  if (changed.length === 0) return grants
   const all = new Map(grants.all)
-  for (const grant of fresh) all.set(grant.id, grant)
+  for (const grant of changed) all.set(grant.id, grant)
   return { ...grants, all }
 }
 
@@ -47,8 +47,8 @@ export function grantsOf(grants: Grants, project: ProjectId): readonly Grant[] {
   return [...grants.all.values()].filter((grant) => grant.project === project).sort((a, b) => b.at - a.at)
 }
 
-/** How a grant stands at a time in milliseconds. */
-export function standingOf({ revokedAt, until }: Grant, now: number): GrantStanding {
+/** The status of a grant at a time in milliseconds. */
+export function grantStatus({ revokedAt, until }: Grant, now: number): GrantStatus {
   if (revokedAt !== null) return 'revoked'
-  return until !== null && until / 1000 <= now ? 'ended' : 'holds'
+  return until !== null && until / 1000 <= now ? 'expired' : 'active'
 }

@@ -1,37 +1,37 @@
-/** What the rules would say of an action that nobody asks for. */
+/** Asks the daemon what the rules would decide about an action, without running it. */
 import type { ExplainPolicyRequest, PolicyExplanation, ProjectId } from '../../proto/index.ts'
 import { sendRequest } from '../../net/index.ts'
 import { projectPath } from '../commands/command.ts'
 
-/** How the question to the rules stands. */
-export type ExplainState =
+/** The state of the explanation. */
+export type ExplanationState =
   | { readonly kind: 'none' }
-  | { readonly kind: 'asking' }
-  | { readonly kind: 'here'; readonly explanation: PolicyExplanation }
+  | { readonly kind: 'loading' }
+  | { readonly kind: 'loaded'; readonly explanation: PolicyExplanation }
   | { readonly kind: 'failed'; readonly reason: string }
 
 /** See the head of this file. */
-export class Explainer {
-  #state = $state.raw<ExplainState>({ kind: 'none' })
-  readonly #loggedOut: () => void
+export class PolicyExplainer {
+  #state = $state.raw<ExplanationState>({ kind: 'none' })
+  readonly #onLoggedOut: () => void
 
-  constructor(loggedOut: () => void) {
-    this.#loggedOut = loggedOut
+  constructor(onLoggedOut: () => void) {
+    this.#onLoggedOut = onLoggedOut
   }
 
-  /** How it stands. */
-  get state(): ExplainState {
+  /** The current state. */
+  get state(): ExplanationState {
     return this.#state
   }
 
-  /** Asks the daemon. */
-  async ask(project: ProjectId, body: ExplainPolicyRequest): Promise<void> {
-    if (this.#state.kind === 'asking') return
-    this.#state = { kind: 'asking' }
+  /** Requests an explanation. */
+  async explain(project: ProjectId, body: ExplainPolicyRequest): Promise<void> {
+    if (this.#state.kind === 'loading') return
+    this.#state = { kind: 'loading' }
     const result = await sendRequest<PolicyExplanation>({ method: 'POST', path: `${projectPath(project)}/policy/explain`, body })
     switch (result.kind) {
       case 'ok':
-        this.#state = { kind: 'here', explanation: result.value }
+        this.#state = { kind: 'loaded', explanation: result.value }
         return
       case 'refused':
         this.#state = { kind: 'failed', reason: result.problem.error }
@@ -41,12 +41,12 @@ export class Explainer {
         return
       case 'loggedOut':
         this.#state = { kind: 'none' }
-        this.#loggedOut()
+        this.#onLoggedOut()
     }
   }
 
-  /** Puts the answer away. */
+  /** Removes the explanation. */
   clear(): void {
-    if (this.#state.kind !== 'asking') this.#state = { kind: 'none' }
+    if (this.#state.kind !== 'loading') this.#state = { kind: 'none' }
   }
 }

@@ -1,17 +1,17 @@
-/** What the log says of the daemon: a pure fold. */
+/** The state of the daemon, folded from the log. Pure. */
 import type { Event } from '../../proto/index.ts'
 
 /** The daemon's last known state. Times are microseconds of its own clock. */
-export type Daemon =
+export type DaemonState =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'started'; readonly at: number; readonly pid: number; readonly version: string }
   | { readonly kind: 'stopped'; readonly at: number; readonly reason: string }
 
-/** Before the first event. */
-export const NO_DAEMON: Daemon = { kind: 'unknown' }
+/** The state before the first event. */
+export const UNKNOWN_DAEMON: DaemonState = { kind: 'unknown' }
 
-/** Folds one event; kinds that say nothing about the daemon change nothing. */
-export function foldDaemon(daemon: Daemon, event: Event): Daemon {
+/** Folds one event; events about other things change nothing. */
+export function foldDaemon(daemon: DaemonState, event: Event): DaemonState {
   if (event.kind === 'DAEMON_STARTED') {
     const { pid, version } = event.body
     return { kind: 'started', at: event.at, pid, version }

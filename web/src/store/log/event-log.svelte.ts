@@ -1,151 +1,152 @@
 /**
- * The log as the screen sees it: the connection, what is folded, and the rows.
+ * The event log as reactive state: the connection, the projection, and the rows
+ * of the timeline.
  *
- * Events come in bursts of thousands. They are gathered and folded once a
- * frame, and reading waits while more than a frame's worth is gathered.
+ * Events arrive in bursts of thousands. They are batched and folded once per
+ * animation frame, and reading pauses while a batch is full.
  */
 import type { Event } from '../../proto/index.ts'
 import { adoptPageToken, EventStream, type ConnectionState } from '../../net/index.ts'
-import { fold, NOTHING, type Folded } from './projection.ts'
-import type { Filter, Scope } from '../timeline/filter.ts'
-import { Timeline, type Rows } from '../timeline/timeline.ts'
+import type { EventFilter, EventScope } from '../timeline/filter.ts'
+import { Timeline, type TimelineRows } from '../timeline/timeline.ts'
+import { EMPTY_PROJECTION, foldEvents, type LogProjection } from './projection.ts'
 
-const BURST = 2_500
-const HIDDEN_MS = 200
+const BATCH_LIMIT = 2_500
+const HIDDEN_FRAME_MS = 200
 
 /** See the head of this file. */
-export class Log {
+export class EventLog {
   #connection = $state.raw<ConnectionState>({ kind: 'connecting', attempt: 0, lostSince: null })
-  #folded = $state.raw<Folded>(NOTHING)
-  #rows: Rows
+  #projection = $state.raw<LogProjection>(EMPTY_PROJECTION)
+  #rows: TimelineRows
   #replaying = $state(true)
   #partial = $state(false)
   readonly #timeline = new Timeline()
-  readonly #confirmed: (events: readonly Event[]) => void
+  readonly #onEvents: (events: readonly Event[]) => void
   readonly #stream: EventStream
-  #gathered: Event[] = []
+  #batch: Event[] = []
   #flushed: Promise<void> | null = null
   #caughtUp = false
 
-  /** `confirmed` is told of every event after it was folded. */
-  constructor(confirmed: (events: readonly Event[]) => void) {
+  /** `onEvents` is called with every event after it was folded. */
+  constructor(onEvents: (events: readonly Event[]) => void) {
     this.#rows = $state.raw(this.#timeline.rows())
-    this.#confirmed = confirmed
+    this.#onEvents = onEvents
     this.#stream = new EventStream({
-      state: (state) => this.#became(state),
-      events: (events) => this.#gather(events),
-      caughtUp: () => this.#arrive(),
+      state: (state) => this.#setConnection(state),
+      events: (events) => this.#enqueue(events),
+      caughtUp: () => this.#setCaughtUp(),
       reset: () => this.#reset(),
       partial: () => (this.#partial = true),
     })
   }
 
-  /** How things stand with the daemon. */
+  /** The state of the connection to the daemon. */
   get connection(): ConnectionState {
     return this.#connection
   }
 
-  /** What the log says. */
-  get folded(): Folded {
-    return this.#folded
+  /** The state that is folded from the log. */
+  get projection(): LogProjection {
+    return this.#projection
   }
 
-  /** The events that are looked at. */
-  get rows(): Rows {
+  /** The rows of the timeline. */
+  get rows(): TimelineRows {
     return this.#rows
   }
 
-  /** Whether the past is still being read: nothing may be called missing yet. */
+  /** Whether past events are still being read: until then, nothing can be called missing. */
   get replaying(): boolean {
     return this.#replaying
   }
 
-  /** Whether this login is shown only a part of the log. */
+  /** Whether this login may see only a part of the log. */
   get partial(): boolean {
     return this.#partial
   }
 
-  /** Begins to follow; also begins again after the login had ended. */
+  /** Starts to follow the log, also after the login had ended. */
   follow(): void {
     void adoptPageToken().then(() => this.#stream.start())
   }
 
-  /** Ends following, for good. */
+  /** Stops following. */
   stop(): void {
     this.#stream.stop()
   }
 
-  /** Ends the wait for the next attempt. */
+  /** Skips the rest of the current retry delay. */
   retryNow(): void {
     this.#stream.retryNow()
   }
 
-  /** Some request was answered with 401: the login has ended. */
-  loggedOut(): void {
+  /** Records that the login has ended: a request was answered with 401. */
+  setLoggedOut(): void {
     this.#stream.stop()
     this.#connection = { kind: 'loggedOut' }
   }
 
-  /** Looks at other events. */
-  look(scope: Scope, filter: Filter): void {
-    this.#timeline.look(scope, filter)
+  /** Selects the events of the timeline. */
+  selectRows(scope: EventScope, filter: EventFilter): void {
+    this.#timeline.select(scope, filter)
     this.#rows = this.#timeline.rows()
   }
 
-  /** The event with this place in the log, if it is held. */
+  /** The event with this seq, if it is in memory. */
   find(seq: number): Event | undefined {
     return this.#timeline.find(seq)
   }
 
-  /** Adds what the log only names, as the daemon tells it. */
-  amend(change: (folded: Folded) => Folded): void {
-    this.#folded = change(this.#folded)
+  /** Adds fetched data to the projection, where the log holds only references. */
+  amend(change: (projection: LogProjection) => LogProjection): void {
+    this.#projection = change(this.#projection)
   }
 
-  #became(state: ConnectionState): void {
-    // Checking whether the login is back is no news until it is.
+  #setConnection(state: ConnectionState): void {
+    // While logged out, an attempt to connect is not shown until it succeeds.
     if (state.kind === 'connecting' && this.#connection.kind === 'loggedOut') return
     this.#connection = state
   }
 
-  #gather(events: readonly Event[]): Promise<void> | undefined {
-    for (const event of events) this.#gathered.push(event)
+  #enqueue(events: readonly Event[]): Promise<void> | undefined {
+    for (const event of events) this.#batch.push(event)
     this.#flushed ??= nextFrame().then(() => this.#flush())
-    return this.#gathered.length >= BURST ? this.#flushed : undefined
+    return this.#batch.length >= BATCH_LIMIT ? this.#flushed : undefined
   }
 
   #flush(): void {
-    const events = this.#gathered
-    this.#gathered = []
+    const events = this.#batch
+    this.#batch = []
     this.#flushed = null
     if (events.length === 0) return
-    this.#folded = fold(this.#folded, events)
+    this.#projection = foldEvents(this.#projection, events)
     this.#timeline.append(events)
     this.#rows = this.#timeline.rows()
     this.#replaying &&= !this.#caughtUp
-    this.#confirmed(events)
+    this.#onEvents(events)
   }
 
   #reset(): void {
-    this.#gathered = []
-    this.#folded = NOTHING
+    this.#batch = []
+    this.#projection = EMPTY_PROJECTION
     this.#timeline.clear()
     this.#rows = this.#timeline.rows()
     this.#replaying = true
     this.#caughtUp = false
   }
 
-  /** The past has been read; it is on the screen once what is gathered is folded. */
-  #arrive(): void {
+  /** All past events were read; replaying ends once the current batch is folded. */
+  #setCaughtUp(): void {
     this.#caughtUp = true
     if (this.#flushed === null) this.#replaying = false
   }
 }
 
-/** The next frame; a hidden page draws none, so there it is a timer. */
+/** Resolves at the next animation frame, or after a timer while the page is hidden. */
 function nextFrame(): Promise<void> {
   return new Promise((resolve) => {
-    if (document.hidden) setTimeout(resolve, HIDDEN_MS)
+    if (document.hidden) setTimeout(resolve, HIDDEN_FRAME_MS)
     else requestAnimationFrame(() => resolve())
   })
 }

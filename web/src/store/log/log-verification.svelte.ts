@@ -1,9 +1,9 @@
-/** The last check of the log's hash chain, which the daemon does when asked. */
+/** The verification of the log's hash chain, which the daemon does on request. */
 import type { AuditReport } from '../../proto/index.ts'
 import { sendRequest } from '../../net/index.ts'
 
-/** How the check stands. */
-export type Check =
+/** The state of the verification. */
+export type VerificationState =
   | { readonly kind: 'none' }
   | { readonly kind: 'running' }
   | { readonly kind: 'done'; readonly report: AuditReport }
@@ -12,42 +12,42 @@ export type Check =
 const TIMEOUT_MS = 120_000
 
 /** See the head of this file. */
-export class Audit {
-  #check = $state.raw<Check>({ kind: 'none' })
-  readonly #loggedOut: () => void
+export class LogVerification {
+  #state = $state.raw<VerificationState>({ kind: 'none' })
+  readonly #onLoggedOut: () => void
 
-  constructor(loggedOut: () => void) {
-    this.#loggedOut = loggedOut
+  constructor(onLoggedOut: () => void) {
+    this.#onLoggedOut = onLoggedOut
   }
 
-  /** How the check stands. */
-  get check(): Check {
-    return this.#check
+  /** The current state. */
+  get state(): VerificationState {
+    return this.#state
   }
 
-  /** Has the daemon walk the whole log. */
+  /** Asks the daemon to verify the whole log. */
   async verify(): Promise<void> {
-    if (this.#check.kind === 'running') return
-    this.#check = { kind: 'running' }
+    if (this.#state.kind === 'running') return
+    this.#state = { kind: 'running' }
     const result = await sendRequest<AuditReport>({ method: 'GET', path: '/api/audit/verify', timeoutMs: TIMEOUT_MS })
     switch (result.kind) {
       case 'ok':
-        this.#check = { kind: 'done', report: result.value }
+        this.#state = { kind: 'done', report: result.value }
         return
       case 'refused':
-        this.#check = { kind: 'failed', reason: result.problem.error }
+        this.#state = { kind: 'failed', reason: result.problem.error }
         return
       case 'unreachable':
-        this.#check = { kind: 'failed', reason: `The daemon did not respond: ${result.reason}.` }
+        this.#state = { kind: 'failed', reason: `The daemon did not respond: ${result.reason}.` }
         return
       case 'loggedOut':
-        this.#check = { kind: 'none' }
-        this.#loggedOut()
+        this.#state = { kind: 'none' }
+        this.#onLoggedOut()
     }
   }
 
-  /** Puts the result away. */
+  /** Removes the result. */
   dismiss(): void {
-    if (this.#check.kind !== 'running') this.#check = { kind: 'none' }
+    if (this.#state.kind !== 'running') this.#state = { kind: 'none' }
   }
 }

@@ -1,94 +1,94 @@
-/** The address of the page as state. The browser's history is its only memory. */
+/** The route of the page as reactive state, stored in the browser's history. */
 import type { ApprovalId, SessionId } from '../../proto/index.ts'
-import { formatRoute, HOME, parseRoute, type Beside, type Place, type Route } from './route.ts'
-import { NO_FILTER, type Filter } from '../timeline/filter.ts'
+import { formatRoute, HOME, parseRoute, type Route, type RouteTarget, type SidePageName } from './route.ts'
+import { NO_FILTER, type EventFilter } from '../timeline/filter.ts'
 
-/** Where we are, and the ways to go elsewhere. */
+/** The current route, and how to change it. */
 export class Navigation {
   #route = $state.raw<Route>(parseRoute(location.hash))
 
-  /** The address as it is now. */
+  /** The current route. */
   get route(): Route {
     return this.#route
   }
 
-  /** The address of a place, for links. What stands beside it stays. */
-  href(place: Place): string {
-    return formatRoute({ ...HOME, place, beside: this.#route.beside, session: this.#sessionAt(place) })
+  /** The href of a target. The side page stays. */
+  href(target: RouteTarget): string {
+    return formatRoute({ ...HOME, target, sidePage: this.#route.sidePage, session: this.#sessionFor(target) })
   }
 
-  /** The address of a session. */
+  /** The href of a session. */
   sessionHref(slug: string, session: SessionId | null): string {
-    return formatRoute({ ...HOME, place: { kind: 'project', slug, page: 'chat' }, beside: this.#route.beside, session })
+    return formatRoute({ ...HOME, target: { kind: 'project', slug, page: 'chat' }, sidePage: this.#route.sidePage, session })
   }
 
-  /** Goes to a place; filters and the open event stay behind, an open question comes along. */
-  go(place: Place): void {
-    this.#move({ ...this.#route, place, filter: NO_FILTER, event: null, session: this.#sessionAt(place) }, 'push')
+  /** Navigates to a target. The filter and the open event are cleared, an open approval stays. */
+  go(target: RouteTarget): void {
+    this.#setRoute({ ...this.#route, target, filter: NO_FILTER, event: null, session: this.#sessionFor(target) }, 'push')
   }
 
-  /** Shows another session in the chat, wherever that is; null is a new one. */
-  session(session: SessionId | null): void {
-    if (session !== this.#route.session) this.#move({ ...this.#route, session }, 'push')
+  /** Shows another session in the chat; null is a new one. */
+  showSession(session: SessionId | null): void {
+    if (session !== this.#route.session) this.#setRoute({ ...this.#route, session }, 'push')
   }
 
-  /** Goes to a session. */
-  talk(slug: string, session: SessionId): void {
-    this.#move({ ...this.#route, place: { kind: 'project', slug, page: 'chat' }, filter: NO_FILTER, event: null, session }, 'push')
+  /** Navigates to the chat page with a session. */
+  goToSession(slug: string, session: SessionId): void {
+    this.#setRoute({ ...this.#route, target: { kind: 'project', slug, page: 'chat' }, filter: NO_FILTER, event: null, session }, 'push')
   }
 
-  /** Looks at other events of the same place. */
-  filter(filter: Filter): void {
-    this.#move({ ...this.#route, filter }, 'replace')
+  /** Changes the filter of the timeline. */
+  setFilter(filter: EventFilter): void {
+    this.#setRoute({ ...this.#route, filter }, 'replace')
   }
 
-  /** Opens the particulars of an event, or closes them. */
-  event(seq: number | null): void {
-    this.#move({ ...this.#route, event: seq }, 'replace')
+  /** Shows the details of an event; null closes them. */
+  showEvent(seq: number | null): void {
+    this.#setRoute({ ...this.#route, event: seq }, 'replace')
   }
 
-  /** Shows another page of the project beside the one that is shown, or none. */
-  beside(page: Beside | null): void {
-    this.#move({ ...this.#route, beside: page }, 'replace')
+  /** Shows a page of the project beside the current one; null shows none. */
+  showSidePage(page: SidePageName | null): void {
+    this.#setRoute({ ...this.#route, sidePage: page }, 'replace')
   }
 
-  /** Looks at a question in the drawer, or at none. */
-  approval(id: ApprovalId | null): void {
-    if (id !== this.#route.approval) this.#move({ ...this.#route, approval: id }, 'replace')
+  /** Shows an approval in the drawer; null shows none. */
+  showApproval(id: ApprovalId | null): void {
+    if (id !== this.#route.approval) this.#setRoute({ ...this.#route, approval: id }, 'replace')
   }
 
-  /** The address of a question, wherever we are. */
+  /** The href of an approval. */
   approvalHref(id: ApprovalId): string {
-    return formatRoute({ ...HOME, place: { kind: 'all' }, approval: id })
+    return formatRoute({ ...HOME, target: { kind: 'all' }, approval: id })
   }
 
-  /** The address of an event among all. */
+  /** The href of an event in the timeline of all events. */
   eventHref(seq: number): string {
-    return formatRoute({ ...HOME, place: { kind: 'all' }, event: seq })
+    return formatRoute({ ...HOME, target: { kind: 'all' }, event: seq })
   }
 
-  /** Follows the browser's back, forward and typed addresses; returns how to stop. */
+  /** Follows changes of the address (back, forward, typed). Returns a function that stops it. */
   listen(): () => void {
-    const read = (): void => {
+    const update = (): void => {
       this.#route = parseRoute(location.hash)
     }
-    addEventListener('hashchange', read)
-    addEventListener('popstate', read)
+    addEventListener('hashchange', update)
+    addEventListener('popstate', update)
     return () => {
-      removeEventListener('hashchange', read)
-      removeEventListener('popstate', read)
+      removeEventListener('hashchange', update)
+      removeEventListener('popstate', update)
     }
   }
 
-  /** The session stays while we stay in its project. */
-  #sessionAt(place: Place): SessionId | null {
-    const { place: here, session } = this.#route
-    return here.kind === 'project' && place.kind === 'project' && here.slug === place.slug ? session : null
+  /** The session stays within its project. */
+  #sessionFor(target: RouteTarget): SessionId | null {
+    const { target: current, session } = this.#route
+    return current.kind === 'project' && target.kind === 'project' && current.slug === target.slug ? session : null
   }
 
-  #move(route: Route, how: 'push' | 'replace'): void {
+  #setRoute(route: Route, method: 'push' | 'replace'): void {
     const hash = formatRoute(route)
-    if (how === 'push' && hash !== location.hash) history.pushState(null, '', hash)
+    if (method === 'push' && hash !== location.hash) history.pushState(null, '', hash)
     else history.replaceState(null, '', hash)
     this.#route = route
   }

@@ -1,49 +1,49 @@
 /**
- * Light, dark, or what the system says.
+ * The theme: light, dark, or that of the system.
  *
- * `public/theme.js` reads the same key before the first paint.
+ * `public/theme.js` reads the same storage key before the first paint.
  */
 import { MediaQuery } from 'svelte/reactivity'
 
-/** The choice. */
+/** The chosen theme. */
 export type Theme = 'system' | 'light' | 'dark'
 
-const KEY = 'provost.theme'
+const STORAGE_KEY = 'provost.theme'
 
-/** The choice as state, remembered in this browser. */
-export class ThemeChoice {
-  #theme = $state<Theme>(read())
+/** The chosen theme as state, stored in this browser. */
+export class ThemePreference {
+  #theme = $state<Theme>(appliedTheme())
   readonly #system = new MediaQuery('(prefers-color-scheme: dark)')
 
-  /** What is chosen. */
+  /** The chosen theme. */
   get theme(): Theme {
     return this.#theme
   }
 
-  /** Whether that is dark, for what cannot be drawn with the design tokens. */
+  /** Whether the page is dark, for drawings that cannot use the design tokens. */
   get dark(): boolean {
     return this.#theme === 'system' ? this.#system.current : this.#theme === 'dark'
   }
 
-  /** Chooses, and remembers. */
+  /** Applies and stores a theme. */
   choose(theme: Theme): void {
     this.#theme = theme
     if (theme === 'system') delete document.documentElement.dataset['theme']
     else document.documentElement.dataset['theme'] = theme
     try {
-      localStorage.setItem(KEY, theme)
+      localStorage.setItem(STORAGE_KEY, theme)
     } catch {
-      // Storage may be forbidden; the choice then lasts as long as the page.
+      // Storage is forbidden; the choice lasts as long as the page.
     }
   }
 
-  /** The next one of the three. */
+  /** Switches to the next theme. */
   next(): void {
     this.choose(this.#theme === 'system' ? 'light' : this.#theme === 'light' ? 'dark' : 'system')
   }
 }
 
-function read(): Theme {
-  const chosen = document.documentElement.dataset['theme']
-  return chosen === 'light' || chosen === 'dark' ? chosen : 'system'
+function appliedTheme(): Theme {
+  const theme = document.documentElement.dataset['theme']
+  return theme === 'light' || theme === 'dark' ? theme : 'system'
 }

@@ -1,14 +1,14 @@
-/** The projects of the log: a pure fold, so that a reload is a replay. */
+/** The projects, folded from the log. Pure. */
 import type { Event, Project, ProjectId } from '../../proto/index.ts'
 
-/** Every project the log knows, open or closed, in the order they first appeared. */
+/** All projects, open or closed, in the order they were first opened. */
 export type Projects = ReadonlyMap<ProjectId, Project>
 
-/** Before the first event. */
+/** The state before the first event. */
 export const NO_PROJECTS: Projects = new Map()
 
-/** Folds one event; kinds that say nothing about projects change nothing. */
-export function foldProject(projects: Projects, event: Event): Projects {
+/** Folds one event; events about other things change nothing. */
+export function foldProjects(projects: Projects, event: Event): Projects {
   if (event.kind === 'PROJECT_OPENED') {
     const { project: id, name, slug, path } = event.body
     const project: Project = {
@@ -30,27 +30,27 @@ export function foldProject(projects: Projects, event: Event): Projects {
   return projects
 }
 
-/** The open ones, by name. */
+/** The open projects, by name. */
 export function openProjects(projects: Projects): readonly Project[] {
-  return byName([...projects.values()].filter((project) => project.status === 'open'))
+  return sortByName([...projects.values()].filter((project) => project.status === 'open'))
 }
 
-/** The closed ones whose folder is not open under another id, by name. */
+/** The closed projects whose folder is not open under another id, by name. */
 export function closedProjects(projects: Projects): readonly Project[] {
   const open = new Set(openProjects(projects).map((project) => project.path))
   const closed = new Map<string, Project>()
   for (const project of projects.values()) {
     if (project.status === 'closed' && !open.has(project.path)) closed.set(project.path, project)
   }
-  return byName([...closed.values()])
+  return sortByName([...closed.values()])
 }
 
-/** The project with this slug. Slugs are unique among the projects of a log. */
+/** The project with this slug. Slugs are unique within a log. */
 export function projectBySlug(projects: Projects, slug: string): Project | undefined {
   for (const project of projects.values()) if (project.slug === slug) return project
   return undefined
 }
 
-function byName(projects: Project[]): Project[] {
+function sortByName(projects: Project[]): Project[] {
   return projects.sort((a, b) => a.name.localeCompare(b.name) || a.slug.localeCompare(b.slug))
 }

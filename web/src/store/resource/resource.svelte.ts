@@ -1,53 +1,54 @@
 /**
- * Something that is read from the daemon, because the log only says that it
- * changed. What was read last stays until the next is there.
+ * A value that is fetched from the daemon, because the log only says that it
+ * changed. The last value stays until the next one has arrived.
  */
 import { sendRequest } from '../../net/index.ts'
 
-/** How the reading stands. */
-export type ReadState<T> =
+/** The state of a resource. */
+export type ResourceState<T> =
   | { readonly kind: 'none' }
-  | { readonly kind: 'reading'; readonly before: T | null }
-  | { readonly kind: 'here'; readonly value: T }
+  | { readonly kind: 'loading'; readonly before: T | null }
+  | { readonly kind: 'loaded'; readonly value: T }
   | { readonly kind: 'failed'; readonly reason: string; readonly before: T | null }
 
-/** The last good value of a reading. */
-export function lastOf<T>(state: ReadState<T>): T | null {
+/** The last value that was loaded, or null. */
+export function latestValue<T>(state: ResourceState<T>): T | null {
   if (state.kind === 'none') return null
-  return state.kind === 'here' ? state.value : state.before
+  return state.kind === 'loaded' ? state.value : state.before
 }
 
 /** See the head of this file. */
-export class Reading<T> {
-  #state = $state.raw<ReadState<T>>({ kind: 'none' })
+export class Resource<T> {
+  #state = $state.raw<ResourceState<T>>({ kind: 'none' })
   #path: string | null = null
-  #turn = 0
-  readonly #loggedOut: () => void
+  /** Incremented by each load: only the result of the latest one counts. */
+  #generation = 0
+  readonly #onLoggedOut: () => void
 
-  constructor(loggedOut: () => void) {
-    this.#loggedOut = loggedOut
+  constructor(onLoggedOut: () => void) {
+    this.#onLoggedOut = onLoggedOut
   }
 
-  /** How it stands. */
-  get state(): ReadState<T> {
+  /** The current state. */
+  get state(): ResourceState<T> {
     return this.#state
   }
 
-  /** Reads from a path; null reads nothing. Of several readings under way only the last counts. */
-  async read(path: string | null): Promise<void> {
-    const turn = ++this.#turn
-    const before = path === this.#path ? lastOf(this.#state) : null
+  /** Loads from an API path; null unloads. */
+  async load(path: string | null): Promise<void> {
+    const generation = ++this.#generation
+    const before = path === this.#path ? latestValue(this.#state) : null
     this.#path = path
     if (path === null) {
       this.#state = { kind: 'none' }
       return
     }
-    this.#state = { kind: 'reading', before }
+    this.#state = { kind: 'loading', before }
     const result = await sendRequest<T>({ method: 'GET', path })
-    if (turn !== this.#turn) return
+    if (generation !== this.#generation) return
     switch (result.kind) {
       case 'ok':
-        this.#state = { kind: 'here', value: result.value }
+        this.#state = { kind: 'loaded', value: result.value }
         return
       case 'refused':
         this.#state = { kind: 'failed', reason: result.problem.error, before }
@@ -57,7 +58,7 @@ export class Reading<T> {
         return
       case 'loggedOut':
         this.#state = { kind: 'none' }
-        this.#loggedOut()
+        this.#onLoggedOut()
     }
   }
 }

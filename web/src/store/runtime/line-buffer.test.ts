@@ -1,15 +1,15 @@
-/** The last lines of a text that grows: the same however it is cut, and never more than are held. */
+/** The line buffer: the same lines for any chunk boundaries, and never more than the limit. */
 import { describe, expect, it } from 'vitest'
-import { Lines } from './line-buffer.ts'
+import { LineBuffer } from './line-buffer.ts'
 
-describe('the last lines', () => {
-  it('are the same wherever the text is cut', () => {
+describe('the line buffer', () => {
+  it('has the same lines for any chunk boundary', () => {
     const text = 'one\n\ntwo\r\nthree'
     for (let cut = 0; cut <= text.length; cut++) {
-      const lines = new Lines()
+      const lines = new LineBuffer()
       lines.push(text.slice(0, cut))
       lines.push(text.slice(cut))
-      expect(lines.all(), `cut at ${String(cut)}`).toEqual([
+      expect(lines.all(), `split at ${String(cut)}`).toEqual([
         { n: 0, text: 'one' },
         { n: 1, text: '' },
         { n: 2, text: 'two\r' },
@@ -18,15 +18,15 @@ describe('the last lines', () => {
     }
   })
 
-  it('keep their numbers when the first are gone', () => {
-    const lines = new Lines(3)
+  it('keeps line numbers when it drops the first lines', () => {
+    const lines = new LineBuffer(3)
     for (let n = 0; n < 10; n++) lines.push(`${String(n)}\n`)
     expect(lines.all().map(({ n, text }) => [n, text])).toEqual([[7, '7'], [8, '8'], [9, '9']])
-    expect(lines.gone).toBe(7)
+    expect(lines.dropped).toBe(7)
   })
 
-  it('do not grow without end, and say so', () => {
-    const lines = new Lines()
+  it('shortens a long line and says so', () => {
+    const lines = new LineBuffer()
     for (let n = 0; n < 100; n++) lines.push('x'.repeat(1000))
     expect(lines.all()[0]?.text.length).toBeLessThan(8_100)
     expect(lines.all()[0]?.text).toContain('more characters')

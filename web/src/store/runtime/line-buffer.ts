@@ -1,54 +1,56 @@
 /**
- * The last lines of a text that grows without end. Pure but for its own lines:
- * whoever owns it draws `all()` when something was added.
+ * The last lines of a growing text. Not reactive: its owner publishes `all()` after
+ * each change.
  */
 
 /** One line; its number never changes. */
-export type Line = { readonly n: number; readonly text: string }
+export type OutputLine = { readonly n: number; readonly text: string }
 
-/** How many lines are held, and how long one may be. */
-export const LINES = 2_000
-const LENGTH = 8_000
+/** How many lines are kept. */
+export const LINE_LIMIT = 2_000
+/** How many characters of a line are kept. */
+const LENGTH_LIMIT = 8_000
 
 /** See the head of this file. */
-export class Lines {
+export class LineBuffer {
   readonly #limit: number
-  #done: Line[] = []
-  #n = 0
-  #open = ''
+  #lines: OutputLine[] = []
+  #nextNumber = 0
+  /** The last line, which has no line break yet. */
+  #incomplete = ''
 
-  constructor(limit: number = LINES) {
+  constructor(limit: number = LINE_LIMIT) {
     this.#limit = limit
   }
 
-  /** How many lines are no longer held. */
-  get gone(): number {
-    return this.#n - this.#done.length
+  /** How many lines were dropped. */
+  get dropped(): number {
+    return this.#nextNumber - this.#lines.length
   }
 
-  /** Adds what was printed next, wherever it is cut. */
+  /** Adds a chunk of text, which may end anywhere. */
   push(text: string): void {
-    const parts = (this.#open + text).split('\n')
-    this.#open = clipped(parts.pop() ?? '')
-    for (const part of parts) this.#done.push({ n: this.#n++, text: clipped(part) })
-    if (this.#done.length > this.#limit) this.#done = this.#done.slice(-this.#limit)
+    const parts = (this.#incomplete + text).split('\n')
+    this.#incomplete = clip(parts.pop() ?? '')
+    for (const part of parts) this.#lines.push({ n: this.#nextNumber++, text: clip(part) })
+    if (this.#lines.length > this.#limit) this.#lines = this.#lines.slice(-this.#limit)
   }
 
-  /** The lines, the one that has not ended too. */
-  all(): readonly Line[] {
-    return this.#open === '' ? [...this.#done] : [...this.#done, { n: this.#n, text: this.#open }]
+  /** All lines, including the incomplete one. */
+  all(): readonly OutputLine[] {
+    return this.#incomplete === '' ? [...this.#lines] : [...this.#lines, { n: this.#nextNumber, text: this.#incomplete }]
   }
 
-  /** Forgets everything. */
+  /** Removes all lines. */
   clear(): void {
-    this.#done = []
-    this.#n = 0
-    this.#open = ''
+    this.#lines = []
+    this.#nextNumber = 0
+    this.#incomplete = ''
   }
 }
 
-/** A line that is longer than anyone reads says how much of it is missing. */
-function clipped(text: string): string {
-  if (text.length <= LENGTH) return text
-  return `${text.slice(0, LENGTH)}… (${String(text.length - LENGTH)} more characters)`
+/** Shortens a long line and says how much is missing. */
+function clip(text: string): string {
+  if (text.length <= LENGTH_LIMIT) return text
+  return `${text.slice(0, LENGTH_LIMIT)}… (${String(text.length - LENGTH_LIMIT)} more characters)`
 }

@@ -1,105 +1,105 @@
 /**
- * The end of what a project's builds and dev server printed, followed.
+ * Follows the output of a project's builds and dev server.
  *
- * It is not in the log of events: the kernel keeps it, and it is read by its
- * byte offsets, often while something runs and seldom while nothing does.
+ * The output is not in the event log. The kernel keeps it, and it is read by byte
+ * offset: often while something runs, rarely otherwise.
  */
-import type { RuntimeLogPage, ProjectId } from '../../proto/index.ts'
-import { sendRequest, CancellableDelay } from '../../net/index.ts'
-import { Lines, type Line } from './line-buffer.ts'
+import type { ProjectId, RuntimeLogPage } from '../../proto/index.ts'
+import { CancellableDelay, sendRequest } from '../../net/index.ts'
 import { projectPath } from '../commands/command.ts'
+import { LineBuffer, type OutputLine } from './line-buffer.ts'
 
-/** How far it has been read. */
-export type TailState =
-  | { readonly kind: 'reading' }
-  | { readonly kind: 'here'; readonly lines: readonly Line[]; readonly gone: number; readonly skipped: number }
-  | { readonly kind: 'failed'; readonly reason: string; readonly lines: readonly Line[] }
+/** The state of the output. */
+export type RuntimeOutputState =
+  | { readonly kind: 'loading' }
+  | { readonly kind: 'loaded'; readonly lines: readonly OutputLine[]; readonly dropped: number; readonly skippedBytes: number }
+  | { readonly kind: 'failed'; readonly reason: string; readonly lines: readonly OutputLine[] }
 
-/** How often to look, in milliseconds, while something runs and while nothing does. */
-const SOON_MS = 300
-const SELDOM_MS = 4_000
-/** Whoever is further behind than this goes on at the end. */
-const BEHIND = 1024 * 1024
-/** Where the first reading begins, before the end. */
-const FIRST = 256 * 1024
+/** How often to poll, in milliseconds, while something runs and while nothing does. */
+const BUSY_POLL_MS = 300
+const IDLE_POLL_MS = 4_000
+/** Whoever is further behind than this many bytes continues at the end. */
+const MAX_BEHIND = 1024 * 1024
+/** How many bytes before the end the first read begins. */
+const INITIAL_BYTES = 256 * 1024
 
-/** Follows one log, from `start` to `stop`. */
-export class Tail {
-  #state = $state.raw<TailState>({ kind: 'reading' })
+/** See the head of this file. */
+export class RuntimeOutput {
+  #state = $state.raw<RuntimeOutputState>({ kind: 'loading' })
   readonly #project: ProjectId
-  readonly #busy: () => boolean
-  readonly #loggedOut: () => void
-  readonly #lines = new Lines()
-  #at: number | null = null
-  #skipped = 0
+  readonly #isBusy: () => boolean
+  readonly #onLoggedOut: () => void
+  readonly #lines = new LineBuffer()
+  #offset: number | null = null
+  #skippedBytes = 0
   #stopped = false
   readonly #delay = new CancellableDelay()
 
-  /** `busy` says whether something runs that may print. */
-  constructor(project: ProjectId, busy: () => boolean, loggedOut: () => void) {
+  /** `isBusy` says whether something runs that may print. */
+  constructor(project: ProjectId, isBusy: () => boolean, onLoggedOut: () => void) {
     this.#project = project
-    this.#busy = busy
-    this.#loggedOut = loggedOut
+    this.#isBusy = isBusy
+    this.#onLoggedOut = onLoggedOut
   }
 
-  /** How far it has been read. */
-  get state(): TailState {
+  /** The current state. */
+  get state(): RuntimeOutputState {
     return this.#state
   }
 
-  /** Follows until `stop`. */
+  /** Follows the output until `stop`. */
   async start(): Promise<void> {
     while (!this.#stopped) {
-      // A page that nobody sees need not read.
-      if (!document.hidden && !(await this.#read())) continue
-      await this.#delay.wait(this.#busy() && !document.hidden ? SOON_MS : SELDOM_MS)
+      // A hidden page does not read.
+      if (!document.hidden && !(await this.#readPage())) continue
+      await this.#delay.wait(this.#isBusy() && !document.hidden ? BUSY_POLL_MS : IDLE_POLL_MS)
     }
   }
 
-  /** Looks now: something has begun or ended. */
-  nudge(): void {
+  /** Polls now: something has started or ended. */
+  pollNow(): void {
     this.#delay.cancel()
   }
 
-  /** Ends. */
+  /** Stops following. */
   stop(): void {
     this.#stopped = true
     this.#delay.cancel()
   }
 
-  /** Reads a piece; true when there is no more for now. */
-  async #read(): Promise<boolean> {
-    const page = await this.#page(this.#at ?? 0, this.#at === null ? 1 : null)
+  /** Reads one page; true when there is no more for now. */
+  async #readPage(): Promise<boolean> {
+    const page = await this.#fetchPage(this.#offset ?? 0, this.#offset === null ? 1 : null)
     if (page === null || this.#stopped) return true
-    if (this.#at !== null && page.end < this.#at) {
-      // Another kernel has another log.
+    if (this.#offset !== null && page.end < this.#offset) {
+      // A new kernel begins a new output.
       this.#lines.clear()
-      this.#skipped = 0
-      this.#at = 0
+      this.#skippedBytes = 0
+      this.#offset = 0
       return false
     }
-    if (this.#at === null || page.end - this.#at > BEHIND) {
-      const start = Math.max(page.oldest, page.end - FIRST)
-      this.#skipped = start
+    if (this.#offset === null || page.end - this.#offset > MAX_BEHIND) {
+      const start = Math.max(page.oldest, page.end - INITIAL_BYTES)
+      this.#skippedBytes = start
       this.#lines.clear()
-      this.#at = start
+      this.#offset = start
       if (page.end > start) return false
     }
-    if (this.#at !== page.end || page.next > page.offset) this.#take(page)
-    this.#state = { kind: 'here', lines: this.#lines.all(), gone: this.#lines.gone, skipped: this.#skipped }
-    return this.#at >= page.end
+    if (this.#offset !== page.end || page.next > page.offset) this.#append(page)
+    this.#state = { kind: 'loaded', lines: this.#lines.all(), dropped: this.#lines.dropped, skippedBytes: this.#skippedBytes }
+    return this.#offset >= page.end
   }
 
-  #take(page: RuntimeLogPage): void {
+  #append(page: RuntimeLogPage): void {
     this.#lines.push(textOf(page.data))
-    this.#at = page.next
+    this.#offset = page.next
   }
 
-  async #page(after: number, limit: number | null): Promise<RuntimeLogPage | null> {
+  async #fetchPage(after: number, limit: number | null): Promise<RuntimeLogPage | null> {
     const query = limit === null ? '' : `&limit=${String(limit)}`
     const result = await sendRequest<RuntimeLogPage>({ method: 'GET', path: `${projectPath(this.#project)}/runtime/logs?after=${String(after)}${query}` })
     if (result.kind === 'ok') return result.value
-    if (result.kind === 'loggedOut') this.#loggedOut()
+    if (result.kind === 'loggedOut') this.#onLoggedOut()
     else {
       const reason = result.kind === 'refused' ? result.problem.error : `The daemon did not respond: ${result.reason}.`
       this.#state = { kind: 'failed', reason, lines: this.#lines.all() }
@@ -108,7 +108,7 @@ export class Tail {
   }
 }
 
-/** What was printed. Bytes that are no text are shown as what they are. */
+/** The text of a page. Bytes that are not UTF-8 become replacement characters. */
 function textOf(data: RuntimeLogPage['data']): string {
   if ('text' in data) return data.text
   const bytes = Uint8Array.from(data.hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))

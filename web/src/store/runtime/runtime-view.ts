@@ -1,4 +1,4 @@
-/** How one event changes what a project runs. Pure; says the same as the fold of the daemon. */
+/** How one event changes the view of a project's runtime. Pure; equal to the daemon's own fold. */
 import type { BuildStatus, BuildView, DevServerView, Event, PreviewView, ProjectId, RuntimeStatus, RuntimeView, TerminalView } from '../../proto/index.ts'
 
 const NO_TERMINAL: TerminalView = { status: 'none', action: null, pid: null, cols: 0, rows: 0, offset: null, exitCode: null, signal: null }
@@ -8,36 +8,36 @@ const NO_SERVER: DevServerView = {
   status: 'stopped', action: null, pid: null, command: null, why: null, restarts: 0, startedAt: null, exitCode: null, signal: null, crash: null, restartAt: null,
 }
 
-/** Of a project in which nothing has run yet. */
-export function nothingRan(project: ProjectId): RuntimeView {
+/** The view of a project in which nothing has run yet. */
+export function initialView(project: ProjectId): RuntimeView {
   return { project, status: 'stopped', terminal: NO_TERMINAL, devServer: NO_SERVER, build: NO_BUILD, preview: NO_PREVIEW }
 }
 
-/** An event about what a project runs. */
+/** An event about a project's build, dev server, preview or terminal. */
 export type RuntimeEvent = Extract<Event, { kind: `${'BUILD' | 'RUNTIME' | 'PREVIEW' | 'TERMINAL'}_${string}` }>
 
 /** The view after an event. */
-export function changed(view: RuntimeView, event: RuntimeEvent): RuntimeView {
-  return whole(parts(view, event))
+export function applyRuntimeEvent(view: RuntimeView, event: RuntimeEvent): RuntimeView {
+  return withOverallStatus(applyPart(view, event))
 }
 
-/** The whole is what its parts are. */
-function whole(view: RuntimeView): RuntimeView {
-  return { ...view, status: overall(view.devServer.status, view.build.status) }
+/** Derives the overall status from the parts. */
+function withOverallStatus(view: RuntimeView): RuntimeView {
+  return { ...view, status: overallStatus(view.devServer.status, view.build.status) }
 }
 
-function overall(devServer: RuntimeStatus, build: BuildStatus): RuntimeStatus {
-  const waits = devServer === 'stopped' || devServer === 'crashed' || devServer === 'starting'
-  return waits && build === 'running' ? 'building' : devServer
+function overallStatus(devServer: RuntimeStatus, build: BuildStatus): RuntimeStatus {
+  const notRunning = devServer === 'stopped' || devServer === 'crashed' || devServer === 'starting'
+  return notRunning && build === 'running' ? 'building' : devServer
 }
 
-function parts(view: RuntimeView, event: RuntimeEvent): RuntimeView {
+function applyPart(view: RuntimeView, event: RuntimeEvent): RuntimeView {
   const { devServer, terminal } = view
   switch (event.kind) {
     case 'BUILD_STARTED':
     case 'BUILD_SUCCEEDED':
     case 'BUILD_FAILED':
-      return { ...view, build: built(view.build, event) }
+      return { ...view, build: applyBuildEvent(view.build, event) }
     case 'RUNTIME_STARTING': {
       const { command, why, restarts } = event.body.run
       return { ...view, devServer: { ...NO_SERVER, status: 'starting', action: event.body.action, command, why, restarts } }
@@ -79,14 +79,14 @@ function parts(view: RuntimeView, event: RuntimeEvent): RuntimeView {
       return { ...view, terminal: { ...terminal, status: 'exited', pid: null, exitCode, signal } }
     }
     default:
-      // A kind that this page does not know yet.
+      // A kind that is newer than this page.
       return view
   }
 }
 
 type BuildEvent = Extract<RuntimeEvent, { kind: `BUILD_${string}` }>
 
-function built(build: BuildView, event: BuildEvent): BuildView {
+function applyBuildEvent(build: BuildView, event: BuildEvent): BuildView {
   switch (event.kind) {
     case 'BUILD_STARTED': {
       const { pid, command } = event.body.build
@@ -103,20 +103,21 @@ function built(build: BuildView, event: BuildEvent): BuildView {
   }
 }
 
-const LOST = "the project's kernel was lost, and with it what ran there"
+/** The same text as in the daemon. */
+const KERNEL_LOST = "the project's kernel was lost, and with it what ran there"
 
-/** The kernel has ended, or another is there: nothing of what ran in it is left. */
-export function withoutKernel(view: RuntimeView, at: number, how: 'lost' | 'stopped'): RuntimeView {
+/** The view after the kernel has exited or was replaced: nothing that ran in it is left. */
+export function applyKernelExit(view: RuntimeView, at: number, cause: 'lost' | 'stopped'): RuntimeView {
   const { devServer, build, terminal } = view
-  const inOrder = how === 'stopped'
-  const ran = devServer.status !== 'stopped' && devServer.status !== 'crashed'
-  const crash = inOrder ? null : { exitCode: null, signal: null, why: LOST, lastLines: [], at }
-  return whole({
+  const orderly = cause === 'stopped'
+  const wasRunning = devServer.status !== 'stopped' && devServer.status !== 'crashed'
+  const crash = orderly ? null : { exitCode: null, signal: null, why: KERNEL_LOST, lastLines: [], at }
+  return withOverallStatus({
     ...view,
-    devServer: ran
-      ? { ...devServer, restartAt: null, pid: null, status: inOrder ? 'stopped' : 'crashed', crash }
+    devServer: wasRunning
+      ? { ...devServer, restartAt: null, pid: null, status: orderly ? 'stopped' : 'crashed', crash }
       : { ...devServer, restartAt: null },
-    build: build.status === 'running' ? { ...build, status: inOrder ? 'stopped' : 'failed', pid: null } : build,
+    build: build.status === 'running' ? { ...build, status: orderly ? 'stopped' : 'failed', pid: null } : build,
     terminal: terminal.status === 'live' ? { ...terminal, status: 'exited', pid: null } : terminal,
     preview: NO_PREVIEW,
   })

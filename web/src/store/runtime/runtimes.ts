@@ -1,81 +1,81 @@
 /**
- * What the projects run: a pure fold, the same as the daemon's own.
+ * What the projects run, folded from the log as the daemon does. Pure.
  *
- * An event whose body is kept beside the log cannot be folded; what it changed
- * is then told by the daemon, with the place in the log up to which it is true.
+ * A truncated event cannot be folded. Its effect is fetched from the daemon, with the
+ * seq up to which the response is current.
  */
 import type { Event, KernelStatus, ListeningPort, ProjectId, RuntimeStatusResponse, RuntimeView } from '../../proto/index.ts'
 import { isTruncated } from '../log/truncated.ts'
-import { changed, nothingRan, withoutKernel, type RuntimeEvent } from './runtime-view.ts'
+import { applyKernelExit, applyRuntimeEvent, initialView, type RuntimeEvent } from './runtime-view.ts'
 
-/** A project's kernel process. */
-export type KernelNow =
+/** The state of a project's kernel process. */
+export type KernelState =
   | { readonly kind: 'none' }
   | { readonly kind: 'connected'; readonly pid: number | null }
   | { readonly kind: 'unresponsive'; readonly pid: number | null }
   | { readonly kind: 'lost'; readonly why: string }
   | { readonly kind: 'stopped' }
 
-/** What a project runs, and how far in the log that is known. */
-export type Runtime = {
+/** What a project runs, and up to which seq that is known. */
+export type RuntimeState = {
   readonly view: RuntimeView
-  readonly kernel: KernelNow
-  /** The ports that answer, each with the place in the log since which it does. */
-  readonly answers: ReadonlyMap<number, number>
-  /** Whether its kernel has a terminal to look at, live or ended: none outlives its kernel. */
-  readonly shell: boolean
-  /** The place of the last event that is in it. */
+  readonly kernel: KernelState
+  /** The ports that respond over HTTP, each with the seq since which it does. */
+  readonly respondingPorts: ReadonlyMap<number, number>
+  /** Whether the kernel has a terminal, live or exited: no terminal outlives its kernel. */
+  readonly hasTerminal: boolean
+  /** The seq of the last folded event. */
   readonly seq: number
-  /** Whether something in it is kept beside the log, and has to be asked for. */
-  readonly sealed: boolean
+  /** Whether an event was truncated, so that the status must be fetched. */
+  readonly truncated: boolean
 }
 
-/** Of all projects that ever ran something. */
-export type Runtimes = ReadonlyMap<ProjectId, Runtime>
+/** The runtimes of all projects that ever ran something. */
+export type Runtimes = ReadonlyMap<ProjectId, RuntimeState>
 
-/** Before the first event. */
+/** The state before the first event. */
 export const NO_RUNTIMES: Runtimes = new Map()
 
-/** Of a project in which nothing has run yet. */
-export function noRuntime(project: ProjectId): Runtime {
-  return { view: nothingRan(project), kernel: { kind: 'none' }, answers: new Map(), shell: false, seq: 0, sealed: false }
+/** The runtime of a project in which nothing has run yet. */
+export function initialRuntime(project: ProjectId): RuntimeState {
+  return { view: initialView(project), kernel: { kind: 'none' }, respondingPorts: new Map(), hasTerminal: false, seq: 0, truncated: false }
 }
 
-/** Folds one event; kinds that say nothing about what runs change nothing. */
-export function foldRuntime(runtimes: Runtimes, event: Event): Runtimes {
+/** Folds one event; events about other things change nothing. */
+export function foldRuntimes(runtimes: Runtimes, event: Event): Runtimes {
   const project = projectOf(event)
   if (project === null) return runtimes
-  const known = runtimes.get(project) ?? noRuntime(project)
+  const known = runtimes.get(project) ?? initialRuntime(project)
   if (event.seq <= known.seq) return runtimes
-  const after = isTruncated(event) ? { ...known, sealed: true } : afterEvent(known, event)
-  const answers = answering(known.answers, after.view.preview.ports, event.seq)
-  return new Map(runtimes).set(project, { ...after, answers, seq: event.seq })
+  const after = isTruncated(event) ? { ...known, truncated: true } : applyEvent(known, event)
+  const respondingPorts = updateRespondingPorts(known.respondingPorts, after.view.preview.ports, event.seq)
+  return new Map(runtimes).set(project, { ...after, respondingPorts, seq: event.seq })
 }
 
-/** Takes over what the daemon tells, unless the log is further already. */
-export function withRuntime(runtimes: Runtimes, state: RuntimeStatusResponse): Runtimes {
-  const known = runtimes.get(state.project) ?? noRuntime(state.project)
-  // Nothing to add: a new value would only draw everything again.
-  if (known.seq > state.seq || !known.sealed) return runtimes
-  const { project, status, terminal, devServer, build, preview } = state
+/** Applies a fetched status, unless the log is newer. */
+export function withRuntime(runtimes: Runtimes, response: RuntimeStatusResponse): Runtimes {
+  const known = runtimes.get(response.project) ?? initialRuntime(response.project)
+  // Without a truncated event there is nothing to add: a new value would only cause a redraw.
+  if (known.seq > response.seq || !known.truncated) return runtimes
+  const { project, status, terminal, devServer, build, preview } = response
   const ports = preview.ports.map(({ port, address, pid, http }) => ({ port, address, pid, http }))
   const view: RuntimeView = {
     project, status, devServer, build,
-    // What only the moment knows is not of the log.
+    // These fields are not in the log.
     terminal: { ...terminal, offset: null },
     preview: { ...preview, url: null, ports },
   }
-  const answers = answering(known.answers, ports, state.seq)
-  return new Map(runtimes).set(project, { ...known, view, answers, seq: state.seq, sealed: false })
+  const respondingPorts = updateRespondingPorts(known.respondingPorts, ports, response.seq)
+  return new Map(runtimes).set(project, { ...known, view, respondingPorts, seq: response.seq, truncated: false })
 }
 
-/** Since when the ports answer; whoever did not in between answers anew. */
-function answering(before: Runtime['answers'], ports: readonly ListeningPort[], seq: number): Runtime['answers'] {
+/** The seq since which each port responds. A port that stopped responding in between starts anew. */
+function updateRespondingPorts(before: RuntimeState['respondingPorts'], ports: readonly ListeningPort[], seq: number): RuntimeState['respondingPorts'] {
   return new Map(ports.filter(({ http }) => http).map(({ port }) => [port, before.get(port) ?? seq]))
 }
 
-/** How the daemon calls a kernel, from what the log says of it. */
-export function kernelStatus(kernel: KernelNow): KernelStatus {
+/** The daemon's name for the state of a kernel. */
+export function kernelStatus(kernel: KernelState): KernelStatus {
   switch (kernel.kind) {
     case 'connected':
       return 'connected'
@@ -89,30 +89,30 @@ export function kernelStatus(kernel: KernelNow): KernelStatus {
   }
 }
 
-function afterEvent(known: Runtime, event: Event): Runtime {
+function applyEvent(known: RuntimeState, event: Event): RuntimeState {
   const pid = known.kernel.kind === 'connected' || known.kernel.kind === 'unresponsive' ? known.kernel.pid : null
   switch (event.kind) {
     case 'KERNEL_STARTED':
-      return { ...known, shell: false, kernel: { kind: 'connected', pid: event.body.pid }, view: withoutKernel(known.view, event.at, 'lost') }
+      return { ...known, hasTerminal: false, kernel: { kind: 'connected', pid: event.body.pid }, view: applyKernelExit(known.view, event.at, 'lost') }
     case 'KERNEL_UNRESPONSIVE':
       return { ...known, kernel: { kind: 'unresponsive', pid } }
     case 'KERNEL_RESPONSIVE':
       return { ...known, kernel: { kind: 'connected', pid } }
     case 'KERNEL_LOST':
-      return { ...known, shell: false, kernel: { kind: 'lost', why: event.body.why }, view: withoutKernel(known.view, event.at, 'lost') }
+      return { ...known, hasTerminal: false, kernel: { kind: 'lost', why: event.body.why }, view: applyKernelExit(known.view, event.at, 'lost') }
     case 'KERNEL_STOPPED':
-      return { ...known, shell: false, kernel: { kind: 'stopped' }, view: withoutKernel(known.view, event.at, 'stopped') }
+      return { ...known, hasTerminal: false, kernel: { kind: 'stopped' }, view: applyKernelExit(known.view, event.at, 'stopped') }
     case 'TERMINAL_OPENED':
-      return { ...known, shell: true, view: changed(known.view, event) }
+      return { ...known, hasTerminal: true, view: applyRuntimeEvent(known.view, event) }
     default:
-      return { ...known, view: changed(known.view, event as RuntimeEvent) }
+      return { ...known, view: applyRuntimeEvent(known.view, event as RuntimeEvent) }
   }
 }
 
-const ABOUT = /^(?:KERNEL|BUILD|RUNTIME|PREVIEW|TERMINAL)_/
+const RUNTIME_KIND = /^(?:KERNEL|BUILD|RUNTIME|PREVIEW|TERMINAL)_/
 
 function projectOf(event: Event): ProjectId | null {
-  if (!ABOUT.test(event.kind)) return null
+  if (!RUNTIME_KIND.test(event.kind)) return null
   if ('project' in event.body && typeof event.body.project === 'string') return event.body.project
   return event.stream.startsWith('project/') ? event.stream.slice('project/'.length) : null
 }

@@ -1,152 +1,153 @@
 /**
- * One conversation on the screen: read once as the daemon has it, and from then on
- * followed in the log that the page reads anyway.
+ * The conversation on the screen: loaded once from the daemon, then kept up to
+ * date from the event stream.
  *
- * What is read says up to which place in the log it goes; every event behind it is
- * folded exactly once, in order. A body that is kept beside the log is fetched
- * before what comes after it is folded.
+ * The loaded conversation has a cursor; every later event is folded exactly once,
+ * in order. The body of a truncated event is fetched before the next event is
+ * folded.
  */
 import type { ActionId, Event, SessionDetail, SessionId } from '../../proto/index.ts'
 import { sendRequest } from '../../net/index.ts'
 import { hydrateEvent, isTruncated } from '../log/truncated.ts'
-import { foldDeeds, foldTalk, type Conversation, type Deeds } from './conversation.ts'
-import { isTalk, type TalkEvent } from './sessions.ts'
+import { foldActionDetails, foldConversation, type ActionDetails, type Conversation } from './conversation.ts'
+import { isSessionEvent, type SessionEvent } from './sessions.ts'
 
-/** How far the conversation has been read. */
-export type TalkState =
+/** The loading state of the conversation. */
+export type ConversationState =
   | { readonly kind: 'none' }
-  | { readonly kind: 'reading'; readonly session: SessionId }
-  | { readonly kind: 'here'; readonly talk: Conversation }
+  | { readonly kind: 'loading'; readonly session: SessionId }
+  | { readonly kind: 'loaded'; readonly conversation: Conversation }
   | { readonly kind: 'failed'; readonly session: SessionId; readonly reason: string }
 
 /** See the head of this file. */
-export class Talk {
-  #state = $state.raw<TalkState>({ kind: 'none' })
-  #deeds = $state.raw<Deeds>(new Map())
+export class ConversationReader {
+  #state = $state.raw<ConversationState>({ kind: 'none' })
+  #actionDetails = $state.raw<ActionDetails>(new Map())
   #session: SessionId | null = null
-  #turn = 0
-  /** Events that came and are not folded yet. */
-  #queue: TalkEvent[] = []
+  /** Incremented by each load: only the result of the latest one counts. */
+  #generation = 0
+  /** Events that are not folded yet. */
+  #queue: SessionEvent[] = []
   #folding = false
-  /** While it is read, nothing is folded: what is read may be older than what has come since. */
-  #isRead = false
+  /** Nothing is folded while loading: the response may be older than the queued events. */
+  #loading = false
   readonly #actions = new Set<ActionId>()
-  readonly #asked = new Set<ActionId>()
-  readonly #loggedOut: () => void
+  readonly #fetchedActions = new Set<ActionId>()
+  readonly #onLoggedOut: () => void
 
-  constructor(loggedOut: () => void) {
-    this.#loggedOut = loggedOut
+  constructor(onLoggedOut: () => void) {
+    this.#onLoggedOut = onLoggedOut
   }
 
-  /** How far it has been read. */
-  get state(): TalkState {
+  /** The loading state. */
+  get state(): ConversationState {
     return this.#state
   }
 
-  /** What the actions of the conversation printed and change, as far as it is known. */
-  get deeds(): Deeds {
-    return this.#deeds
+  /** The output and the diff of the conversation's actions, as far as they are known. */
+  get actionDetails(): ActionDetails {
+    return this.#actionDetails
   }
 
-  /** Reads a conversation, or the one that is here once more; null puts it away. */
-  async read(session: SessionId | null): Promise<void> {
-    const turn = ++this.#turn
+  /** Loads a conversation, or reloads the current one; null unloads it. */
+  async load(session: SessionId | null): Promise<void> {
+    const generation = ++this.#generation
     if (session !== this.#session) {
       this.#session = session
-      this.#deeds = new Map()
+      this.#actionDetails = new Map()
       this.#actions.clear()
-      this.#asked.clear()
+      this.#fetchedActions.clear()
       this.#queue = []
-      this.#state = session === null ? { kind: 'none' } : { kind: 'reading', session }
+      this.#state = session === null ? { kind: 'none' } : { kind: 'loading', session }
     }
-    this.#isRead = session !== null
+    this.#loading = session !== null
     if (session === null) return
     const result = await sendRequest<SessionDetail>({ method: 'GET', path: `/api/sessions/${encodeURIComponent(session)}` })
-    if (turn !== this.#turn) return
-    this.#isRead = false
+    if (generation !== this.#generation) return
+    this.#loading = false
     switch (result.kind) {
       case 'ok':
-        this.#set(result.value)
+        this.#setConversation(result.value)
         break
       case 'loggedOut':
-        this.#loggedOut()
+        this.#onLoggedOut()
         break
       case 'refused':
         this.#state = { kind: 'failed', session, reason: result.problem.error }
         break
       case 'unreachable':
-        // What is on the screen stays: the page says that the daemon is away.
-        if (this.#state.kind !== 'here') this.#state = { kind: 'failed', session, reason: `The daemon did not respond: ${result.reason}.` }
+        // Keep a conversation that is already shown: the header shows that the daemon is unreachable.
+        if (this.#state.kind !== 'loaded') this.#state = { kind: 'failed', session, reason: `The daemon did not respond: ${result.reason}.` }
     }
-    void this.#fold()
+    void this.#foldQueue()
   }
 
-  /** Goes on with new events of the log. */
-  follow(events: readonly Event[]): void {
+  /** Applies new events of the log. */
+  append(events: readonly Event[]): void {
     if (this.#session === null) return
     const stream = `session/${this.#session}`
-    let deeds = this.#deeds
+    let details = this.#actionDetails
     for (const event of events) {
-      if (event.stream === stream && isTalk(event)) this.#queue.push(event)
-      else deeds = foldDeeds(deeds, event, (action) => this.#actions.has(action))
+      if (event.stream === stream && isSessionEvent(event)) this.#queue.push(event)
+      else details = foldActionDetails(details, event, (action) => this.#actions.has(action))
     }
-    this.#deeds = deeds
-    void this.#fold()
+    this.#actionDetails = details
+    void this.#foldQueue()
   }
 
-  /** Fetches what an action printed and changes, once: it may have been before we looked. */
-  async lookUp(action: ActionId): Promise<void> {
-    if (this.#asked.has(action)) return
-    this.#asked.add(action)
+  /** Fetches the output and the diff of an action, once: its events may be older than this page. */
+  async fetchActionDetails(action: ActionId): Promise<void> {
+    if (this.#fetchedActions.has(action)) return
+    this.#fetchedActions.add(action)
     const session = this.#session
     const result = await sendRequest<{ readonly events: readonly Event[] }>({ method: 'GET', path: `/api/audit?action=${encodeURIComponent(action)}` })
     if (result.kind !== 'ok' || session !== this.#session) return
-    let told: Deeds = new Map()
+    let fetched: ActionDetails = new Map()
     for (const event of result.value.events) {
       const whole = isTruncated(event) && event.kind === 'APPROVAL_ASKED' ? await hydrateEvent(event) : event
-      if (whole !== null) told = foldDeeds(told, whole, () => true)
+      if (whole !== null) fetched = foldActionDetails(fetched, whole, () => true)
     }
-    const deed = told.get(action)
-    if (deed !== undefined && session === this.#session) this.#deeds = new Map(this.#deeds).set(action, deed)
+    const details = fetched.get(action)
+    if (details !== undefined && session === this.#session) this.#actionDetails = new Map(this.#actionDetails).set(action, details)
   }
 
-  /** Folds what waits, in order; one at a time, because bodies may have to be fetched. */
-  async #fold(): Promise<void> {
+  /** Folds the queue in order. Only one call runs at a time, because bodies may have to be fetched. */
+  async #foldQueue(): Promise<void> {
     if (this.#folding) return
     this.#folding = true
     try {
-      while (this.#queue.length > 0 && this.#state.kind === 'here' && !this.#isRead) await this.#foldSome()
+      while (this.#queue.length > 0 && this.#state.kind === 'loaded' && !this.#loading) await this.#foldToNextTruncated()
     } finally {
       this.#folding = false
     }
   }
 
-  /** Folds up to the next body that is kept beside the log, and fetches that. */
-  async #foldSome(): Promise<void> {
-    if (this.#state.kind !== 'here') return
-    let { talk } = this.#state
-    let sealed: TalkEvent | undefined
+  /** Folds up to the next truncated event, and fetches its body. */
+  async #foldToNextTruncated(): Promise<void> {
+    if (this.#state.kind !== 'loaded') return
+    let { conversation } = this.#state
+    let truncated: SessionEvent | undefined
     for (let event = this.#queue.shift(); event !== undefined; event = this.#queue.shift()) {
-      if (event.seq > talk.cursor && isTruncated(event)) {
-        sealed = event
+      if (event.seq > conversation.cursor && isTruncated(event)) {
+        truncated = event
         break
       }
-      talk = foldTalk(talk, event)
+      conversation = foldConversation(conversation, event)
     }
-    this.#set(talk)
-    if (sealed === undefined) return
-    const { id } = talk.session
-    const whole = await hydrateEvent(sealed)
+    this.#setConversation(conversation)
+    if (truncated === undefined) return
+    const { id } = conversation.session
+    const whole = await hydrateEvent(truncated)
     if (id !== this.#session) return
-    // Without its body nothing after it can be told: all of it is read again.
-    if (whole === null) await this.read(id)
+    // Later events cannot be folded without this body: reload everything.
+    if (whole === null) await this.load(id)
     else this.#queue.unshift(whole)
   }
 
-  #set(talk: Conversation): void {
-    for (const { content } of talk.items) {
+  #setConversation(conversation: Conversation): void {
+    for (const { content } of conversation.items) {
       if (content.type === 'tool' && content.action !== null && content.result === null) this.#actions.add(content.action)
     }
-    this.#state = { kind: 'here', talk }
+    this.#state = { kind: 'loaded', conversation }
   }
 }

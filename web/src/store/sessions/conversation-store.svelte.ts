@@ -1,72 +1,75 @@
 /**
- * The sessions with models, and every deed of a person about them.
+ * The sessions with models, and the commands for them.
  *
- * The list is folded from the log, as is what is said in the one that is looked at.
- * Which models can be asked is nothing the log knows, so that is read.
+ * The list of sessions and the conversation are folded from the log. The list of
+ * models is not in the log, so it is fetched.
  */
 import type { MessageId, ModelList, Project, ProjectId, SessionId, SessionList, SessionView, TurnView } from '../../proto/index.ts'
 import { sendRequest } from '../../net/index.ts'
-import type { Commands } from '../commands/command-tracker.svelte.ts'
-import type { Log } from '../log/event-log.svelte.ts'
+import type { CommandTracker } from '../commands/command-tracker.svelte.ts'
+import type { EventLog } from '../log/event-log.svelte.ts'
 import type { Navigation } from '../navigation/navigation.svelte.ts'
 import type { Notices } from '../notices/notices.svelte.ts'
-import { Reading } from '../resource/resource.svelte.ts'
+import { Resource } from '../resource/resource.svelte.ts'
+import { ConversationReader } from './conversation-reader.svelte.ts'
 import { sessionsOf, withSessions } from './sessions.ts'
-import { Talk } from './conversation-reader.svelte.ts'
 
 /** The parts of the store that this one needs. */
-export type TalksParts = {
-  readonly log: Log
-  readonly commands: Commands
+export type ConversationStoreDeps = {
+  readonly log: EventLog
+  readonly commands: CommandTracker
   readonly navigation: Navigation
   readonly notices: Notices
 }
 
-/** What is said first in a session that is still to be opened. */
-export type Beginning = { readonly project: Project; readonly role: string; readonly model: string | null; readonly text: string }
+/** A session to open, with its first message. */
+export type NewSession = { readonly project: Project; readonly role: string; readonly model: string | null; readonly text: string }
 
-/** What the models of a project used, and what that cost. */
-export type Spent = { readonly cost: number; readonly tokens: number; readonly unpriced: number; readonly sessions: number }
+/** What the sessions of a project used: the cost in nano-dollars, tokens, and completions without a known price. */
+export type UsageTotals = { readonly cost: number; readonly tokens: number; readonly unpriced: number; readonly sessions: number }
+
+const UNEXPECTED_RESPONSE = 'The daemon sent an unexpected response.'
 
 /** See the head of this file. */
-export class Talks {
-  readonly #parts: TalksParts
-  /** The conversation that is looked at. */
-  readonly talk: Talk
-  /** The models that can be asked. */
-  readonly models: Reading<ModelList>
-  #unsealed = 0
+export class ConversationStore {
+  readonly #deps: ConversationStoreDeps
+  /** The conversation on the screen. */
+  readonly current: ConversationReader
+  /** The available models. */
+  readonly models: Resource<ModelList>
+  /** The seq of the last truncated session event whose session was fetched. */
+  #hydratedSeq = 0
   #drafts = $state.raw<ReadonlyMap<string, string>>(new Map())
 
-  constructor(parts: TalksParts) {
-    this.#parts = parts
-    const loggedOut = (): void => parts.log.loggedOut()
-    this.talk = new Talk(loggedOut)
-    this.models = new Reading(loggedOut)
+  constructor(deps: ConversationStoreDeps) {
+    this.#deps = deps
+    const onLoggedOut = (): void => deps.log.setLoggedOut()
+    this.current = new ConversationReader(onLoggedOut)
+    this.models = new Resource(onLoggedOut)
   }
 
   /** The sessions of a project, the latest first. */
-  of(project: ProjectId): readonly SessionView[] {
-    return sessionsOf(this.#parts.log.folded.sessions, project)
+  sessionsOf(project: ProjectId): readonly SessionView[] {
+    return sessionsOf(this.#deps.log.projection.sessions, project)
   }
 
-  /** Whether anybody ever opened a session here, or may have as far as is known. */
-  get begun(): boolean {
-    const { replaying, partial, folded } = this.#parts.log
-    return replaying || partial || folded.sessions.all.size > 0 || folded.sessions.sealed > 0
+  /** Whether a session was ever opened; also true while that is unknown. */
+  get hasSessions(): boolean {
+    const { replaying, partial, projection } = this.#deps.log
+    return replaying || partial || projection.sessions.all.size > 0 || projection.sessions.truncatedSeq > 0
   }
 
-  /** The turns of a session that are over. */
-  ended(session: SessionId): readonly TurnView[] {
-    return this.#parts.log.folded.sessions.ended.get(session) ?? []
+  /** The turns of a session that have ended. */
+  endedTurns(session: SessionId): readonly TurnView[] {
+    return this.#deps.log.projection.sessions.endedTurns.get(session) ?? []
   }
 
-  /** What a project's sessions used. */
-  spent(project: ProjectId): Spent {
+  /** What the sessions of a project used. */
+  totalUsage(project: ProjectId): UsageTotals {
     let [cost, tokens, unpriced, sessions] = [0, 0, 0, 0]
-    for (const session of this.#parts.log.folded.sessions.all.values()) {
+    for (const session of this.#deps.log.projection.sessions.all.values()) {
       if (session.project !== project) continue
-      // What it handed over is counted where it was used.
+      // Usage of handed-off tasks is counted in the session that did them.
       const { usage, handed } = session
       cost += session.cost - handed.cost
       tokens += usage.input + usage.output - handed.usage.input - handed.usage.output
@@ -76,105 +79,105 @@ export class Talks {
     return { cost, tokens, unpriced, sessions }
   }
 
-  /** What was sent and is not in the log yet. */
-  sending(session: SessionId): readonly { readonly id: string; readonly text: string }[] {
-    return this.#parts.commands.pending.flatMap(({ id, wish }) => (wish.kind === 'say' && wish.session === session ? [{ id, text: wish.text }] : []))
+  /** The messages that were sent and are not in the log yet. */
+  pendingMessages(session: SessionId): readonly { readonly id: string; readonly text: string }[] {
+    return this.#deps.commands.pending.flatMap(({ id, command }) => (command.kind === 'sendMessage' && command.session === session ? [{ id, text: command.text }] : []))
   }
 
-  /** Whether a deed of this kind is under way. */
-  doing(kind: 'cancel' | 'continue' | 'session' | 'tour', session?: SessionId): boolean {
-    return this.#parts.commands.pending.some(({ wish }) => wish.kind === kind && (session === undefined || ('session' in wish && wish.session === session)))
+  /** Whether a command of this kind is pending. */
+  isPending(kind: 'cancelTurn' | 'continueTurn' | 'openSession' | 'startTour', session?: SessionId): boolean {
+    return this.#deps.commands.pending.some(({ command }) => command.kind === kind && (session === undefined || ('session' in command && command.session === session)))
   }
 
-  /** Opens a session and says the first thing in it; the answer is why it failed, or null. */
-  async begin({ project, role, model, text }: Beginning): Promise<string | null> {
-    const outcome = await this.#parts.commands.send({ kind: 'session', project: project.id, role, model })
+  /** Opens a session and sends its first message. Returns why it failed, or null. */
+  async openSession({ project, role, model, text }: NewSession): Promise<string | null> {
+    const outcome = await this.#deps.commands.send({ kind: 'openSession', project: project.id, role, model })
     if (outcome.kind === 'failed') return outcome.reason
-    if (outcome.kind !== 'done' || outcome.event?.kind !== 'SESSION_OPENED') return 'The daemon answered something else.'
+    if (outcome.kind !== 'done' || outcome.event?.kind !== 'SESSION_OPENED') return UNEXPECTED_RESPONSE
     const { session } = outcome.event.body
-    // First looked at, then said: what the model asks at once is asked there.
-    this.#parts.navigation.session(session)
-    const failure = await this.say(session, text)
+    // Show the session before the message is sent, so that its first approval appears in it.
+    this.#deps.navigation.showSession(session)
+    const failure = await this.sendMessage(session, text)
     if (failure === null) return null
-    // It was not taken: who wrote it still has it, where it is to be said.
-    this.keep(session, text)
-    this.#parts.notices.add('error', failure)
+    // The message was not sent: keep it as the draft of the new session.
+    this.saveDraft(session, text)
+    this.#deps.notices.add('error', failure)
     return null
   }
 
-  /** Says something; the answer is why it failed, or null. */
-  async say(session: SessionId, text: string): Promise<string | null> {
-    const outcome = await this.#parts.commands.send({ kind: 'say', session, text })
+  /** Sends a message. Returns why it failed, or null. */
+  async sendMessage(session: SessionId, text: string): Promise<string | null> {
+    const outcome = await this.#deps.commands.send({ kind: 'sendMessage', session, text })
     return outcome.kind === 'failed' ? outcome.reason : null
   }
 
-  /** Stops the turn. */
-  async cancel(session: SessionId): Promise<void> {
-    if (!this.doing('cancel', session)) await this.#give({ kind: 'cancel', session })
+  /** Cancels the running turn. */
+  async cancelTurn(session: SessionId): Promise<void> {
+    if (!this.isPending('cancelTurn', session)) await this.#sendOrNotify({ kind: 'cancelTurn', session })
   }
 
-  /** Goes on with a turn that was cut off or failed, or was cancelled. */
-  async goOn(session: SessionId): Promise<void> {
-    if (!this.doing('continue', session)) await this.#give({ kind: 'continue', session })
+  /** Continues a turn that was interrupted, failed or cancelled. */
+  async continueTurn(session: SessionId): Promise<void> {
+    if (!this.isPending('continueTurn', session)) await this.#sendOrNotify({ kind: 'continueTurn', session })
   }
 
-  /** Takes back what waits for its turn; it is where one types again. */
-  async takeBack(session: SessionId, message: MessageId, text: string): Promise<void> {
-    if (this.#parts.commands.pending.some(({ wish }) => wish.kind === 'takeBack' && wish.message === message)) return
-    const outcome = await this.#parts.commands.send({ kind: 'takeBack', session, message })
+  /** Withdraws a queued message and puts its text back into the draft. */
+  async withdrawMessage(session: SessionId, message: MessageId, text: string): Promise<void> {
+    if (this.#deps.commands.pending.some(({ command }) => command.kind === 'withdrawMessage' && command.message === message)) return
+    const outcome = await this.#deps.commands.send({ kind: 'withdrawMessage', session, message })
     if (outcome.kind === 'failed') {
-      this.#parts.notices.add('error', outcome.reason)
+      this.#deps.notices.add('error', outcome.reason)
       return
     }
-    const typed = this.typed(session)
-    this.keep(session, typed.trim() === '' ? text : `${text}\n\n${typed}`)
+    const draft = this.draft(session)
+    this.saveDraft(session, draft.trim() === '' ? text : `${text}\n\n${draft}`)
   }
 
-  /** Closes a session; what was said stays. */
-  async close(session: SessionId): Promise<void> {
-    await this.#give({ kind: 'endSession', session })
+  /** Closes a session; the conversation can still be read. */
+  async closeSession(session: SessionId): Promise<void> {
+    await this.#sendOrNotify({ kind: 'closeSession', session })
   }
 
-  /** Makes the example project and begins the tour in it; the answer is why it failed, or null. */
-  async takeTour(): Promise<string | null> {
-    if (this.doing('tour')) return null
-    const outcome = await this.#parts.commands.send({ kind: 'tour' })
+  /** Creates the example project and starts the tour in it. Returns why it failed, or null. */
+  async startTour(): Promise<string | null> {
+    if (this.isPending('startTour')) return null
+    const outcome = await this.#deps.commands.send({ kind: 'startTour' })
     if (outcome.kind === 'failed') return outcome.reason
-    if (outcome.kind !== 'done' || outcome.event?.kind !== 'SESSION_OPENED') return 'The daemon answered something else.'
+    if (outcome.kind !== 'done' || outcome.event?.kind !== 'SESSION_OPENED') return UNEXPECTED_RESPONSE
     const { session, project } = outcome.event.body
-    const slug = this.#parts.log.folded.projects.get(project)?.slug
-    if (slug !== undefined) this.#parts.navigation.talk(slug, session)
+    const slug = this.#deps.log.projection.projects.get(project)?.slug
+    if (slug !== undefined) this.#deps.navigation.goToSession(slug, session)
     return null
   }
 
-  /** What was typed and not sent, so that looking elsewhere loses nothing. */
-  typed(where: string): string {
-    return this.#drafts.get(where) ?? ''
+  /** The text that was typed and not sent. */
+  draft(key: string): string {
+    return this.#drafts.get(key) ?? ''
   }
 
-  /** Keeps what was typed. */
-  keep(where: string, text: string): void {
+  /** Saves a draft, so that it survives navigation. */
+  saveDraft(key: string, text: string): void {
     const drafts = new Map(this.#drafts)
-    if (text === '') drafts.delete(where)
-    else drafts.set(where, text)
+    if (text === '') drafts.delete(key)
+    else drafts.set(key, text)
     this.#drafts = drafts
   }
 
-  /** Fetches the sessions that the log only names, once for each new one. */
-  async unseal(): Promise<void> {
-    const { log } = this.#parts
-    const { sealed } = log.folded.sessions
-    if (sealed < this.#unsealed) this.#unsealed = 0
-    if (sealed <= this.#unsealed) return
-    this.#unsealed = sealed
+  /** Fetches the sessions if there is a new truncated session event. */
+  async hydrate(): Promise<void> {
+    const { log } = this.#deps
+    const { truncatedSeq } = log.projection.sessions
+    if (truncatedSeq < this.#hydratedSeq) this.#hydratedSeq = 0
+    if (truncatedSeq <= this.#hydratedSeq) return
+    this.#hydratedSeq = truncatedSeq
     const result = await sendRequest<SessionList>({ method: 'GET', path: '/api/sessions' })
-    if (result.kind === 'ok') log.amend((was) => ({ ...was, sessions: withSessions(was.sessions, result.value.sessions) }))
-    else if (result.kind === 'loggedOut') log.loggedOut()
-    else this.#unsealed = 0
+    if (result.kind === 'ok') log.amend((projection) => ({ ...projection, sessions: withSessions(projection.sessions, result.value.sessions) }))
+    else if (result.kind === 'loggedOut') log.setLoggedOut()
+    else this.#hydratedSeq = 0
   }
 
-  async #give(wish: { readonly kind: 'cancel' | 'continue' | 'endSession'; readonly session: SessionId }): Promise<void> {
-    const outcome = await this.#parts.commands.send(wish)
-    if (outcome.kind === 'failed') this.#parts.notices.add('error', outcome.reason)
+  async #sendOrNotify(command: { readonly kind: 'cancelTurn' | 'continueTurn' | 'closeSession'; readonly session: SessionId }): Promise<void> {
+    const outcome = await this.#deps.commands.send(command)
+    if (outcome.kind === 'failed') this.#deps.notices.add('error', outcome.reason)
   }
 }

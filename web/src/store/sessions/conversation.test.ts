@@ -1,13 +1,13 @@
-/** Conversations: what the log says and nothing else, however it comes in pieces. */
+/** Conversations: folded from the log, the same for any split. */
 import { describe, expect, it } from 'vitest'
 import type { Event, Fact, SessionDetail } from '../../proto/index.ts'
-import { foldDeeds, foldTalk, type Conversation } from './conversation.ts'
-import { fold, NOTHING } from '../log/projection.ts'
-import { sample, sealed } from '../testing/sample-events.ts'
-import { sessionsOf, titleOf, withSessions, type TalkEvent } from './sessions.ts'
+import { foldActionDetails, foldConversation, type Conversation } from './conversation.ts'
+import { foldEvents, EMPTY_PROJECTION } from '../log/projection.ts'
+import { sampleEvent, truncated } from '../testing/sample-events.ts'
+import { sessionsOf, titleOf, withSessions, type SessionEvent } from './sessions.ts'
 
 const [session, turn, project] = ['s1', 't1', 'p1']
-const of = { stream: 'session/s1' } as const
+const inSession = { stream: 'session/s1' } as const
 
 const FACTS: readonly Fact[] = [
   { kind: 'SESSION_OPENED', body: { session, project, role: 'dev', model: 'fake/m', budget: {}, depth: 0 } },
@@ -32,34 +32,34 @@ const FACTS: readonly Fact[] = [
   { kind: 'TURN_INTERRUPTED', body: { session, turn: 't2', why: 'ended' } },
   { kind: 'TURN_FINISHED', body: { session, turn: 't2', reason: 'done' } },
 ]
-const EVENTS = FACTS.map((fact, index) => sample(index + 1, fact, of)) as readonly TalkEvent[]
+const EVENTS = FACTS.map((fact, index) => sampleEvent(index + 1, fact, inSession)) as readonly SessionEvent[]
 
-/** The conversation as the daemon would tell it after so many events. */
-function told(count: number): Conversation {
-  const view = fold(NOTHING, EVENTS.slice(0, 1)).sessions.all.get(session)
+/** The conversation as the daemon would return it after this many events. */
+function conversationAfter(count: number): Conversation {
+  const view = foldEvents(EMPTY_PROJECTION, EVENTS.slice(0, 1)).sessions.all.get(session)
   if (view === undefined) throw new Error('no session')
   const start: SessionDetail = { session: view, items: [], draft: null, cursor: 1 }
-  return EVENTS.slice(1, count).reduce(foldTalk, start)
+  return EVENTS.slice(1, count).reduce(foldConversation, start)
 }
 
 describe('a conversation', () => {
-  it('is the same however much of it was told at once', () => {
-    const whole = told(EVENTS.length)
-    for (let cut = 1; cut < EVENTS.length; cut++) expect(EVENTS.reduce(foldTalk, told(cut)), `from ${String(cut)}`).toEqual(whole)
+  it('is the same wherever the fetched state ends', () => {
+    const whole = conversationAfter(EVENTS.length)
+    for (let cut = 1; cut < EVENTS.length; cut++) expect(EVENTS.reduce(foldConversation, conversationAfter(cut)), `from ${String(cut)}`).toEqual(whole)
   })
 
-  it('shows what is being said, without what is void', () => {
-    expect(told(5).draft).toMatchObject({ reasoning: 'Hm', text: 'void' })
-    expect(told(6).draft?.retrying).toEqual({ attempt: 2, at: 6_500_000, why: 'busy' })
-    expect(told(7).draft).toMatchObject({ reasoning: '', text: '', retrying: null })
-    expect(told(11).draft).toMatchObject({ text: 'I read.', calls: [{ tool: 'fs.readFile', arguments: '{"path":"a"}' }] })
-    expect(told(12).draft).toMatchObject({ text: '', calls: [] })
-    expect(told(17).draft).toBeNull()
+  it('has a draft without what a failed attempt wrote', () => {
+    expect(conversationAfter(5).draft).toMatchObject({ reasoning: 'Hm', text: 'void' })
+    expect(conversationAfter(6).draft?.retrying).toEqual({ attempt: 2, at: 6_500_000, why: 'busy' })
+    expect(conversationAfter(7).draft).toMatchObject({ reasoning: '', text: '', retrying: null })
+    expect(conversationAfter(11).draft).toMatchObject({ text: 'I read.', calls: [{ tool: 'fs.readFile', arguments: '{"path":"a"}' }] })
+    expect(conversationAfter(12).draft).toMatchObject({ text: '', calls: [] })
+    expect(conversationAfter(17).draft).toBeNull()
   })
 
-  it('has each item once, with what came of it', () => {
-    const { items, session: view } = told(EVENTS.length)
-    expect(items.map(({ item, turn: of, content }) => [item, of, content.type])).toEqual([
+  it('has each item once, with its result', () => {
+    const { items, session: view } = conversationAfter(EVENTS.length)
+    expect(items.map(({ item, turn: turnId, content }) => [item, turnId, content.type])).toEqual([
       [0, 't1', 'message'],
       [1, 't1', 'message'],
       [2, 't1', 'tool'],
@@ -67,38 +67,38 @@ describe('a conversation', () => {
       [4, 't2', 'compacted'],
     ])
     expect(items[2]?.content).toMatchObject({ result: { status: 'ok', output: 'text' } })
-    expect(told(15).session.queued).toEqual([{ message: 'm3', item: 3 }])
+    expect(conversationAfter(15).session.queued).toEqual([{ message: 'm3', item: 3 }])
     // A turn ends once.
     expect(view).toMatchObject({ status: 'interrupted', turn: { id: 't2', status: 'interrupted' }, queued: [], compacted: 4, cost: 700, usage: { input: 10, output: 4 } })
   })
 })
 
-describe('what is said while a turn goes on', () => {
-  const said = (item: number, of: string | null, text: string, from: 'user' | 'assistant'): Fact => ({
+describe('a message that is sent during a turn', () => {
+  const message = (item: number, turnId: string | null, text: string, from: 'user' | 'assistant'): Fact => ({
     kind: 'MESSAGE_ADDED',
-    body: { session, item, message: `m${String(item)}`, turn: of, from, parts: [{ type: 'text', text }] },
+    body: { session, item, message: `m${String(item)}`, turn: turnId, from, parts: [{ type: 'text', text }] },
   })
   const facts: readonly Fact[] = [
-    said(0, null, 'first', 'user'),
+    message(0, null, 'first', 'user'),
     { kind: 'TURN_STARTED', body: { session, turn: 't1', message: 'm0', item: 0 } },
-    said(1, null, 'second', 'user'),
-    said(2, null, 'third', 'user'),
-    said(3, 't1', 'answer', 'assistant'),
+    message(1, null, 'second', 'user'),
+    message(2, null, 'third', 'user'),
+    message(3, 't1', 'answer', 'assistant'),
     { kind: 'MESSAGE_WITHDRAWN', body: { session, item: 2, message: 'm2' } },
     { kind: 'TURN_FINISHED', body: { session, turn: 't1', reason: 'done' } },
     { kind: 'TURN_STARTED', body: { session, turn: 't2', message: 'm1', item: 1 } },
-    said(4, 't2', 'more', 'assistant'),
+    message(4, 't2', 'more', 'assistant'),
   ]
   const after = (count: number): Conversation =>
-    facts.slice(0, count).reduce((talk, fact, index) => foldTalk(talk, sample(index + 2, fact, of) as TalkEvent), told(1))
-  const order = (talk: Conversation): readonly number[] => talk.items.map(({ item }) => item)
+    facts.slice(0, count).reduce((conversation, fact, index) => foldConversation(conversation, sampleEvent(index + 2, fact, inSession) as SessionEvent), conversationAfter(1))
+  const order = (conversation: Conversation): readonly number[] => conversation.items.map(({ item }) => item)
 
-  it('stands behind the answer that it waited for', () => {
+  it('comes after the answer that it waited for', () => {
     expect(order(after(5))).toEqual([0, 3, 1, 2])
     expect(order(after(9))).toEqual([0, 3, 1, 4])
   })
 
-  it('waits no more when it is taken back', () => {
+  it('is removed from the queue when it is withdrawn', () => {
     expect(after(5).session.queued.map(({ message }) => message)).toEqual(['m1', 'm2'])
     expect(after(6).session.queued.map(({ message }) => message)).toEqual(['m1'])
     expect(order(after(6))).toEqual([0, 3, 1])
@@ -106,55 +106,55 @@ describe('what is said while a turn goes on', () => {
 })
 
 describe('the list of sessions', () => {
-  it('counts what a task used in the session that handed it over', () => {
+  it('counts the usage of a handed-off task in the parent session', () => {
     const usage = { input: 100, output: 20, cachedInput: 0, cacheWrite: 0, reasoning: 0 }
     const used: Fact = { kind: 'TASK_USED', body: { session, turn: 't1', by: 's2', usage, cost: 50 } }
-    const before = told(14)
-    const after = foldTalk(before, sample(15, used, of) as TalkEvent).session
+    const before = conversationAfter(14)
+    const after = foldConversation(before, sampleEvent(15, used, inSession) as SessionEvent).session
     expect(after).toMatchObject({ cost: 750, usage: { input: 110, output: 24 }, handed: { cost: 50, usage: { input: 100 } }, context: before.session.context })
     expect(after.turn).toMatchObject({ calls: 2, cost: 750 })
-    expect(foldTalk(before, sample(15, { kind: 'TASK_USED', body: { ...used.body, turn: null } } as Fact, of) as TalkEvent).session.turn?.calls).toBe(1)
+    expect(foldConversation(before, sampleEvent(15, { kind: 'TASK_USED', body: { ...used.body, turn: null } } as Fact, inSession) as SessionEvent).session.turn?.calls).toBe(1)
   })
 
-  it('says what the conversation says', () => {
-    const listed = fold(NOTHING, EVENTS).sessions
-    const { items: _, ...whole } = told(EVENTS.length).session
+  it('agrees with the conversation', () => {
+    const listed = foldEvents(EMPTY_PROJECTION, EVENTS).sessions
+    const { items: _, ...whole } = conversationAfter(EVENTS.length).session
     expect(sessionsOf(listed, project)[0]).toMatchObject({ ...whole, title: 'Fix it' })
     expect(sessionsOf(listed, 'p2')).toEqual([])
   })
 
   it('keeps how each turn ended', () => {
-    const ended = (count: number) => (fold(NOTHING, EVENTS.slice(0, count)).sessions.ended.get(session) ?? []).map(({ id, status, reason }) => [id, status, reason])
+    const ended = (count: number) => (foldEvents(EMPTY_PROJECTION, EVENTS.slice(0, count)).sessions.endedTurns.get(session) ?? []).map(({ id, status, reason }) => [id, status, reason])
     expect(ended(5)).toEqual([])
     expect(ended(EVENTS.length)).toEqual([['t1', 'finished', 'done'], ['t2', 'interrupted', null]])
   })
 
-  it('does not change with a piece of text', () => {
-    const before = fold(NOTHING, EVENTS.slice(0, 7))
-    expect(fold(before, EVENTS.slice(7, 11))).toBe(before)
+  it('does not change with a text delta', () => {
+    const before = foldEvents(EMPTY_PROJECTION, EVENTS.slice(0, 7))
+    expect(foldEvents(before, EVENTS.slice(7, 11))).toBe(before)
   })
 
-  it('asks for what the log only names, and keeps what is newer', () => {
-    const named = fold(NOTHING, [EVENTS[0] as Event, sample(2, sealed(FACTS[1] as Fact), of)]).sessions
-    expect(named.sealed).toBe(2)
-    const asked = withSessions(named, [{ ...told(2).session, updatedAt: 2_000_000 }])
+  it('takes fetched sessions for truncated events, and keeps what is newer', () => {
+    const named = foldEvents(EMPTY_PROJECTION, [EVENTS[0] as Event, sampleEvent(2, truncated(FACTS[1] as Fact), inSession)]).sessions
+    expect(named.truncatedSeq).toBe(2)
+    const asked = withSessions(named, [{ ...conversationAfter(2).session, updatedAt: 2_000_000 }])
     expect(asked.all.get(session)?.title).toBe('Fix it')
-    expect(withSessions(asked, [{ ...told(1).session, updatedAt: 1 }]).all.get(session)?.title).toBe('Fix it')
+    expect(withSessions(asked, [{ ...conversationAfter(1).session, updatedAt: 1 }]).all.get(session)?.title).toBe('Fix it')
   })
 
-  it('has titles that are not cut in the midst of a character', () => {
+  it('has titles that do not split a character', () => {
     expect(titleOf([{ type: 'text', text: '😀'.repeat(100) }])).toBe('😀'.repeat(80))
   })
 })
 
-describe('what an action printed', () => {
-  it('is gathered for the calls of the conversation alone, and its beginning goes when it is long', () => {
+describe('the details of an action', () => {
+  it('hold the output of the conversation’s own actions, up to a limit', () => {
     const printed = (action: string, text: string): Event =>
-      sample(1, { kind: 'ACTION_OUTPUT', body: { project, action, output: { stream: 'stdout', data: { text }, dropped: 0 } } } as unknown as Fact)
+      sampleEvent(1, { kind: 'ACTION_OUTPUT', body: { project, action, output: { stream: 'stdout', data: { text }, dropped: 0 } } } as unknown as Fact)
     const mine = (action: string): boolean => action === 'a1'
-    const deeds = [printed('a1', 'one\n'), printed('a2', 'no\n'), printed('a1', 'two\n')].reduce((was, event) => foldDeeds(was, event, mine), new Map() as ReturnType<typeof foldDeeds>)
-    expect([...deeds]).toEqual([['a1', { printed: 'one\ntwo\n', diff: null }]])
-    const long = foldDeeds(deeds, printed('a1', 'x'.repeat(100_000)), mine)
-    expect(long.get('a1')?.printed).toHaveLength(65_536)
+    const details = [printed('a1', 'one\n'), printed('a2', 'no\n'), printed('a1', 'two\n')].reduce((was, event) => foldActionDetails(was, event, mine), new Map() as ReturnType<typeof foldActionDetails>)
+    expect([...details]).toEqual([['a1', { output: 'one\ntwo\n', diff: null }]])
+    const long = foldActionDetails(details, printed('a1', 'x'.repeat(100_000)), mine)
+    expect(long.get('a1')?.output).toHaveLength(65_536)
   })
 })

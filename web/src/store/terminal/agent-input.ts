@@ -1,53 +1,53 @@
-/** What agents typed into the terminals, as the log has it: a pure fold. */
+/** What agents typed into the terminals, folded from the log. Pure. */
 import type { ActionId, Event, ProjectId } from '../../proto/index.ts'
 import { isTruncated } from '../log/truncated.ts'
 
-/** One text that an agent typed. */
-export type Typed = {
+/** A text that an agent typed. */
+export type AgentInput = {
   readonly action: ActionId
   readonly project: ProjectId
   readonly actor: string
   readonly role: string | null
   readonly text: string
-  /** When it asked to. */
+  /** When it was requested. */
   readonly at: number
 }
 
-/** What was asked for and has not ended, and the last that was typed. */
-export type Typing = {
-  readonly asked: ReadonlyMap<ActionId, Typed>
-  readonly done: ReadonlyMap<ProjectId, readonly Typed[]>
+/** Requested input whose action has not ended, and the last input that was typed. */
+export type AgentInputLog = {
+  readonly requested: ReadonlyMap<ActionId, AgentInput>
+  readonly typed: ReadonlyMap<ProjectId, readonly AgentInput[]>
 }
 
-/** Before the first event. */
-export const NO_TYPING: Typing = { asked: new Map(), done: new Map() }
+/** The state before the first event. */
+export const NO_AGENT_INPUT: AgentInputLog = { requested: new Map(), typed: new Map() }
 
-const ASKED = 100
-const DONE = 20
+const MAX_REQUESTED = 100
+const MAX_TYPED = 20
 
-/** Folds one event. What was denied or failed was not typed. */
-export function foldTyping(typing: Typing, event: Event): Typing {
-  if (isTruncated(event)) return typing
+/** Folds one event. Input that was denied or failed was not typed. */
+export function foldAgentInput(input: AgentInputLog, event: Event): AgentInputLog {
+  if (isTruncated(event)) return input
   switch (event.kind) {
     case 'ACTION_REQUESTED': {
-      if (event.body.name !== 'pty.write' || !event.actor.startsWith('agent:')) return typing
+      if (event.body.name !== 'pty.write' || !event.actor.startsWith('agent:')) return input
       const { action, project, params, role } = event.body
-      const asked = new Map(typing.asked).set(action, { action, project, actor: event.actor, role: role ?? null, text: textOf(params), at: event.at })
-      for (const id of asked.keys()) if (asked.size > ASKED) asked.delete(id)
-      return { ...typing, asked }
+      const requested = new Map(input.requested).set(action, { action, project, actor: event.actor, role: role ?? null, text: textOf(params), at: event.at })
+      for (const id of requested.keys()) if (requested.size > MAX_REQUESTED) requested.delete(id)
+      return { ...input, requested }
     }
     case 'ACTION_DENIED':
     case 'ACTION_FINISHED': {
-      const typed = typing.asked.get(event.body.action)
-      if (typed === undefined) return typing
-      const asked = new Map(typing.asked)
-      asked.delete(typed.action)
-      if (event.kind === 'ACTION_DENIED' || event.body.outcome.fault !== null) return { ...typing, asked }
-      const done = [...(typing.done.get(typed.project) ?? []), typed].slice(-DONE)
-      return { asked, done: new Map(typing.done).set(typed.project, done) }
+      const ended = input.requested.get(event.body.action)
+      if (ended === undefined) return input
+      const requested = new Map(input.requested)
+      requested.delete(ended.action)
+      if (event.kind === 'ACTION_DENIED' || event.body.outcome.fault !== null) return { ...input, requested }
+      const typed = [...(input.typed.get(ended.project) ?? []), ended].slice(-MAX_TYPED)
+      return { requested, typed: new Map(input.typed).set(ended.project, typed) }
     }
     default:
-      return typing
+      return input
   }
 }
 

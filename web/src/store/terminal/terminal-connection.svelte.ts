@@ -1,12 +1,12 @@
-/** A seat at a terminal as state: what a pane shows of it, and what a person can do. */
+/** The connection to a terminal as reactive state: what a pane shows and what it can do. */
 import type { ProjectId, TerminalSize } from '../../proto/index.ts'
-import { TerminalSocket, type TerminalConnectionState, type TerminalDisplay, type AttachMode } from '../../net/index.ts'
+import { TerminalSocket, type AttachMode, type TerminalConnectionState, type TerminalDisplay } from '../../net/index.ts'
 
 const ENCODER = new TextEncoder()
-const NOWHERE = 'What you type now goes nowhere: the terminal is not connected.'
+const INPUT_DROPPED = 'Input is ignored: the terminal is not connected.'
 
 /** See the head of this file. */
-export class Session {
+export class TerminalConnection {
   #state = $state.raw<TerminalConnectionState>({ kind: 'idle' })
   #title = $state('')
   #size = $state.raw<TerminalSize | null>(null)
@@ -14,8 +14,8 @@ export class Session {
   #bells = $state(0)
   readonly #socket: TerminalSocket
 
-  constructor(project: ProjectId, display: TerminalDisplay, loggedOut: () => void) {
-    const shown: TerminalDisplay = {
+  constructor(project: ProjectId, display: TerminalDisplay, onLoggedOut: () => void) {
+    const observed: TerminalDisplay = {
       size: () => display.size(),
       output: (bytes, parsed) => display.output(bytes, parsed),
       snapshot: (size, bytes, parsed) => {
@@ -35,23 +35,23 @@ export class Session {
         display.bell()
       },
     }
-    this.#socket = new TerminalSocket(project, shown, {
+    this.#socket = new TerminalSocket(project, observed, {
       state: (state) => {
         this.#state = state
-        // Other notes stay until something is typed again.
-        if (state.kind === 'live' && this.#note === NOWHERE) this.#note = null
-        if (state.kind === 'loggedOut') loggedOut()
+        // Other notes stay until the next input.
+        if (state.kind === 'live' && this.#note === INPUT_DROPPED) this.#note = null
+        if (state.kind === 'loggedOut') onLoggedOut()
       },
       note: (text) => (this.#note = text),
     })
   }
 
-  /** How it stands. */
+  /** The state of the connection. */
   get state(): TerminalConnectionState {
     return this.#state
   }
 
-  /** The title of the window, as programs set it. */
+  /** The window title, as set by programs. */
   get title(): string {
     return this.#title
   }
@@ -61,7 +61,7 @@ export class Session {
     return this.#size
   }
 
-  /** What went wrong though it goes on. */
+  /** A problem that did not end the connection, or null. */
   get note(): string | null {
     return this.#note
   }
@@ -71,40 +71,40 @@ export class Session {
     return this.#bells
   }
 
-  /** Goes there; `open` starts a shell if there is none, `look` does not. */
-  sit(how: AttachMode): void {
+  /** Attaches to the terminal. */
+  attach(mode: AttachMode): void {
     this.#note = null
-    void this.#socket.attach(how)
+    void this.#socket.attach(mode)
   }
 
-  /** Types a text, or bytes. */
-  type(keys: string | Uint8Array): void {
+  /** Sends input. */
+  sendInput(keys: string | Uint8Array): void {
     const sent = this.#socket.sendInput(typeof keys === 'string' ? ENCODER.encode(keys) : keys)
-    this.#note = sent ? null : NOWHERE
+    this.#note = sent ? null : INPUT_DROPPED
   }
 
-  /** The window has this size now. */
+  /** Announces the size of the window. */
   resize(size: TerminalSize): void {
     this.#socket.resize(size)
   }
 
   /** Makes the terminal fit this window. */
-  claim(size: TerminalSize): void {
+  claimSize(size: TerminalSize): void {
     this.#socket.claimSize(size)
   }
 
-  /** Ends the wait for the next attempt. */
+  /** Skips the rest of the current retry delay. */
   retryNow(): void {
     this.#socket.retryNow()
   }
 
-  /** The daemon is known to be away. */
-  suspect(): void {
+  /** Treats the connection as lost: the daemon is known to be unreachable. */
+  dropConnection(): void {
     this.#socket.dropConnection('the daemon does not respond')
   }
 
-  /** Goes away; the terminal goes on. */
-  leave(): void {
+  /** Disconnects; the terminal keeps running. */
+  detach(): void {
     this.#socket.detach()
   }
 }

@@ -1,8 +1,8 @@
-/** Events for the tests of this folder. */
+/** Events for the tests of the store. */
 import type { ApprovalAnswer, Event, Fact, ApprovalPrompt } from '../../proto/index.ts'
 
-/** An event with this fact; the envelope is made up. */
-export function sample(seq: number, fact: Fact, more: Partial<Event> = {}): Event {
+/** An event with this fact and a made-up envelope. */
+export function sampleEvent(seq: number, fact: Fact, more: Partial<Event> = {}): Event {
   return {
     seq,
     stream: 'sys',
@@ -20,20 +20,20 @@ export function sample(seq: number, fact: Fact, more: Partial<Event> = {}): Even
   } as Event
 }
 
-/** A kind that this UI does not know. */
+/** An event of a kind that this UI does not know. */
 export const UNKNOWN = { kind: 'SOMETHING_NEW', body: { project: 'p1', words: ['alpha', 'beta'] } } as unknown as Fact
 
-/** A project opened. */
+/** A project was opened. */
 export function opened(project: string, name = project): Fact {
   return { kind: 'PROJECT_OPENED', body: { project, name, slug: name.toLowerCase(), path: `/home/ada/${name}` } }
 }
 
-/** A project closed. */
+/** A project was closed. */
 export function closed(project: string): Fact {
   return { kind: 'PROJECT_CLOSED', body: { project } }
 }
 
-/** A random but repeatable log of any length. */
+/** A random, reproducible log. */
 export function randomLog(length: number, seed: number): readonly Event[] {
   let state = seed
   const draw = (below: number): number => {
@@ -44,12 +44,12 @@ export function randomLog(length: number, seed: number): readonly Event[] {
     (id) => opened(id),
     (id) => closed(id),
     () => ({ kind: 'DAEMON_STARTED', body: { pid: draw(9), version: '0.1.0', listen: 'x' } }),
-    () => ({ kind: 'DAEMON_STOPPED', body: { reason: 'asked' } }),
+    () => ({ kind: 'DAEMON_STOPPED', body: { reason: 'requested' } }),
     (id) => ({ kind: 'TOKEN_REVOKED', body: { token: id } }),
-    (id) => asked(`q-${id}`),
+    (id) => requested(`q-${id}`),
     (id) => answered(`q-${id}`, draw(2) === 0 ? 'allow' : 'deny'),
     (id) => ({ kind: 'APPROVAL_EXPIRED', body: { approval: `q-${id}`, project: id } }),
-    (id) => sealed(asked(id)),
+    (id) => truncated(requested(id)),
     (id) => granted(`g-${id}`),
     (id) => ({ kind: 'GRANT_REVOKED', body: { grant: `g-${id}`, project: id } }),
     (id) => ({ kind: 'MODE_CHANGED', body: { project: id, mode: draw(2) === 0 ? 'full' : 'auto', until: null } }),
@@ -59,12 +59,12 @@ export function randomLog(length: number, seed: number): readonly Event[] {
   return Array.from({ length }, (_, index) => {
     const id = `p${String(draw(4))}`
     const fact = facts[draw(facts.length)]?.(id) ?? UNKNOWN
-    return sample(index + 1, fact, draw(2) === 0 ? {} : { stream: `project/${id}`, actor: 'ui' })
+    return sampleEvent(index + 1, fact, draw(2) === 0 ? {} : { stream: `project/${id}`, actor: 'ui' })
   })
 }
 
-/** A question, with what matters changed. */
-export function question(more: Partial<ApprovalPrompt> = {}): ApprovalPrompt {
+/** An approval prompt with some fields replaced. */
+export function samplePrompt(more: Partial<ApprovalPrompt> = {}): ApprovalPrompt {
   return {
     name: 'terminal.runCommand',
     params: { command: 'make test' },
@@ -84,8 +84,8 @@ export function question(more: Partial<ApprovalPrompt> = {}): ApprovalPrompt {
   }
 }
 
-/** A question asked. */
-export function asked(approval: string, more: Partial<ApprovalPrompt> = {}): Fact {
+/** An approval was requested. */
+export function requested(approval: string, more: Partial<ApprovalPrompt> = {}): Fact {
   return {
     kind: 'APPROVAL_ASKED',
     body: {
@@ -96,19 +96,19 @@ export function asked(approval: string, more: Partial<ApprovalPrompt> = {}): Fac
       class: 'agent',
       role: 'backend',
       session: null,
-      question: question(more),
+      question: samplePrompt(more),
       expiresAt: 900_000_000,
     },
   }
 }
 
-/** A question answered. */
+/** An approval was answered. */
 export function answered(approval: string, decision: ApprovalAnswer, message: string | null = null): Fact {
   const scope = decision === 'allow' ? 'once' : null
   return { kind: 'APPROVAL_ANSWERED', body: { approval, project: 'p1', actionHash: `hash-${approval}`, decision, scope, message } }
 }
 
-/** A grant created. */
+/** A grant was created. */
 export function granted(grant: string, until: number | null = null): Fact {
   const covers = { kind: 'paths', name: 'fs.writeFile', paths: ['a'] } as const
   return {
@@ -117,8 +117,8 @@ export function granted(grant: string, until: number | null = null): Fact {
   }
 }
 
-/** A fact whose body is kept beside the log. */
-export function sealed(fact: Fact): Fact {
+/** A fact whose body is stored as a blob. */
+export function truncated(fact: Fact): Fact {
   return { ...fact, body: { $blob: 'b10b', size: 5000 } } as unknown as Fact
 }
 
@@ -126,8 +126,8 @@ const about = { action: 'a1', project: 'p1', report: 1 } as const
 const port = (http: boolean) => ({ port: 5173, address: '127.0.0.1', pid: 7, http })
 const run = { pid: 7, command: 'npm run dev', profile: 'serve', cause: 'run', restarts: 0 } as const
 
-/** What a project runs, as its kernel reports it. */
-export const ran = {
+/** Facts about a project's runtime, as its kernel reports them. */
+export const runtimeFacts = {
   starting: (): Fact => ({ kind: 'RUNTIME_STARTING', body: { ...about, run: { command: 'npm run dev', why: 'package.json', cause: 'run', restarts: 0 } } }),
   started: (): Fact => ({ kind: 'RUNTIME_STARTED', body: { ...about, run } }),
   stopping: (): Fact => ({ kind: 'RUNTIME_STOPPING', body: { ...about, run: { cause: 'stop' } } }),
@@ -152,9 +152,9 @@ export const ran = {
     ({ kind, body: { project: 'p1', boot: 'b1', pid: 3, version: '0.1.0', why: 'it died' } }) as Fact,
 } as const
 
-/** A random but repeatable log of what runs, whether it could have come so or not. */
-export function randomRuns(length: number, seed: number): readonly Event[] {
-  const { crashed, kernel, ...others } = ran
+/** A random, reproducible log of a runtime; its order need not be possible. */
+export function randomRuntimeLog(length: number, seed: number): readonly Event[] {
+  const { crashed, kernel, ...others } = runtimeFacts
   const facts: readonly Fact[] = [
     ...Object.values(others).map((make) => make()),
     crashed(null),
@@ -163,11 +163,11 @@ export function randomRuns(length: number, seed: number): readonly Event[] {
     kernel('KERNEL_LOST'),
     kernel('KERNEL_STOPPED'),
     kernel('KERNEL_UNRESPONSIVE'),
-    sealed(crashed(null)),
+    truncated(crashed(null)),
   ]
   let state = seed
   return Array.from({ length }, (_, index) => {
     state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
-    return sample(index + 1, facts[state % facts.length] ?? UNKNOWN, { stream: 'project/p1', actor: 'kernel' })
+    return sampleEvent(index + 1, facts[state % facts.length] ?? UNKNOWN, { stream: 'project/p1', actor: 'kernel' })
   })
 }

@@ -1,74 +1,74 @@
-/** The story of one action: its events in order, read from the daemon and then followed in the log. */
+/** The report of one action: its events in order, loaded from the daemon and then followed in the log. */
 import type { ActionId, ApprovalId, Event } from '../../proto/index.ts'
 import { sendRequest } from '../../net/index.ts'
 import { hydrateEvent, isTruncated } from '../log/truncated.ts'
 
-/** How far the story has been read. */
-export type StoryState =
+/** The loading state of the report. */
+export type ActionReportState =
   | { readonly kind: 'none' }
-  | { readonly kind: 'reading' }
-  | { readonly kind: 'here'; readonly events: readonly Event[] }
+  | { readonly kind: 'loading' }
+  | { readonly kind: 'loaded'; readonly events: readonly Event[] }
   | { readonly kind: 'failed'; readonly reason: string }
 
-type Page = { readonly events: readonly Event[]; readonly next: number | null }
+type AuditPage = { readonly events: readonly Event[]; readonly next: number | null }
 
-/** How many bodies that are kept beside the log are fetched with a story; the others are named. */
-const BODIES = 40
-/** How long events that only the daemon can tell apart are gathered. */
-const LATE_MS = 500
-/** How many events a story has at most on screen. */
-export const STORY_LIMIT = 5_000
+/** How many truncated events are hydrated; the others are only listed. */
+const MAX_HYDRATED = 40
+/** How long to wait before the daemon is asked about truncated events, in milliseconds. */
+const CATCH_UP_MS = 500
+/** How many events a report has at most. */
+export const REPORT_LIMIT = 5_000
 
-/** The questions that belong to these events. */
-export function questionsOf(events: readonly Event[]): ReadonlySet<ApprovalId> {
-  const out = new Set<ApprovalId>()
-  for (const { body } of events) if ('approval' in body && typeof body.approval === 'string') out.add(body.approval)
-  return out
+/** The approvals that these events are about. */
+export function approvalsOf(events: readonly Event[]): ReadonlySet<ApprovalId> {
+  const ids = new Set<ApprovalId>()
+  for (const { body } of events) if ('approval' in body && typeof body.approval === 'string') ids.add(body.approval)
+  return ids
 }
 
-/** Whether an event is part of the story of an action. */
-export function belongs(event: Event, action: ActionId, questions: ReadonlySet<ApprovalId>): boolean {
+/** Whether an event belongs to the report of an action with these approvals. */
+export function belongsToReport(event: Event, action: ActionId, approvals: ReadonlySet<ApprovalId>): boolean {
   const { body } = event
   if ('action' in body && body.action === action) return true
-  return 'approval' in body && typeof body.approval === 'string' && questions.has(body.approval)
+  return 'approval' in body && typeof body.approval === 'string' && approvals.has(body.approval)
 }
 
 /** See the head of this file. */
-export class Story {
-  #state = $state.raw<StoryState>({ kind: 'none' })
+export class ActionReportStore {
+  #state = $state.raw<ActionReportState>({ kind: 'none' })
   #action: ActionId | null = null
-  #turn = 0
-  #late: ReturnType<typeof setTimeout> | undefined
-  readonly #loggedOut: () => void
+  #generation = 0
+  #catchUpTimer: ReturnType<typeof setTimeout> | undefined
+  readonly #onLoggedOut: () => void
 
-  constructor(loggedOut: () => void) {
-    this.#loggedOut = loggedOut
+  constructor(onLoggedOut: () => void) {
+    this.#onLoggedOut = onLoggedOut
   }
 
-  /** How far it has been read. */
-  get state(): StoryState {
+  /** The loading state. */
+  get state(): ActionReportState {
     return this.#state
   }
 
-  /** Reads the story of an action; null puts it away. */
-  async read(action: ActionId | null): Promise<void> {
-    const turn = ++this.#turn
-    if (action !== this.#action) this.#state = action === null ? { kind: 'none' } : { kind: 'reading' }
+  /** Loads the report of an action; null unloads it. */
+  async load(action: ActionId | null): Promise<void> {
+    const generation = ++this.#generation
+    if (action !== this.#action) this.#state = action === null ? { kind: 'none' } : { kind: 'loading' }
     this.#action = action
     if (action === null) return
-    const events = await this.#fetch(action, 0, turn)
-    if (events !== null && turn === this.#turn) this.#state = { kind: 'here', events }
+    const events = await this.#fetch(action, 0, generation)
+    if (events !== null && generation === this.#generation) this.#state = { kind: 'loaded', events }
   }
 
-  /** The events after a place; null when it failed, or is no longer wanted. */
-  async #fetch(action: ActionId, from: number, turn: number): Promise<readonly Event[] | null> {
+  /** The events after a seq; null if that failed or another report was requested since. */
+  async #fetch(action: ActionId, from: number, generation: number): Promise<readonly Event[] | null> {
     const events: Event[] = []
     let after = from
-    while (events.length < STORY_LIMIT) {
-      const result = await sendRequest<Page>({ method: 'GET', path: `/api/audit?action=${encodeURIComponent(action)}&after=${String(after)}` })
-      if (turn !== this.#turn) return null
+    while (events.length < REPORT_LIMIT) {
+      const result = await sendRequest<AuditPage>({ method: 'GET', path: `/api/audit?action=${encodeURIComponent(action)}&after=${String(after)}` })
+      if (generation !== this.#generation) return null
       if (result.kind !== 'ok') {
-        if (result.kind === 'loggedOut') this.#loggedOut()
+        if (result.kind === 'loggedOut') this.#onLoggedOut()
         else this.#state = { kind: 'failed', reason: result.kind === 'refused' ? result.problem.error : `The daemon did not respond: ${result.reason}.` }
         return null
       }
@@ -76,44 +76,44 @@ export class Story {
       if (result.value.next === null) break
       after = result.value.next
     }
-    return opened(events)
+    return hydrateSome(events)
   }
 
-  /** Asks the daemon for what came since, at most so often. */
+  /** Fetches the events since the last known one. */
   async #catchUp(): Promise<void> {
-    this.#late = undefined
-    if (this.#action === null || this.#state.kind !== 'here') return
-    const turn = this.#turn
+    this.#catchUpTimer = undefined
+    if (this.#action === null || this.#state.kind !== 'loaded') return
+    const generation = this.#generation
     const known = this.#state.events
-    const more = await this.#fetch(this.#action, known.at(-1)?.seq ?? 0, turn)
-    if (more === null || turn !== this.#turn) return
+    const more = await this.#fetch(this.#action, known.at(-1)?.seq ?? 0, generation)
+    if (more === null || generation !== this.#generation) return
     const fresh = more.filter(({ seq }) => !known.some((event) => event.seq === seq))
-    this.#state = { kind: 'here', events: [...known, ...fresh].slice(0, STORY_LIMIT) }
+    this.#state = { kind: 'loaded', events: [...known, ...fresh].slice(0, REPORT_LIMIT) }
   }
 
-  /** Goes on with new events of the log. */
-  follow(events: readonly Event[]): void {
-    if (this.#action === null || this.#state.kind !== 'here') return
+  /** Applies new events of the log. */
+  append(events: readonly Event[]): void {
+    if (this.#action === null || this.#state.kind !== 'loaded') return
     const known = this.#state.events
     const last = known.at(-1)?.seq ?? 0
-    // What a sealed event is about only its body tells, so the daemon has to.
-    if (this.#late !== undefined || events.some((event) => event.seq > last && isTruncated(event) && /^(?:ACTION|APPROVAL|GRANT)_/.test(event.kind))) {
-      this.#late ??= setTimeout(() => void this.#catchUp(), LATE_MS)
+    // A truncated event does not say which action it is about, so the daemon is asked.
+    if (this.#catchUpTimer !== undefined || events.some((event) => event.seq > last && isTruncated(event) && /^(?:ACTION|APPROVAL|GRANT)_/.test(event.kind))) {
+      this.#catchUpTimer ??= setTimeout(() => void this.#catchUp(), CATCH_UP_MS)
       return
     }
-    const questions = questionsOf(known)
+    const approvals = approvalsOf(known)
     const action = this.#action
-    const more = events.filter((event) => event.seq > last && belongs(event, action, questions))
-    if (more.length > 0) this.#state = { kind: 'here', events: [...known, ...more].slice(0, STORY_LIMIT) }
+    const more = events.filter((event) => event.seq > last && belongsToReport(event, action, approvals))
+    if (more.length > 0) this.#state = { kind: 'loaded', events: [...known, ...more].slice(0, REPORT_LIMIT) }
   }
 }
 
-/** The events with the bodies that are kept beside the log, as many as are fetched. */
-async function opened(events: readonly Event[]): Promise<readonly Event[]> {
-  let left = BODIES
+/** Hydrates truncated events, up to a limit. */
+async function hydrateSome(events: readonly Event[]): Promise<readonly Event[]> {
+  let remaining = MAX_HYDRATED
   const out: Event[] = []
   for (const event of events) {
-    if (isTruncated(event) && left-- > 0) {
+    if (isTruncated(event) && remaining-- > 0) {
       out.push((await hydrateEvent(event)) ?? event)
     } else out.push(event)
   }

@@ -1,19 +1,19 @@
-/** Which events belong to the story of an action. */
+/** Which events belong to the report of an action. */
 import { expect, it } from 'vitest'
-import { answered, asked, granted, opened, sample } from '../testing/sample-events.ts'
-import { belongs, questionsOf } from './action-report.svelte.ts'
+import { answered, requested, granted, opened, sampleEvent } from '../testing/sample-events.ts'
+import { approvalsOf, belongsToReport } from './action-report.svelte.ts'
 
-it('are those of the action, of its questions and of what they granted', () => {
+it('contains the events of the action, of its approvals and of their grants', () => {
   const events = [
-    sample(1, opened('p1')),
-    sample(2, asked('q1')),
-    sample(3, asked('q2')),
-    sample(4, answered('q1', 'allow')),
-    sample(5, answered('q2', 'deny')),
-    sample(6, granted('g1')),
+    sampleEvent(1, opened('p1')),
+    sampleEvent(2, requested('q1')),
+    sampleEvent(3, requested('q2')),
+    sampleEvent(4, answered('q1', 'allow')),
+    sampleEvent(5, answered('q2', 'deny')),
+    sampleEvent(6, granted('g1')),
   ]
-  const first = events.filter((event) => belongs(event, 'a-q1', new Set()))
+  const first = events.filter((event) => belongsToReport(event, 'a-q1', new Set()))
   expect(first.map(({ seq }) => seq)).toEqual([2])
-  const questions = questionsOf(first)
-  expect(events.filter((event) => belongs(event, 'a-q1', questions)).map(({ seq }) => seq)).toEqual([2, 4, 6])
+  const approvals = approvalsOf(first)
+  expect(events.filter((event) => belongsToReport(event, 'a-q1', approvals)).map(({ seq }) => seq)).toEqual([2, 4, 6])
 })

@@ -1,90 +1,90 @@
 /**
- * The events that are held in memory, and the ones of them that are looked at.
+ * The events in memory, and those of them that the timeline shows.
  *
- * Both lists grow at the end and lose at the start; a new event costs the same
- * whether it is the tenth or the hundred-thousandth. Not reactive: whoever owns
- * it publishes `rows()` when a batch is through.
+ * Both lists grow at the end and are trimmed at the start; the cost of a new event does
+ * not depend on how many there are. Not reactive: its owner publishes `rows()` after
+ * each batch.
  */
 import type { Event } from '../../proto/index.ts'
-import { inScope, matcher, NO_FILTER, type Filter, type Scope } from './filter.ts'
+import { compileFilter, isInScope, NO_FILTER, type EventFilter, type EventScope } from './filter.ts'
 
-/** How many events are held. Older ones stay in the daemon's log. */
-export const HELD_LIMIT = 100_000
+/** How many events are kept in memory. Older ones are only in the daemon's log. */
+export const MAX_EVENTS = 100_000
 
-/** A choice and how many events of the scope it has. */
-export type Facet = ReadonlyMap<string, number>
+/** The values of a facet, each with its number of events in the scope. */
+export type FacetCounts = ReadonlyMap<string, number>
 
-/** What the list draws. A new value for each change, over lists that are shared. */
-export type Rows = {
+/** The rows of the timeline: a new value for each change, over shared lists. */
+export type TimelineRows = {
   readonly length: number
   readonly at: (index: number) => Event | undefined
-  /** How many rows have left at the start since this view was made. */
+  /** How many rows were removed at the start since the selection was made. */
   readonly dropped: number
-  /** How many events of the scope are held, before kind, actor and text. */
+  /** How many events in memory are in the scope, before the filter. */
   readonly scoped: number
-  /** How many events of the whole log are no longer held. */
-  readonly forgotten: number
-  readonly kinds: Facet
-  readonly actors: Facet
+  /** How many events of the whole log are no longer in memory. */
+  readonly evicted: number
+  readonly kinds: FacetCounts
+  readonly actors: FacetCounts
 }
 
 /** See the head of this file. */
 export class Timeline {
   readonly #limit: number
-  #held: Event[] = []
-  #forgotten = 0
-  #scope: Scope = { kind: 'all' }
-  #test = matcher(NO_FILTER)
+  #events: Event[] = []
+  #evicted = 0
+  #scope: EventScope = { kind: 'all' }
+  #matches = compileFilter(NO_FILTER)
   #shown: Event[] = []
   #dropped = 0
   #scoped = 0
   #kinds = new Map<string, number>()
   #actors = new Map<string, number>()
 
-  constructor(limit: number = HELD_LIMIT) {
+  constructor(limit: number = MAX_EVENTS) {
     this.#limit = limit
   }
 
-  /** Adds the next events, and lets the oldest go when there are too many. */
+  /** Adds the next events and evicts the oldest above the limit. */
   append(events: readonly Event[]): void {
     for (const event of events) {
-      this.#held.push(event)
-      this.#show(event)
+      this.#events.push(event)
+      this.#addRow(event)
     }
-    const excess = this.#held.length - this.#limit
-    if (excess > 0) this.#forget(excess)
+    const excess = this.#events.length - this.#limit
+    if (excess > 0) this.#evict(excess)
   }
 
-  /** Forgets everything but what is looked for. */
+  /** Removes all events; the selection stays. */
   clear(): void {
-    this.#held = []
-    this.#forgotten = 0
+    this.#events = []
+    this.#evicted = 0
     this.#rebuild()
   }
 
-  /** Looks at something else. */
-  look(scope: Scope, filter: Filter): void {
+  /** Selects which events are shown. */
+  select(scope: EventScope, filter: EventFilter): void {
     this.#scope = scope
-    this.#test = matcher(filter)
+    this.#matches = compileFilter(filter)
     this.#rebuild()
   }
 
-  /** The held event with this place in the log. */
+  /** The event with this seq, if it is in memory. */
   find(seq: number): Event | undefined {
-    return this.#held[lowerBound(this.#held, seq)]?.seq === seq
-      ? this.#held[lowerBound(this.#held, seq)]
+    return this.#events[lowerBound(this.#events, seq)]?.seq === seq
+      ? this.#events[lowerBound(this.#events, seq)]
       : undefined
   }
 
-  /** What is looked at, as of now. */
-  rows(): Rows {
+  /** The current rows. */
+  rows(): TimelineRows {
     const shown = this.#shown
     return {
       length: shown.length,
       at: (index) => shown[index],
       dropped: this.#dropped,
       scoped: this.#scoped,
-      forgotten: this.#forgotten,
+      evicted: this.#evicted,
       kinds: new Map(this.#kinds),
       actors: new Map(this.#actors),
     }
@@ -96,20 +96,20 @@ export class Timeline {
     this.#scoped = 0
     this.#kinds = new Map()
     this.#actors = new Map()
-    for (const event of this.#held) this.#show(event)
+    for (const event of this.#events) this.#addRow(event)
   }
 
-  #show(event: Event): void {
-    if (!inScope(this.#scope, event)) return
+  #addRow(event: Event): void {
+    if (!isInScope(this.#scope, event)) return
     this.#count(event, 1)
-    if (this.#test(event)) this.#shown.push(event)
+    if (this.#matches(event)) this.#shown.push(event)
   }
 
-  #forget(count: number): void {
-    const gone = this.#held.splice(0, count)
-    this.#forgotten += count
-    for (const event of gone) if (inScope(this.#scope, event)) this.#count(event, -1)
-    const first = this.#held[0]?.seq ?? Infinity
+  #evict(count: number): void {
+    const gone = this.#events.splice(0, count)
+    this.#evicted += count
+    for (const event of gone) if (isInScope(this.#scope, event)) this.#count(event, -1)
+    const first = this.#events[0]?.seq ?? Infinity
     const rows = lowerBound(this.#shown, first)
     if (rows > 0) this.#shown.splice(0, rows)
     this.#dropped += rows
@@ -125,7 +125,7 @@ export class Timeline {
   }
 }
 
-/** The first index whose event is at or after the place; events are in order. */
+/** The first index whose event has this seq or a later one; events are in order. */
 export function lowerBound(events: { readonly length: number; readonly [i: number]: Event | undefined }, seq: number): number {
   let low = 0
   let high = events.length
