@@ -1,4 +1,4 @@
-/** The end-to-end tests: a real daemon, a real browser, nothing in between. */
+/** The end-to-end tests, with a real daemon and a real browser. */
 import { defineConfig } from '@playwright/test'
 
 export default defineConfig({
@@ -21,7 +21,7 @@ export default defineConfig({
         '--disable-background-networking',
         '--disable-component-update',
         '--disable-sync',
-        // Without WebGL the terminal draws with elements, whose text the tests can read.
+        // Without WebGL the terminal draws with DOM elements, whose text the tests can read.
         '--disable-3d-apis',
       ],
     },

@@ -1,4 +1,4 @@
-/** How the UI is built and tested. */
+/** Build and test configuration. */
 import { svelte } from '@sveltejs/vite-plugin-svelte'
 import { defineConfig } from 'vitest/config'
 import { brotli } from './scripts/brotli.ts'

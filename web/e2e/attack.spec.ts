@@ -1,17 +1,17 @@
-/** A page on another origin, in a browser that is logged in, tries what it can. */
+/** Attacks of a page on another origin, in a browser that is logged in. */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { agent } from './agent.ts'
-import { expect, login, test } from './provost.ts'
+import { expect, login, test } from './daemon.ts'
 
-/** Serves one page at a free port of the loopback, under any host name. */
+/** Serves one page on a free loopback port, for any host name. */
 async function serve(html: string): Promise<{ readonly server: Server; readonly port: number }> {
   const server = createServer((_, response) => response.setHeader('content-type', 'text/html').end(html))
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   return { server, port: (server.address() as AddressInfo).port }
 }
 
-// The port is no part of a "site": from 127.0.0.1 a SameSite cookie is sent, from localhost it is not.
+// The port is not part of a "site": from 127.0.0.1 a SameSite cookie is sent, from localhost it is not.
 for (const host of ['127.0.0.1', 'localhost']) {
   test(`a page on another port of ${host} can neither read, write nor frame`, async ({ page, context, daemon }) => {
     await login(page, daemon)
@@ -76,8 +76,8 @@ for (const host of ['127.0.0.1', 'localhost']) {
       await expect.poll(() => attack.frame('victim')?.url()).toMatch(/^chrome-error:/)
       await expect.poll(() => attack.frame('sink')?.url()).not.toBe('about:blank')
 
-      expect(await daemon.ask('GET', '/api/projects?all=true')).toEqual({ projects: [] })
-      const { tokens } = (await daemon.ask('GET', '/api/tokens')) as { readonly tokens: readonly { readonly class: string; readonly createdBy: string }[] }
+      expect(await daemon.request('GET', '/api/projects?all=true')).toEqual({ projects: [] })
+      const { tokens } = (await daemon.request('GET', '/api/tokens')) as { readonly tokens: readonly { readonly class: string; readonly createdBy: string }[] }
       expect(tokens.filter((token) => token.class === 'operator' && token.createdBy.startsWith('token:'))).toEqual([])
     } finally {
       server.closeAllConnections()
@@ -86,10 +86,10 @@ for (const host of ['127.0.0.1', 'localhost']) {
   })
 }
 
-test('a page on another origin answers no request and changes no mode', async ({ page, context, daemon }) => {
-  const { ask, project } = await agent(daemon, 'victim')
+test('a page on another origin cannot answer an approval or change a mode', async ({ page, context, daemon }) => {
+  const { request, project } = await agent(daemon, 'victim')
   await login(page, daemon)
-  const { body } = await ask('fs.writeFile', { path: 'a.txt', content: 'a' }, 0)
+  const { body } = await request('fs.writeFile', { path: 'a.txt', content: 'a' }, 0)
   const { actionHash, approvalId } = body as { readonly actionHash: string; readonly approvalId: string }
   const { server, port } = await serve('<!doctype html><title>attack</title><body></body>')
   try {
@@ -137,8 +137,8 @@ test('a page on another origin answers no request and changes no mode', async ({
       expect(results.filter((result) => result.startsWith('read'))).toEqual([])
       await attack.close()
     }
-    expect(await daemon.ask('GET', `/api/approvals/${approvalId}`)).toMatchObject({ status: 'pending' })
-    expect(await daemon.ask('GET', `/api/projects/${project}/mode`)).toMatchObject({ mode: 'sandbox' })
+    expect(await daemon.request('GET', `/api/approvals/${approvalId}`)).toMatchObject({ status: 'pending' })
+    expect(await daemon.request('GET', `/api/projects/${project}/mode`)).toMatchObject({ mode: 'sandbox' })
   } finally {
     server.closeAllConnections()
     server.close()

@@ -1,7 +1,7 @@
-/** The connection: what the page says of it is so. */
-import { chip, events, expect, isLive, login, openProject, projects, seqs, test } from './provost.ts'
+/** The page shows the true state of the connection. */
+import { connectionChip, events, expect, expectLive, login, openProject, projects, seqs, test } from './daemon.ts'
 
-test('a killed daemon is seen at once, and found again when it is back', async ({ page, daemon }) => {
+test('a killed daemon is detected, and the page reconnects', async ({ page, daemon }) => {
   await login(page, daemon)
   await openProject(page, await daemon.folder('alpha'))
   await expect(projects(page)).toHaveCount(1)
@@ -9,16 +9,16 @@ test('a killed daemon is seen at once, and found again when it is back', async (
   await expect(events(page).filter({ hasText: 'DAEMON_STARTED' })).toHaveCount(1)
 
   await daemon.kill()
-  await expect(chip(page)).toHaveAttribute('data-connection', /lost|connecting/, { timeout: 5_000 })
+  await expect(connectionChip(page)).toHaveAttribute('data-connection', /lost|connecting/, { timeout: 5_000 })
   const banner = page.getByRole('region', { name: 'Connection lost' })
-  await expect(banner).toContainText('Lost the daemon')
-  await expect(chip(page)).toContainText(/Lost|Reconnecting/)
+  await expect(banner).toContainText('Disconnected from the daemon')
+  await expect(connectionChip(page)).toContainText(/Disconnected|Reconnecting/)
   await expect(page.getByRole('button', { name: 'Verify' })).toHaveAttribute('aria-disabled', 'true')
   await expect(page.getByRole('button', { name: 'Verify' })).toHaveAttribute('title', 'The daemon is not connected')
   await expect(projects(page)).toHaveCount(1)
 
   await daemon.restart()
-  await isLive(page)
+  await expectLive(page)
   await expect(banner).toBeHidden()
   await expect(projects(page)).toHaveCount(1)
   await expect(events(page).filter({ hasText: 'DAEMON_STARTED' })).toHaveCount(2)
@@ -27,12 +27,12 @@ test('a killed daemon is seen at once, and found again when it is back', async (
   await expect(events(page)).toHaveCount(places.length)
 })
 
-test('a daemon that is there and does not answer is not called live', async ({ page, daemon }) => {
+test('a suspended daemon is not shown as live', async ({ page, daemon }) => {
   await login(page, daemon)
   daemon.pause()
-  await expect(chip(page)).toHaveAttribute('data-connection', /lost|connecting/, { timeout: 15_000 })
+  await expect(connectionChip(page)).toHaveAttribute('data-connection', /lost|connecting/, { timeout: 15_000 })
   daemon.resume()
-  await isLive(page)
+  await expectLive(page)
 })
 
 test('"Retry now" does not wait', async ({ page, daemon }) => {
@@ -40,14 +40,14 @@ test('"Retry now" does not wait', async ({ page, daemon }) => {
   await daemon.kill()
   const retry = page.getByRole('button', { name: 'Retry now' })
   await expect(retry).toBeVisible()
-  // Let the waits grow, so that coming back by itself would take longer.
+  // Let the backoff grow, so that an automatic retry would take longer.
   await expect(page.getByText(/Retrying in [4-9] s/)).toBeVisible({ timeout: 30_000 })
   await daemon.restart()
   await retry.click()
-  await expect(chip(page)).toHaveAttribute('data-connection', 'live', { timeout: 1_500 })
+  await expect(connectionChip(page)).toHaveAttribute('data-connection', 'live', { timeout: 1_500 })
 })
 
-test('a browser without a login is told how to get one', async ({ page, daemon }) => {
+test('a browser without a login shows how to log in', async ({ page, daemon }) => {
   await page.goto(daemon.origin)
   await expect(page.getByRole('heading', { name: 'This browser is logged out' })).toBeVisible()
   await expect(page.getByText('provost up', { exact: true })).toBeVisible()
@@ -58,19 +58,19 @@ test('a login that is revoked ends without a reload', async ({ page, daemon }) =
   await login(page, daemon)
   await openProject(page, await daemon.folder('alpha'))
   await expect(projects(page)).toHaveCount(1)
-  const { tokens } = (await daemon.ask('GET', '/api/tokens')) as { readonly tokens: readonly { readonly id: string }[] }
+  const { tokens } = (await daemon.request('GET', '/api/tokens')) as { readonly tokens: readonly { readonly id: string }[] }
   expect(tokens).toHaveLength(1)
-  for (const { id } of tokens) await daemon.ask('DELETE', `/api/tokens/${id}`)
+  for (const { id } of tokens) await daemon.request('DELETE', `/api/tokens/${id}`)
   await expect(page.getByRole('heading', { name: 'This browser is logged out' })).toBeVisible()
 })
 
-test('a login in another tab brings the page back', async ({ page, context, daemon }) => {
+test('a login in another tab restores the page', async ({ page, context, daemon }) => {
   await page.goto(daemon.origin)
   await expect(page.getByRole('heading', { name: 'This browser is logged out' })).toBeVisible()
   const other = await context.newPage()
   await login(other, daemon)
   await page.getByRole('button', { name: 'Check again' }).click()
-  await isLive(page)
+  await expectLive(page)
 })
 
 test('what is opened in one browser appears in the other, and a reload shows the same', async ({ browser, daemon }) => {
@@ -85,7 +85,7 @@ test('what is opened in one browser appears in the other, and a reload shows the
   await expect(events(two).filter({ hasText: 'PROJECT_OPENED' })).toHaveCount(1)
   const before = await seqs(two)
   await two.reload()
-  await isLive(two)
+  await expectLive(two)
   await expect(projects(two)).toHaveCount(1)
   await expect.poll(() => seqs(two)).toEqual(before)
   await one.context().close()

@@ -1,2 +1,2 @@
-/** The key that opens menus of the page on this system. */
+/** The modifier key of shortcuts on this system. */
 export const MOD_KEY = process.platform === 'darwin' ? 'Meta' : 'Control'

@@ -1,9 +1,9 @@
-/** A login is two halves, and whoever collects one of them is nobody. */
+/** A login has two halves, and neither is enough alone. */
 import { createServer, request, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { chip, expect, isLive, login, openProject, projects, test, type Daemon } from './provost.ts'
+import { connectionChip, type Daemon, expect, expectLive, login, openProject, projects, test } from './daemon.ts'
 
-/** A dev server of somebody's at another port of this machine: it remembers every cookie it is sent. */
+/** A server on another port of this machine that records every cookie it receives. */
 async function collector(): Promise<{ readonly server: Server; readonly url: string; readonly cookies: string[] }> {
   const cookies: string[] = []
   const server = createServer(({ headers }, response) => {
@@ -14,7 +14,7 @@ async function collector(): Promise<{ readonly server: Server; readonly url: str
   return { server, url: `http://127.0.0.1:${String((server.address() as AddressInfo).port)}/`, cookies }
 }
 
-/** Asks the daemon as a program that can forge whatever it likes; the status of the answer. */
+/** Sends a request with forged headers and returns the status of the response. */
 async function replay(daemon: Daemon, method: string, path: string, headers: Record<string, string>): Promise<number | undefined> {
   const forged = { origin: daemon.origin, host: new URL(daemon.origin).host, 'sec-fetch-site': 'same-origin', 'content-type': 'application/json' }
   const answer = await new Promise<IncomingMessage>((done, failed) => {
@@ -29,7 +29,7 @@ async function replay(daemon: Daemon, method: string, path: string, headers: Rec
 
 const SOCKET = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13', 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' }
 
-test('a server at another port gets the cookie, and is nobody with it', async ({ page, context, daemon }) => {
+test('a server on another port gets the cookie, and cannot use it', async ({ page, context, daemon }) => {
   await login(page, daemon)
   await openProject(page, await daemon.folder('alpha'))
   await expect(projects(page)).toHaveCount(1)
@@ -62,7 +62,7 @@ test('a server at another port gets the cookie, and is nobody with it', async ({
       }
     }
     await other.goto(`${daemon.origin}/#page=provost_page_made_up`)
-    await isLive(other)
+    await expectLive(other)
     await expect(projects(page)).toHaveCount(1)
   } finally {
     server.closeAllConnections()
@@ -70,47 +70,47 @@ test('a server at another port gets the cookie, and is nobody with it', async ({
   }
 })
 
-test('a login holds in two tabs and after a reload, and its half is in no address', async ({ page, context, daemon }) => {
+test('a login works in two tabs and after a reload, and the page token is in no address', async ({ page, context, daemon }) => {
   await login(page, daemon)
   expect(await page.evaluate(() => location.href)).not.toContain('page=')
   expect(await page.evaluate(() => history.length), 'the history leads back to no half').toBeLessThanOrEqual(2)
   const second = await context.newPage()
   await second.goto(daemon.origin)
-  await isLive(second)
+  await expectLive(second)
   await page.reload()
-  await isLive(page)
+  await expectLive(page)
   await openProject(second, await daemon.folder('beta'))
   await expect(projects(page)).toHaveCount(1)
-  // Another login in the same browser takes the place of the first, in all tabs.
+  // A second login in the same browser replaces the first in all tabs.
   await second.goto(await daemon.loginLink())
-  await isLive(second)
+  await expectLive(second)
   await page.reload()
-  await isLive(page)
+  await expectLive(page)
   await openProject(page, await daemon.folder('gamma'))
   await expect(projects(second)).toHaveCount(2)
 })
 
-test('a login that is revoked ends in every tab, and a new one brings them back', async ({ page, context, daemon }) => {
+test('a revoked login ends in every tab, and a new one restores them', async ({ page, context, daemon }) => {
   await login(page, daemon)
   const second = await context.newPage()
   await second.goto(daemon.origin)
-  await isLive(second)
-  const { tokens } = (await daemon.ask('GET', '/api/tokens')) as { readonly tokens: readonly { readonly id: string }[] }
-  for (const { id } of tokens) await daemon.ask('DELETE', `/api/tokens/${id}`)
+  await expectLive(second)
+  const { tokens } = (await daemon.request('GET', '/api/tokens')) as { readonly tokens: readonly { readonly id: string }[] }
+  for (const { id } of tokens) await daemon.request('DELETE', `/api/tokens/${id}`)
   for (const tab of [page, second]) {
     await expect(tab.getByRole('heading', { name: 'This browser is logged out' })).toBeVisible()
     await expect(tab.getByText('provost up', { exact: true })).toBeVisible()
   }
   await login(second, daemon)
   await page.getByRole('button', { name: 'Check again' }).click()
-  await isLive(page)
+  await expectLive(page)
 })
 
-test('a browser that has the cookie and not the rest is logged out, and says what to do', async ({ page, daemon }) => {
+test('a browser with only the cookie is logged out', async ({ page, daemon }) => {
   await login(page, daemon)
   await page.evaluate(() => localStorage.clear())
   await page.reload()
   await expect(page.getByRole('heading', { name: 'This browser is logged out' })).toBeVisible()
-  await expect(chip(page)).toHaveCount(0)
+  await expect(connectionChip(page)).toHaveCount(0)
   await login(page, daemon)
 })

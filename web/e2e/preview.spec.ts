@@ -1,9 +1,9 @@
-/** The preview: the project's own page on its own origin, honest while there is none. */
+/** The preview: the page of a project on its own origin, or the reason why it is unavailable. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { write } from './agent.ts'
-import { Daemon, expect, login, test } from './provost.ts'
-import { bar, inside, isNow, look, server, SERVER, viteProject, viteWithApi, webpackProject, work } from './work.ts'
+import { Daemon, expect, login, test } from './daemon.ts'
+import { expectRuntime, openPage, openTestProject, previewFrame, runtimeControls, SERVER, serverProject, viteProject, viteWithApi, webpackProject } from './test-project.ts'
 
 for (const { bundler, project, source } of [
   { bundler: 'Vite', project: viteProject, source: 'greeting.js' },
@@ -12,33 +12,33 @@ for (const { bundler, project, source } of [
   test(`an edit shows in the preview of a real ${bundler} project without a reload`, async ({ page, daemon }) => {
     const app = await project(daemon)
     await login(page, daemon)
-    await look(page, daemon, app, 'preview')
-    await bar(page).getByRole('button', { name: 'Run', exact: true }).click()
-    await expect(inside(page).locator('#greeting')).toHaveText('before', { timeout: 30_000 })
-    // What a person typed into the page would be lost by a reload.
-    await inside(page).locator('#field').fill('typed')
+    await openPage(page, daemon, app, 'preview')
+    await runtimeControls(page).getByRole('button', { name: 'Run', exact: true }).click()
+    await expect(previewFrame(page).locator('#greeting')).toHaveText('before', { timeout: 30_000 })
+    // A reload would lose the input.
+    await previewFrame(page).locator('#field').fill('typed')
     await write(app.folder, source, "export const greeting = 'after'\n")
-    await expect(inside(page).locator('#greeting')).toHaveText('after')
-    await expect(inside(page).locator('#field')).toHaveValue('typed')
+    await expect(previewFrame(page).locator('#greeting')).toHaveText('after')
+    await expect(previewFrame(page).locator('#field')).toHaveValue('typed')
   })
 }
 
-test('edits go on to show after Vite began anew, and after the daemon did', async ({ page, daemon }) => {
+test('edits still show after Vite and after the daemon were restarted', async ({ page, daemon }) => {
   const app = await viteProject(daemon)
   await login(page, daemon)
-  await look(page, daemon, app, 'preview')
-  await app.act('run')
-  const greeting = inside(page).locator('#greeting')
+  await openPage(page, daemon, app, 'preview')
+  await app.send('run')
+  const greeting = previewFrame(page).locator('#greeting')
   await expect(greeting).toHaveText('before', { timeout: 30_000 })
   const { pid } = (await app.status()).devServer
   for (const [begin, text] of [
     [() => write(app.folder, 'vite.config.js', 'export default { clearScreen: false }\n'), 'after its settings changed'],
-    [() => daemon.restart(), 'after the daemon came back'],
+    [() => daemon.restart(), 'after the daemon is back'],
   ] as const) {
-    await inside(page).locator('#field').fill('typed')
+    await previewFrame(page).locator('#field').fill('typed')
     await begin()
-    // In a frame the page cannot find out by itself that the server is back.
-    await expect(inside(page).locator('#field')).toHaveValue('', { timeout: 15_000 })
+    // A page in a frame cannot detect by itself that the server is back.
+    await expect(previewFrame(page).locator('#field')).toHaveValue('', { timeout: 15_000 })
     await expect(greeting).not.toBeEmpty()
     await write(app.folder, 'greeting.js', `export const greeting = '${text}'\n`)
     await expect(greeting).toHaveText(text)
@@ -46,27 +46,27 @@ test('edits go on to show after Vite began anew, and after the daemon did', asyn
   expect((await app.status()).devServer.pid, 'the same process all the while').toBe(pid)
 })
 
-test('the page of an error is a page', async ({ page, daemon }) => {
-  const app = await work(daemon, {
+test('an error page of the server is shown', async ({ page, daemon }) => {
+  const app = await openTestProject(daemon, {
     'server.js': `require('http').createServer((_, response) => response.writeHead(500, { 'content-type': 'text/html' }).end('<h1>TypeError: it is broken</h1>')).listen(0, '127.0.0.1')`,
     'provost.toml': '[runtime]\ndev = "node server.js"\n',
   })
   await login(page, daemon)
-  await look(page, daemon, app, 'preview')
-  await app.act('run')
-  await expect(inside(page).getByRole('heading')).toHaveText('TypeError: it is broken')
+  await openPage(page, daemon, app, 'preview')
+  await app.send('run')
+  await expect(previewFrame(page).getByRole('heading')).toHaveText('TypeError: it is broken')
 })
 
-test('Vite passes requests on to the server of its own project, behind the wall', async ({ page, daemon }) => {
+test('Vite proxies requests to the server of its project inside the sandbox', async ({ page, daemon }) => {
   const app = await viteWithApi(daemon)
   await login(page, daemon)
-  await look(page, daemon, app, 'preview')
-  await bar(page).getByRole('button', { name: 'Run', exact: true }).click()
-  await expect(inside(page).locator('#greeting')).toHaveText('the api says /api/hello', { timeout: 30_000 })
+  await openPage(page, daemon, app, 'preview')
+  await runtimeControls(page).getByRole('button', { name: 'Run', exact: true }).click()
+  await expect(previewFrame(page).locator('#greeting')).toHaveText('the api says /api/hello', { timeout: 30_000 })
 })
 
-test('while there is nothing to see it says why, and becomes the page by itself', async ({ page, daemon }) => {
-  const app = await work(daemon, {
+test('an unavailable preview shows why, and the page appears automatically', async ({ page, daemon }) => {
+  const app = await openTestProject(daemon, {
     'server.js': `
       const { existsSync } = require('fs')
       const server = require('http').createServer((_, response) => response.end('<h1>there</h1>'))
@@ -75,38 +75,38 @@ test('while there is nothing to see it says why, and becomes the page by itself'
     'provost.toml': '[runtime]\ndev = "node server.js"\n',
   })
   await login(page, daemon)
-  await look(page, daemon, app, 'preview')
+  await openPage(page, daemon, app, 'preview')
   const heading = page.locator('[data-preview]').getByRole('heading')
   await expect(heading).toHaveText('Not running')
-  await bar(page).getByRole('button', { name: 'Run', exact: true }).click()
+  await runtimeControls(page).getByRole('button', { name: 'Run', exact: true }).click()
   await expect(heading).toHaveText('Waiting')
   await writeFile(join(app.folder, 'listen'), '')
-  await expect(inside(page).getByRole('heading')).toHaveText('there')
+  await expect(previewFrame(page).getByRole('heading')).toHaveText('there')
   await writeFile(join(app.folder, 'die'), '')
   await expect(page.locator('[data-preview]').getByRole('heading', { name: 'Crashed' })).toBeVisible()
   await expect(page.getByLabel('Last lines')).toContainText('the last words')
   await expect(page.locator('[data-preview]')).toContainText('exit code 4')
 })
 
-test('the waiting page of a preview in its own tab becomes the app by itself', async ({ page, context, daemon }) => {
-  const app = await server(daemon)
-  await app.act('run')
-  await app.until(({ preview }) => preview.status === 'ready')
+test('the waiting page of a preview in its own tab is replaced by the app', async ({ page, context, daemon }) => {
+  const app = await serverProject(daemon)
+  await app.send('run')
+  await app.waitFor(({ preview }) => preview.status === 'ready')
   await login(page, daemon)
-  await look(page, daemon, app, 'preview')
-  await expect(inside(page).getByRole('heading')).toHaveText('Hello from the app')
+  await openPage(page, daemon, app, 'preview')
+  await expect(previewFrame(page).getByRole('heading')).toHaveText('Hello from the app')
   const [tab] = await Promise.all([context.waitForEvent('page'), page.getByRole('button', { name: 'Open in a tab' }).click()])
   await expect(tab.getByRole('heading')).toHaveText('Hello from the app')
   expect(await tab.evaluate(() => window.opener)).toBeNull()
-  await app.act('stop')
+  await app.send('stop')
   await tab.reload()
   await expect(tab.getByRole('heading')).toHaveText('Not running')
-  await app.act('run')
+  await app.send('run')
   await expect(tab.getByRole('heading')).toHaveText('Hello from the app', { timeout: 15_000 })
 })
 
-test('ports are to choose, and widths', async ({ page, daemon }) => {
-  const app = await work(daemon, {
+test('the port and the width can be chosen', async ({ page, daemon }) => {
+  const app = await openTestProject(daemon, {
     'server.js': `
       const http = require('http')
       const say = (text) => http.createServer((_, response) => response.setHeader('content-type', 'text/html').end('<h1>' + text + '</h1><p id=w></p><script>setInterval(() => (w.textContent = innerWidth), 20)</script>'))
@@ -115,35 +115,35 @@ test('ports are to choose, and widths', async ({ page, daemon }) => {
     'provost.toml': '[runtime]\ndev = "node server.js"\n',
   })
   await login(page, daemon)
-  await look(page, daemon, app, 'preview')
-  await app.act('run')
-  const { preview } = await app.until(({ preview }) => preview.status === 'ready' && preview.ports.length === 2)
-  await expect(inside(page).getByRole('heading')).toHaveText('main')
+  await openPage(page, daemon, app, 'preview')
+  await app.send('run')
+  const { preview } = await app.waitFor(({ preview }) => preview.status === 'ready' && preview.ports.length === 2)
+  await expect(previewFrame(page).getByRole('heading')).toHaveText('main')
   const other = preview.ports.find(({ port }) => port !== preview.port)?.port ?? 0
   await page.getByLabel('Port').selectOption(String(other))
-  await expect(inside(page).getByRole('heading')).toHaveText('other')
+  await expect(previewFrame(page).getByRole('heading')).toHaveText('other')
   await expect(page.locator('[data-preview]')).toContainText(`http://${String(other)}--app.localhost:`)
   await page.getByLabel('Width').selectOption('phone')
   await page.getByRole('button', { name: 'Reload the preview' }).click()
-  await expect(inside(page).locator('#w')).toHaveText('390')
+  await expect(previewFrame(page).locator('#w')).toHaveText('390')
   await page.getByLabel('Path of the page').fill('http://evil.example/')
   await page.keyboard.press('Enter')
   await expect(page.getByLabel('Path of the page')).toHaveAttribute('aria-invalid', 'true')
 })
 
-test('a page in the preview can neither read nor drive Provost', async ({ page, context, daemon }) => {
-  const app = await work(daemon, {
+test('a page in the preview can neither read nor control Provost', async ({ page, context, daemon }) => {
+  const app = await openTestProject(daemon, {
     'index.html': '<!doctype html><title>hostile</title><h1>hostile</h1>',
     'provost.toml': '[runtime]\nstatic = "."\n',
   })
   await login(page, daemon)
-  await look(page, daemon, app, 'preview')
-  await app.act('run')
-  await expect(inside(page).getByRole('heading')).toHaveText('hostile')
+  await openPage(page, daemon, app, 'preview')
+  await app.send('run')
+  await expect(previewFrame(page).getByRole('heading')).toHaveText('hostile')
   const frame = page.frames().find((one) => one.url().includes('.localhost:'))
   if (frame === undefined) throw new Error('no frame')
   const here = page.url()
-  const came = await frame.evaluate(
+  const result = await frame.evaluate(
     async ([target, project]) => {
       const attempt = async (path: string, init: RequestInit = {}): Promise<string> => {
         try {
@@ -185,12 +185,12 @@ test('a page in the preview can neither read nor drive Provost', async ({ page, 
     },
     [daemon.origin, app.project] as const,
   )
-  expect(came).toEqual({ read: 'failed', events: 'failed', run: 'failed', blind: 'failed', mode: 'failed', own: '404', socket: 'failed', parent: 'failed', storage: 'failed', top: 'failed', cookies: '' })
+  expect(result).toEqual({ read: 'failed', events: 'failed', run: 'failed', blind: 'failed', mode: 'failed', own: '404', socket: 'failed', parent: 'failed', storage: 'failed', top: 'failed', cookies: '' })
   expect(page.url()).toBe(here)
-  await isNow(page, 'running')
-  expect(await daemon.ask('GET', `/api/projects/${app.project}/mode`)).toMatchObject({ mode: 'sandbox' })
+  await expectRuntime(page, 'running')
+  expect(await daemon.request('GET', `/api/projects/${app.project}/mode`)).toMatchObject({ mode: 'sandbox' })
 
-  // Nor does the page let anything else into a frame, or itself into one of theirs.
+  // The UI cannot be framed, and frames no other origin.
   const framed = await frame.evaluate(
     (target) =>
       new Promise<string>((done) => {
@@ -216,10 +216,10 @@ test('a page in the preview can neither read nor drive Provost', async ({ page, 
   expect(context.pages()).toHaveLength(1)
 })
 
-test('a browser that was not let in sees nothing of a preview', async ({ page, browser, daemon }) => {
-  const app = await server(daemon)
-  await app.act('run')
-  await app.until(({ preview }) => preview.status === 'ready')
+test('a browser without a login cannot see a preview', async ({ page, browser, daemon }) => {
+  const app = await serverProject(daemon)
+  await app.send('run')
+  await app.waitFor(({ preview }) => preview.status === 'ready')
   await login(page, daemon)
   const stranger = await browser.newPage()
   await stranger.goto(`http://app.localhost:${new URL(daemon.origin).port}/`)
@@ -227,38 +227,38 @@ test('a browser that was not let in sees nothing of a preview', async ({ page, b
   await stranger.close()
 })
 
-test('a second port shows previews where names under .localhost are not known', async ({ page }) => {
+test('previews on a second port work without .localhost names', async ({ page }) => {
   const daemon = await Daemon.start('--preview-port', '0')
   try {
-    const app = await server(daemon)
+    const app = await serverProject(daemon)
     await login(page, daemon)
-    await look(page, daemon, app, 'preview')
-    await app.act('run')
-    await expect(inside(page).getByRole('heading')).toHaveText('Hello from the app')
+    await openPage(page, daemon, app, 'preview')
+    await app.send('run')
+    await expect(previewFrame(page).getByRole('heading')).toHaveText('Hello from the app')
     const frame = page.frames().find((one) => one !== page.mainFrame())
     expect(new URL(frame?.url() ?? '').hostname).toBe('127.0.0.1')
     expect(new URL(frame?.url() ?? '').origin).not.toBe(daemon.origin)
-    // The port is no part of a site, so the cookies come along; the door looks at more than those.
-    const came = await frame?.evaluate(
+    // The port is not part of a site, so cookies are sent; the daemon checks more than cookies.
+    const result = await frame?.evaluate(
       async (target) => fetch(`${target}/api/projects`, { credentials: 'include' }).then((response) => response.status, () => 'failed'),
       daemon.origin,
     )
-    expect(came).toBe('failed')
+    expect(result).toBe('failed')
   } finally {
     await daemon.end()
   }
 })
 
-test('with ports of their own, a page of one project reads nothing of another', async ({ page, context }) => {
+test('with separate ports, a page of one project cannot read another project', async ({ page, context }) => {
   const daemon = await Daemon.start('--preview-port', '0')
   try {
     const files = (name: string) => ({ 'server.js': SERVER, 'provost.toml': `[runtime]\ndev = "node server.js ${name}"\n` })
-    const [alpha, beta] = [await work(daemon, files('alpha'), 'alpha'), await work(daemon, files('beta'), 'beta')]
+    const [alpha, beta] = [await openTestProject(daemon, files('alpha'), 'alpha'), await openTestProject(daemon, files('beta'), 'beta')]
     const urls: string[] = []
-    for (const { act, until, project } of [alpha, beta]) {
-      await act('run')
-      await until(({ preview }) => preview.status === 'ready')
-      const { url } = (await daemon.ask('GET', `/api/projects/${project}/preview/url`)) as { readonly url: string }
+    for (const { send, waitFor, project } of [alpha, beta]) {
+      await send('run')
+      await waitFor(({ preview }) => preview.status === 'ready')
+      const { url } = (await daemon.request('GET', `/api/projects/${project}/preview/url`)) as { readonly url: string }
       urls.push(url)
     }
     const [first = '', second = ''] = urls
@@ -269,14 +269,14 @@ test('with ports of their own, a page of one project reads nothing of another', 
     await expect(other.getByRole('heading')).toHaveText('Hello from the app')
     expect(new URL(other.url()).origin).not.toBe(new URL(page.url()).origin)
     expect(await other.evaluate(() => localStorage.length)).toBe(0)
-    const came = await other.evaluate(
+    const result = await other.evaluate(
       async (target) => {
         const attempt = (init: RequestInit) => fetch(target, { credentials: 'include', ...init }).then((response) => `${response.type} ${String(response.status)}`, () => 'failed')
         return [await attempt({}), await attempt({ method: 'POST', body: 'x' })]
       },
       new URL('/', page.url()).href,
     )
-    expect(came).toEqual(['failed', 'failed'])
+    expect(result).toEqual(['failed', 'failed'])
     await page.reload()
     await expect(page.getByRole('heading'), 'the cookie of the one is not taken by the other').toHaveText('Hello from the app')
   } finally {

@@ -1,10 +1,10 @@
-/** Opening projects: by mouse, by keyboard, in vain, twice. */
+/** Opening projects: by mouse, by keyboard, with errors, twice. */
 import { MOD_KEY } from './keys.ts'
-import { events, expect, login, openProject, projects, test } from './provost.ts'
-import { watch } from './watch.ts'
+import { events, expect, login, openProject, projects, test } from './daemon.ts'
+import { collectErrors } from './collect-errors.ts'
 
 test('a folder opened on the first page is in the list, and its events are in the timeline', async ({ page, daemon }) => {
-  const trouble = watch(page)
+  const errors = collectErrors(page)
   const path = await daemon.folder('alpha')
   await login(page, daemon)
   await expect(page.getByRole('heading', { name: 'Open your first project' })).toBeVisible()
@@ -32,11 +32,11 @@ test('a folder opened on the first page is in the list, and its events are in th
   await page.getByRole('link', { name: 'All events', exact: true }).click()
   await expect(events(page).filter({ hasText: 'DAEMON_STARTED' })).toHaveCount(1)
   await page.getByRole('button', { name: 'Verify' }).click()
-  await expect(page.getByText(/\d+ events, unchanged/)).toBeVisible()
-  expect(await trouble()).toEqual([])
+  await expect(page.getByText(/\d+ events verified/)).toBeVisible()
+  expect(await errors()).toEqual([])
 })
 
-test('closing a project puts it among the closed ones, and it opens again from there', async ({ page, daemon }) => {
+test('a closed project is listed as closed and can be reopened', async ({ page, daemon }) => {
   const path = await daemon.folder('alpha')
   await login(page, daemon)
   await openProject(page, path)
@@ -46,11 +46,11 @@ test('closing a project puts it among the closed ones, and it opens again from t
   await expect(events(page).filter({ hasText: 'PROJECT_CLOSED' })).toHaveCount(1)
   await page.getByText('Closed 1').click()
   await page.getByRole('list', { name: 'Closed projects' }).hover()
-  await page.getByRole('button', { name: 'Open alpha again' }).click()
+  await page.getByRole('button', { name: 'Reopen alpha' }).click()
   await expect(projects(page)).toHaveCount(1)
 })
 
-test('a path that does not exist is answered with the sentence of the daemon', async ({ page, daemon }) => {
+test('a path that does not exist shows the error message of the daemon', async ({ page, daemon }) => {
   const path = `${await daemon.folder('alpha')}/is/not/there`
   await login(page, daemon)
   const answered = page.waitForResponse((response) => response.request().method() === 'POST')
@@ -90,7 +90,7 @@ test('everything can be done with the keyboard alone', async ({ page, daemon }) 
   await page.keyboard.type('all events')
   await page.keyboard.press('Enter')
   await expect(page.getByRole('heading', { level: 1, name: 'All events', exact: true })).toBeVisible()
-  // Until it is gone, keys are the palette's.
+  // Until it is closed, the palette gets the keys.
   await expect(page.getByRole('dialog')).toBeHidden()
 
   await page.keyboard.press('/')
@@ -107,7 +107,7 @@ test('everything can be done with the keyboard alone', async ({ page, daemon }) 
   await expect(page.getByRole('complementary')).toBeHidden()
 })
 
-test('the palette says why a folder could not be opened, and stays', async ({ page, daemon }) => {
+test('the palette shows why a folder could not be opened, and stays open', async ({ page, daemon }) => {
   await login(page, daemon)
   await page.keyboard.press(`${MOD_KEY}+k`)
   await page.keyboard.press('Enter')
@@ -118,7 +118,7 @@ test('the palette says why a folder could not be opened, and stays', async ({ pa
 
 test('filters, an event and a project are in the address and survive a reload', async ({ page, daemon }) => {
   const path = await daemon.folder('alpha')
-  await daemon.ask('POST', '/api/projects', { path })
+  await daemon.request('POST', '/api/projects', { path })
   await login(page, daemon, '#/timeline?kind=PROJECT_OPENED')
   await expect(events(page)).toHaveCount(1)
   await events(page).click()
@@ -127,5 +127,5 @@ test('filters, an event and a project are in the address and survive a reload', 
   await expect(page.getByRole('complementary')).toContainText(path)
   await expect(events(page)).toHaveCount(1)
   await page.goto(`${daemon.origin}/#/projects/nobody/timeline`)
-  await expect(page.getByRole('heading', { name: /No project is called/ })).toBeVisible()
+  await expect(page.getByRole('heading', { name: /^Project .* not found/ })).toBeVisible()
 })

@@ -1,7 +1,7 @@
-// Applies the remembered theme before the first paint; see src/store/theme.svelte.ts.
+// Applies the stored theme before the first paint; see src/store/preferences/theme.svelte.ts.
 try {
   const theme = localStorage.getItem('provost.theme')
   if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme
 } catch {
-  // Storage may be forbidden; then the system's choice holds.
+  // Storage is forbidden; the system theme is used.
 }

@@ -1,4 +1,4 @@
-/** A Vite plugin: puts a Brotli copy beside each file that gets smaller by it. */
+/** A Vite plugin that writes a Brotli copy of each file that gets smaller. */
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -19,15 +19,15 @@ export function brotli(): Plugin {
     },
     closeBundle: async () => {
       const names = await readdir(folder, { recursive: true })
-      await Promise.all(names.filter((name) => COMPRESSIBLE.test(name)).map((name) => copy(join(folder, name))))
+      await Promise.all(names.filter((name) => COMPRESSIBLE.test(name)).map((name) => compressFile(join(folder, name))))
     },
   }
 }
 
-async function copy(path: string): Promise<void> {
+async function compressFile(path: string): Promise<void> {
   const raw = await readFile(path)
-  const small = await compress(raw, {
+  const compressed = await compress(raw, {
     params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: raw.length },
   })
-  if (small.length < raw.length) await writeFile(`${path}.br`, small)
+  if (compressed.length < raw.length) await writeFile(`${path}.br`, compressed)
 }

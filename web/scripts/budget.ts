@@ -1,8 +1,8 @@
-/** A Vite plugin: the build fails when the JavaScript needed to start grows too large. */
+/** A Vite plugin that fails the build when the initial JavaScript is too large. */
 import { gzipSync } from 'node:zlib'
 import type { Plugin } from 'vite'
 
-/** Limits the entry and all it imports at once, in bytes after gzip. */
+/** Limits the entry chunk and its static imports, in bytes after gzip. */
 export function budget(limit: number): Plugin {
   return {
     name: 'provost-budget',

@@ -1,8 +1,8 @@
-// The reference for the snapshots of a terminal: the terminal that browsers draw with.
+// Compares terminal snapshots with xterm.js, the terminal of the browser, as reference.
 //
 // Reads JSON lines `{name, cols, rows, raw, snapshot, rest}` (bytes in Base64). One
-// terminal is given all that was printed, another only the snapshot; they must look
-// the same, and still after both were given the rest. Prints one line per difference.
+// terminal gets the whole output, another only the snapshot; their screens must be
+// equal, also after both got the rest. Prints one line per difference.
 import readline from 'node:readline'
 import headless from '@xterm/headless'
 import unicode from '@xterm/addon-unicode11'
@@ -10,13 +10,13 @@ import unicode from '@xterm/addon-unicode11'
 const SCROLLBACK = 2000
 
 /**
- * Bytes of a case.
+ * The bytes of a test case.
  * @param {string} text
  */
 const bytes = (text) => Buffer.from(text, 'base64')
 
 /**
- * A terminal that has been given this.
+ * A terminal that has parsed these bytes.
  * @param {number} cols
  * @param {number} rows
  * @param {Uint8Array[]} pieces
@@ -33,7 +33,7 @@ async function drawn(cols, rows, ...pieces) {
 }
 
 /**
- * One cell, as text that says all that can be seen of it.
+ * One cell as text with all its visible attributes.
  * @param {import('@xterm/headless').IBufferCell} at
  */
 function cell(at) {
@@ -43,11 +43,11 @@ function cell(at) {
     at.isBold(), at.isItalic(), at.isDim(), at.isUnderline(), at.isBlink(),
     at.isInverse(), at.isInvisible(), at.isStrikethrough(), at.isOverline(),
   ].map((on) => (on ? 1 : 0)).join('')
-  // The color of a letter that is not there cannot be seen.
-  const seen = blank && !at.isInverse() && !at.isUnderline() && !at.isStrikethrough()
-  const fg = seen ? '' : `${at.getFgColorMode()}/${at.getFgColor()}`
-  const look = seen ? '' : flags
-  return `${chars}|${at.getWidth()}|${fg}|${at.getBgColorMode()}/${at.getBgColor()}|${look}`
+  // The foreground of a blank cell is not visible.
+  const invisible = blank && !at.isInverse() && !at.isUnderline() && !at.isStrikethrough()
+  const fg = invisible ? '' : `${at.getFgColorMode()}/${at.getFgColor()}`
+  const style = invisible ? '' : flags
+  return `${chars}|${at.getWidth()}|${fg}|${at.getBgColorMode()}/${at.getBgColor()}|${style}`
 }
 
 /**
@@ -71,14 +71,14 @@ function lines(buffer, cols) {
 }
 
 /**
- * The modes, whose members are computed.
+ * The modes, whose members are getters.
  * @param {import('@xterm/headless').IModes} object
  */
 function getters(object) {
   /** @type {Record<string, unknown>} */
   const values = {}
   for (const name in object) {
-    // Whether a program is drawing says nothing about how it looks, and ends by itself.
+    // Synchronized output is temporary and not visible.
     if (name === 'synchronizedOutputMode') continue
     values[name] = object[/** @type {keyof typeof object} */ (name)]
   }
@@ -86,7 +86,7 @@ function getters(object) {
 }
 
 /**
- * What differs between two terminals.
+ * The differences between two terminals.
  * @param {import('@xterm/headless').Terminal} expected
  * @param {import('@xterm/headless').Terminal} found
  */

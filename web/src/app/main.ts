@@ -1,4 +1,4 @@
-/** Starts the page: one store, one tree of components. */
+/** Starts the page: creates the store and mounts the app. */
 import { mount } from 'svelte'
 import '../ui/tokens.css'
 import '../ui/base.css'

@@ -1,7 +1,7 @@
-/** What the store may use of the network. Nothing above the store imports this. */
-export { Seat } from './attach.ts'
-export type { Attachment, Display, Size, Surroundings, Watcher } from './attachment.ts'
-export { Follower, type Connection, type Sink, type World } from './follow.ts'
-export { ask, commandId, type Answer, type Ask } from './http.ts'
-export { Nap } from './nap.ts'
-export { adopt } from './page.ts'
+/** The part of the network layer that the store may use. No layer above the store imports it. */
+export { EventStream, type ConnectionState, type EventSink, type StreamEnvironment } from './events/event-stream.ts'
+export { adoptPageToken } from './http/page-token.ts'
+export { newCommandId, sendRequest, type ApiRequest, type ApiResult } from './http/request.ts'
+export { CancellableDelay } from './retry/cancellable-delay.ts'
+export { TerminalSocket, type AttachMode } from './terminal/terminal-socket.ts'
+export type { TerminalConnectionState, TerminalDisplay, TerminalEnvironment, TerminalObserver } from './terminal/types.ts'

@@ -1,10 +1,10 @@
-/** What programs print: colors are kept, what steers a terminal is not. */
+/** ANSI parsing: colors are kept, other control sequences are dropped. */
 import { describe, expect, it } from 'vitest'
-import { runs } from './ansi.ts'
+import { parseAnsi } from './ansi.ts'
 
-const text = (line: string): string => runs(line).map((run) => run.text).join('')
+const text = (line: string): string => parseAnsi(line).map((run) => run.text).join('')
 
-describe('a printed line', () => {
+describe('a line of output', () => {
   it.each([
     ['plain', 'plain'],
     ['\x1b[31mred\x1b[0m and \x1b[1;92mbold green\x1b[39m', 'red and bold green'],
@@ -21,7 +21,7 @@ describe('a printed line', () => {
   })
 
   it('keeps colors and weights, in all their spellings', () => {
-    expect(runs('\x1b[31;1mA\x1b[22mB\x1b[38;5;12mC\x1b[48;2;1;2;3mD\x1b[38:2:9:8:7mE\x1b[mF')).toMatchObject([
+    expect(parseAnsi('\x1b[31;1mA\x1b[22mB\x1b[38;5;12mC\x1b[48;2;1;2;3mD\x1b[38:2:9:8:7mE\x1b[mF')).toMatchObject([
       { text: 'A', fg: 1, bold: true },
       { text: 'B', fg: 1, bold: false },
       { text: 'C', fg: 12, bg: null },
@@ -29,6 +29,6 @@ describe('a printed line', () => {
       { text: 'E', fg: 'rgb(9 8 7)' },
       { text: 'F', fg: null, bg: null },
     ])
-    expect(runs('\x1b[38;5;196mX\x1b[38;5;244mY')).toMatchObject([{ fg: 'rgb(255 0 0)' }, { fg: 'rgb(128 128 128)' }])
+    expect(parseAnsi('\x1b[38;5;196mX\x1b[38;5;244mY')).toMatchObject([{ fg: 'rgb(255 0 0)' }, { fg: 'rgb(128 128 128)' }])
   })
 })

@@ -1,12 +1,11 @@
 /**
- * What programs print, as runs of text with colors.
+ * Parses program output with ANSI sequences into runs of styled text.
  *
- * Only colors and weights are kept; everything else that would steer a terminal
- * is dropped, so that a line is a line. Pure.
+ * Only colors and text styles are kept; all other control sequences are dropped. Pure.
  */
 
-/** A run of one look. Colors are 0 to 15, or a CSS color. */
-export type Run = {
+/** A run of text with one style. Colors are 0 to 15, or a CSS color. */
+export type AnsiRun = {
   readonly text: string
   readonly fg: number | string | null
   readonly bg: number | string | null
@@ -16,65 +15,65 @@ export type Run = {
   readonly underline: boolean
 }
 
-type Look = Omit<Run, 'text'>
+type AnsiStyle = Omit<AnsiRun, 'text'>
 
-const PLAIN: Look = { fg: null, bg: null, bold: false, dim: false, italic: false, underline: false }
+const PLAIN: AnsiStyle = { fg: null, bg: null, bold: false, dim: false, italic: false, underline: false }
 
-/** Colors and weights (1), other sequences of a terminal, and controls but the tab. */
+/** SGR sequences (group 1), other terminal sequences, and control characters except the tab. */
 const SEQUENCE = /\x1b\[([\d;:]*)m|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]|[\x00-\x08\x0b-\x1f\x7f]/g
 
-/** The runs of one line. A line that was drawn over shows what was drawn last. */
-export function runs(line: string): readonly Run[] {
+/** The runs of one line. After a carriage return only the last text is kept. */
+export function parseAnsi(line: string): readonly AnsiRun[] {
   const drawn = line.replace(/\r+$/, '')
   const text = drawn.slice(drawn.lastIndexOf('\r') + 1)
-  const out: Run[] = []
-  let look = PLAIN
+  const out: AnsiRun[] = []
+  let style = PLAIN
   let from = 0
   const add = (until: number): void => {
-    if (until > from) out.push({ ...look, text: text.slice(from, until) })
+    if (until > from) out.push({ ...style, text: text.slice(from, until) })
   }
   for (const match of text.matchAll(SEQUENCE)) {
     add(match.index)
     from = match.index + match[0].length
-    if (match[1] !== undefined) look = changed(look, match[1])
+    if (match[1] !== undefined) style = applySgr(style, match[1])
   }
   add(text.length)
   return out
 }
 
-function changed(look: Look, codes: string): Look {
+function applySgr(style: AnsiStyle, codes: string): AnsiStyle {
   const numbers = codes === '' ? [0] : codes.split(/[;:]/).map(Number)
-  let next = look
+  let next = style
   for (let index = 0; index < numbers.length; index++) {
     const code = numbers[index] ?? 0
     if (code === 38 || code === 48) {
-      const { color, used } = extended(numbers.slice(index + 1))
+      const { color, used } = extendedColor(numbers.slice(index + 1))
       next = code === 38 ? { ...next, fg: color } : { ...next, bg: color }
       index += used
-    } else next = simple(next, code)
+    } else next = applySgrCode(next, code)
   }
   return next
 }
 
-function simple(look: Look, code: number): Look {
+function applySgrCode(style: AnsiStyle, code: number): AnsiStyle {
   if (code === 0) return PLAIN
-  if (code === 1) return { ...look, bold: true }
-  if (code === 2) return { ...look, dim: true }
-  if (code === 3) return { ...look, italic: true }
-  if (code === 4) return { ...look, underline: true }
-  if (code === 22) return { ...look, bold: false, dim: false }
-  if (code === 23) return { ...look, italic: false }
-  if (code === 24) return { ...look, underline: false }
-  if (code >= 30 && code <= 37) return { ...look, fg: code - 30 }
-  if (code === 39) return { ...look, fg: null }
-  if (code >= 40 && code <= 47) return { ...look, bg: code - 40 }
-  if (code === 49) return { ...look, bg: null }
-  if (code >= 90 && code <= 97) return { ...look, fg: code - 82 }
-  if (code >= 100 && code <= 107) return { ...look, bg: code - 92 }
-  return look
+  if (code === 1) return { ...style, bold: true }
+  if (code === 2) return { ...style, dim: true }
+  if (code === 3) return { ...style, italic: true }
+  if (code === 4) return { ...style, underline: true }
+  if (code === 22) return { ...style, bold: false, dim: false }
+  if (code === 23) return { ...style, italic: false }
+  if (code === 24) return { ...style, underline: false }
+  if (code >= 30 && code <= 37) return { ...style, fg: code - 30 }
+  if (code === 39) return { ...style, fg: null }
+  if (code >= 40 && code <= 47) return { ...style, bg: code - 40 }
+  if (code === 49) return { ...style, bg: null }
+  if (code >= 90 && code <= 97) return { ...style, fg: code - 82 }
+  if (code >= 100 && code <= 107) return { ...style, bg: code - 92 }
+  return style
 }
 
-function extended([kind, a = 0, b = 0, c = 0]: readonly number[]): { readonly color: number | string | null; readonly used: number } {
+function extendedColor([kind, a = 0, b = 0, c = 0]: readonly number[]): { readonly color: number | string | null; readonly used: number } {
   if (kind === 2) return { color: `rgb(${String(a)} ${String(b)} ${String(c)})`, used: 4 }
   if (kind !== 5) return { color: null, used: 1 }
   if (a < 16) return { color: a, used: 2 }

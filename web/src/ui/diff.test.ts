@@ -1,11 +1,11 @@
-/** Diffs: what a line is depends on its place, not on its looks. */
+/** Diffs: the kind of a line depends on its position, not on its text. */
 import { describe, expect, it } from 'vitest'
 import { parseDiff } from './diff.ts'
 
-const kinds = (text: string): readonly string[] => parseDiff(text).lines.map(({ kind, text: said }) => `${kind} ${said}`)
+const kinds = (text: string): readonly string[] => parseDiff(text).lines.map(({ kind, text: content }) => `${kind} ${content}`)
 
 describe('a diff', () => {
-  it('has heads, hunks and lines with their numbers', () => {
+  it('has file headers, hunks and numbered lines', () => {
     const { lines, added, removed } = parseDiff('--- a/x\n+++ b/x\n@@ -3,2 +3,2 @@ fn main\n one\n-two\n+zwei\n')
     expect(lines.map(({ kind, old, now }) => [kind, old, now])).toEqual([
       ['file', null, null],
@@ -18,7 +18,7 @@ describe('a diff', () => {
     expect({ added, removed }).toEqual({ added: 1, removed: 1 })
   })
 
-  it('is not fooled by text that looks like a head', () => {
+  it('is not fooled by text that looks like a header', () => {
     expect(kinds('@@ -1,2 +1,3 @@\n--- a/harmless\n+++ b/harmless\n+@@ -1 +1 @@\n same\n')).toEqual([
       'hunk @@ -1,2 +1,3 @@',
       'del -- a/harmless',
@@ -42,11 +42,11 @@ describe('a diff', () => {
     ])
   })
 
-  it('shows what does not fit whole', () => {
+  it('shows invalid lines completely', () => {
     expect(kinds('@@ -1,2 +1,2 @@\n a\nnonsense\n+later')).toEqual(['hunk @@ -1,2 +1,2 @@', 'same a', 'note nonsense', 'file +later'])
   })
 
-  it('goes on after lines that it says it leaves out', () => {
+  it('continues after lines that it declares as omitted', () => {
     expect(kinds('@@ -1,9 +1,2 @@\n-a\n… (8 more lines with `-` are not shown)\n+b\n+… (1 line of this diff is not shown)\n… (3 lines of this diff are not shown)\n')).toEqual([
       'hunk @@ -1,9 +1,2 @@',
       'del a',
@@ -57,7 +57,7 @@ describe('a diff', () => {
     ])
   })
 
-  it('that is none is text', () => {
+  it('without hunks is plain text', () => {
     const { lines, added, removed } = parseDiff('+ a list\n- in Markdown\n')
     expect(lines).toEqual([
       { kind: 'same', text: '+ a list', old: null, now: 1 },

@@ -1,11 +1,11 @@
 /**
- * Reads a unified diff into lines, each with what it is.
+ * Parses a unified diff into lines with their kinds.
  *
- * A hunk says how many lines it has, and that many are taken as they come: a
- * file whose text looks like the head of another file stays text.
+ * A hunk declares its number of lines, and that many are taken as content: text that
+ * looks like the header of another file stays text.
  */
 
-/** One line. `old` and `now` are its numbers in the file before and after. */
+/** One line. `old` and `now` are its line numbers before and after the change. */
 export type DiffLine = {
   readonly kind: 'file' | 'hunk' | 'add' | 'del' | 'same' | 'note' | 'cut'
   readonly text: string
@@ -13,18 +13,18 @@ export type DiffLine = {
   readonly now: number | null
 }
 
-/** A diff, or a text that is none: then all of it is `same`. */
+/** A parsed diff. In a text without hunks all lines are `same`. */
 export type Diff = {
   readonly lines: readonly DiffLine[]
   readonly added: number
   readonly removed: number
 }
 
-/** Lines that the diff itself says it leaves out. No line of a file begins so: those have a sign. */
-const CUT = /^… \((?:(\d+) more lines? with `([-+])`|\d+ lines? of this diff)/
+/** A line that declares omitted lines. Lines of a file begin with a sign, so they never match. */
+const OMITTED = /^… \((?:(\d+) more lines? with `([-+])`|\d+ lines? of this diff)/
 const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/
 
-/** Reads a diff; see the head of this file. */
+/** Parses a diff; see the head of this file. */
 export function parseDiff(text: string): Diff {
   const rows = text.split('\n')
   if (rows.at(-1) === '') rows.pop()
@@ -32,24 +32,24 @@ export function parseDiff(text: string): Diff {
     const lines = rows.map((row, index): DiffLine => ({ kind: 'same', text: row, old: null, now: index + 1 }))
     return { lines, added: 0, removed: 0 }
   }
-  const hunk = new Hunk()
-  const lines = rows.map((row) => hunk.take(row))
+  const parser = new HunkParser()
+  const lines = rows.map((row) => parser.parseRow(row))
   const count = (kind: DiffLine['kind']): number => lines.filter((line) => line.kind === kind).length
   return { lines, added: count('add'), removed: count('del') }
 }
 
-/** Where in a hunk we are: the next numbers, and how many lines are to come. */
-class Hunk {
+/** The position in a hunk: the next line numbers, and how many lines remain. */
+class HunkParser {
   #old = 0
   #now = 0
   #oldLeft = 0
   #nowLeft = 0
 
-  take(row: string): DiffLine {
+  parseRow(row: string): DiffLine {
     if (row.startsWith('\\')) return { kind: 'note', text: row.slice(1).trim(), old: null, now: null }
-    const cut = CUT.exec(row)
+    const cut = OMITTED.exec(row)
     if (cut !== null) return this.#skip(row, Number(cut[1] ?? 0), cut[2])
-    if (this.#oldLeft > 0 || this.#nowLeft > 0) return this.#inside(row)
+    if (this.#oldLeft > 0 || this.#nowLeft > 0) return this.#parseContent(row)
     const head = HUNK.exec(row)
     if (head === null) return { kind: 'file', text: row, old: null, now: null }
     this.#old = Number(head[1])
@@ -65,7 +65,7 @@ class Hunk {
     return { kind: 'cut', text, old: null, now: null }
   }
 
-  #inside(row: string): DiffLine {
+  #parseContent(row: string): DiffLine {
     const text = row.slice(1)
     if (row.startsWith('+') && this.#nowLeft > 0) {
       this.#nowLeft--
@@ -80,7 +80,7 @@ class Hunk {
       this.#nowLeft--
       return { kind: 'same', text, old: this.#old++, now: this.#now++ }
     }
-    // Not what the hunk promised: shown whole, and nothing after it is counted on.
+    // The hunk does not match its header: show the row as is, and end the hunk.
     this.#oldLeft = 0
     this.#nowLeft = 0
     return { kind: 'note', text: row, old: null, now: null }

@@ -1,4 +1,4 @@
-/** The present time, as something that can be drawn; ticks only while it is. */
+/** The current time as reactive state; it ticks only while it is used. */
 import { createSubscriber } from 'svelte/reactivity'
 
 const subscribe = createSubscriber((update) => {
@@ -6,7 +6,7 @@ const subscribe = createSubscriber((update) => {
   return () => clearInterval(timer)
 })
 
-/** Milliseconds of the browser's clock; drawing it again twice a second. */
+/** Milliseconds of the browser's clock, updated twice a second. */
 export function now(): number {
   subscribe()
   return Date.now()

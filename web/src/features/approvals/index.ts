@@ -1,4 +1,4 @@
-/** Requests that wait for a person: the button in the header, the drawer, and where they came up. */
-export { default as Bell } from './Bell.svelte'
-export { default as Drawer } from './Drawer.svelte'
-export { default as InPlace } from './InPlace.svelte'
+/** Approvals: the button in the header, the drawer, and the inline form in a conversation. */
+export { default as ApprovalsButton } from './ApprovalsButton.svelte'
+export { default as ApprovalDrawer } from './ApprovalDrawer.svelte'
+export { default as InlineApproval } from './InlineApproval.svelte'

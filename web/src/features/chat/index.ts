@@ -1,2 +1,2 @@
-/** Talking with models: the sessions of a project and the conversation in one. */
+/** The chat: the sessions of a project, and the conversation of one. */
 export { default as ChatPage } from './ChatPage.svelte'

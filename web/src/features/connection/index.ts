@@ -1,4 +1,4 @@
-/** The connection to the daemon, as people see it. */
+/** The state of the connection to the daemon. */
 export { default as ConnectionChip } from './ConnectionChip.svelte'
 export { default as LoggedOut } from './LoggedOut.svelte'
 export { default as LostBanner } from './LostBanner.svelte'

@@ -1,2 +1,2 @@
-/** What people allowed beyond one action. */
+/** The grants page. */
 export { default as GrantsPage } from './GrantsPage.svelte'

@@ -1,3 +1,3 @@
-/** How much runs without asking: the switch, and the band while it is nearly all. */
-export { default as FullBand } from './FullBand.svelte'
+/** The mode of a project: the switch in the header, and the banner of full mode. */
+export { default as FullModeBanner } from './FullModeBanner.svelte'
 export { default as ModeSwitch } from './ModeSwitch.svelte'

@@ -1,2 +1,2 @@
-/** Messages that are no part of the log. */
+/** Messages that are not part of the log. */
 export { default as Notices } from './Notices.svelte'

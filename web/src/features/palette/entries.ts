@@ -1,4 +1,4 @@
-/** What the palette offers: everything the page can do, by name. */
+/** The entries of the palette: everything the page can do. */
 import {
   Activity,
   Box,
@@ -26,26 +26,26 @@ import type { IconNode } from 'lucide'
 import type { ProjectMode, Project } from '../../proto/index.ts'
 import type { Store } from '../../store/index.ts'
 
-/** How many sessions of a project are offered. */
-const LATEST = 8
+/** How many sessions of a project are listed. */
+const MAX_SESSIONS = 8
 
-/** One line of the palette. */
-export type Entry = {
+/** One entry of the palette. */
+export type PaletteEntry = {
   readonly id: string
   readonly title: string
   readonly icon: IconNode
-  /** Said beside the title: a path, or why it cannot be done now. */
+  /** Shown beside the title: a path, or why the entry is blocked. */
   readonly hint: string
   readonly blocked: boolean
   readonly run: () => void
 }
 
-/** All entries, as things stand. `askPath` turns the palette into a field for a path. */
-export function entries(store: Store, askPath: () => void): readonly Entry[] {
+/** All entries for the current state. `askPath` turns the palette into an input for a path. */
+export function paletteEntries(store: Store, askPath: () => void): readonly PaletteEntry[] {
   const blocked = store.blocked !== null
   const hint = store.blocked ?? ''
   const { navigation, theme } = store
-  const out: Entry[] = [
+  const out: PaletteEntry[] = [
     { id: 'open', title: 'Open a project…', icon: FolderPlus, hint, blocked, run: askPath },
     { id: 'all', title: 'Go to all events', icon: Activity, hint: '', blocked: false, run: () => navigation.go({ kind: 'all' }) },
   ]
@@ -53,13 +53,13 @@ export function entries(store: Store, askPath: () => void): readonly Entry[] {
     const go = (): void => navigation.go({ kind: 'project', slug: project.slug, page: 'timeline' })
     out.push({ id: `go ${project.id}`, title: `Go to ${project.name}`, icon: FolderOpen, hint: project.path, blocked: false, run: go })
   }
-  out.push(...talking(store), ...running(store), ...governing(store))
+  out.push(...sessionEntries(store), ...runtimeEntries(store), ...governanceEntries(store))
   if (store.log.connection.kind === 'lost') {
-    out.unshift({ id: 'retry', title: 'Retry the connection now', icon: RotateCw, hint: '', blocked: false, run: () => store.log.retryNow() })
+    out.unshift({ id: 'retry', title: 'Reconnect now', icon: RotateCw, hint: '', blocked: false, run: () => store.log.retryNow() })
   }
-  out.push({ id: 'verify', title: 'Verify the log', icon: ShieldCheck, hint, blocked, run: () => void store.audit.verify() })
+  out.push({ id: 'verify', title: 'Verify the log', icon: ShieldCheck, hint, blocked, run: () => void store.verification.verify() })
   for (const choice of ['system', 'light', 'dark'] as const) {
-    const title = choice === 'system' ? 'Theme: as the system' : `Theme: ${choice}`
+    const title = choice === 'system' ? 'Theme: system' : `Theme: ${choice}`
     const chosen = theme.theme === choice ? 'chosen' : ''
     out.push({ id: `theme ${choice}`, title, icon: SunMoon, hint: chosen, blocked: false, run: () => theme.choose(choice) })
   }
@@ -70,63 +70,63 @@ export function entries(store: Store, askPath: () => void): readonly Entry[] {
   return out
 }
 
-/** The tour, new sessions and the latest ones, and stopping what a session does. */
-function talking(store: Store): readonly Entry[] {
-  const { navigation, talks } = store
+/** The tour, new sessions, the latest ones, and stopping their turns. */
+function sessionEntries(store: Store): readonly PaletteEntry[] {
+  const { navigation, conversations } = store
   const why = store.blocked
-  const out: Entry[] = [
-    { id: 'tour', title: 'Take the tour', icon: Signpost, hint: why ?? 'a script in an example project', blocked: why !== null, run: () => void tour(store) },
+  const out: PaletteEntry[] = [
+    { id: 'tour', title: 'Take the tour', icon: Signpost, hint: why ?? 'a script in an example project', blocked: why !== null, run: () => void startTour(store) },
   ]
   const projects = store.view.kind === 'project' ? [store.view.project] : store.projects
   for (const project of projects) {
     const begin = (): void => {
       navigation.go({ kind: 'project', slug: project.slug, page: 'chat' })
-      navigation.session(null)
+      navigation.showSession(null)
     }
     out.push({ id: `new session ${project.id}`, title: `New session in ${project.name}`, icon: MessageSquarePlus, hint: '', blocked: false, run: begin })
-    for (const session of talks.of(project.id).slice(0, LATEST)) {
+    for (const session of conversations.sessionsOf(project.id).slice(0, MAX_SESSIONS)) {
       const { id, title, role, status } = session
-      out.push({ id: `session ${id}`, title: `Session: ${title === '' ? 'nothing said yet' : title}`, icon: MessagesSquare, hint: role, blocked: false, run: () => navigation.talk(project.slug, id) })
+      out.push({ id: `session ${id}`, title: `Session: ${title === '' ? 'empty session' : title}`, icon: MessagesSquare, hint: role, blocked: false, run: () => navigation.goToSession(project.slug, id) })
       if (status === 'running') {
-        out.push({ id: `stop session ${id}`, title: `Stop the turn of: ${title}`, icon: CircleStop, hint: why ?? role, blocked: why !== null, run: () => void talks.cancel(id) })
+        out.push({ id: `stop session ${id}`, title: `Stop the turn of: ${title}`, icon: CircleStop, hint: why ?? role, blocked: why !== null, run: () => void conversations.cancelTurn(id) })
       }
     }
   }
   return out
 }
 
-async function tour(store: Store): Promise<void> {
-  const failure = await store.talks.takeTour()
+async function startTour(store: Store): Promise<void> {
+  const failure = await store.conversations.startTour()
   if (failure !== null) store.notices.add('error', failure)
 }
 
-/** What runs: its pages and deeds, of the project that is looked at, or of all. */
-function running(store: Store): readonly Entry[] {
-  const { navigation, operations } = store
+/** The runtime pages and commands of the shown project, or of all. */
+function runtimeEntries(store: Store): readonly PaletteEntry[] {
+  const { navigation, runtime } = store
   const projects = store.view.kind === 'project' ? [store.view.project] : store.projects
   return projects.filter(({ status }) => status === 'open').flatMap((project) => {
     const pages = [['chat', 'Chat', MessagesSquare, 'Alt C'], ['terminal', 'Terminal', SquareTerminal, 'Alt T'], ['preview', 'Preview', Monitor, 'Alt P'], ['run', 'Output', ScrollText, 'Alt O']] as const
-    const deeds = [['run', 'Run', Play], ['stop', 'Stop', CircleStop], ['restart', 'Restart', RotateCw], ['build', 'Build', Hammer]] as const
+    const commands = [['run', 'Run', Play], ['stop', 'Stop', CircleStop], ['restart', 'Restart', RotateCw], ['build', 'Build', Hammer]] as const
     return [
-      ...pages.map(([page, name, icon, hint]): Entry => ({
+      ...pages.map(([page, name, icon, hint]): PaletteEntry => ({
         id: `${page} ${project.id}`, title: `${name} of ${project.name}`, icon, hint, blocked: false,
         run: () => navigation.go({ kind: 'project', slug: project.slug, page }),
       })),
-      ...deeds.map(([deed, name, icon]): Entry => {
-        const why = operations.blocked(project, deed)
-        return { id: `deed ${deed} ${project.id}`, title: `${name} ${project.name}`, icon, hint: why ?? '', blocked: why !== null, run: () => void operations.act(project, deed) }
+      ...commands.map(([command, name, icon]): PaletteEntry => {
+        const why = runtime.blockedReason(project, command)
+        return { id: `command ${command} ${project.id}`, title: `${name} ${project.name}`, icon, hint: why ?? '', blocked: why !== null, run: () => void runtime.send(project, command) }
       }),
     ]
   })
 }
 
-/** Requests, and the pages and modes of the project that is looked at, or of the only one. */
-function governing(store: Store): readonly Entry[] {
-  const { governance, navigation } = store
-  const waiting = governance.pending.length
-  const hint = waiting === 0 ? 'none waits' : waiting === 1 ? '1 waits' : `${String(waiting)} wait`
-  const out: Entry[] = [
-    { id: 'requests', title: 'Answer requests', icon: Inbox, hint, blocked: false, run: () => governance.desk.show(governance.pending) },
+/** Approvals, and the governance pages and modes of the shown project, or of all. */
+function governanceEntries(store: Store): readonly PaletteEntry[] {
+  const { approvals, navigation } = store
+  const pending = approvals.pending.length
+  const hint = pending === 0 ? 'none pending' : `${String(pending)} pending`
+  const out: PaletteEntry[] = [
+    { id: 'approvals', title: 'Answer approvals', icon: Inbox, hint, blocked: false, run: () => approvals.drawer.show(approvals.pending) },
   ]
   const projects = store.view.kind === 'project' ? [store.view.project] : store.projects
   for (const project of projects) {
@@ -135,11 +135,11 @@ function governing(store: Store): readonly Entry[] {
       const run = (): void => navigation.go({ kind: 'project', slug: project.slug, page })
       out.push({ id: `${page} ${project.id}`, title: `${name} of ${project.name}`, icon, hint: '', blocked: false, run })
     }
-    // Full mode asks for its minutes, so it is chosen in the header.
+    // Full mode needs a duration, so it can be set only in the header.
     for (const mode of ['sandbox', 'auto'] as const) {
       const run = (): void => void setMode(store, project, mode)
       const why = store.blocked
-      out.push({ id: `${mode} ${project.id}`, title: `ProjectMode ${mode} in ${project.name}`, icon: Box, hint: why ?? '', blocked: why !== null, run })
+      out.push({ id: `${mode} ${project.id}`, title: `Mode ${mode} in ${project.name}`, icon: Box, hint: why ?? '', blocked: why !== null, run })
     }
   }
   return out

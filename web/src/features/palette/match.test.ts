@@ -1,12 +1,12 @@
-/** Finding a command by a few letters. */
+/** Fuzzy matching of commands. */
 import { describe, expect, it } from 'vitest'
-import { best } from './match.ts'
+import { bestMatches } from './match.ts'
 
 const items = ['Open a project…', 'Go to all events', 'Go to atlas', 'Verify the log', 'Close atlas'].map((title) => ({ title }))
-const titles = (letters: string): readonly string[] => best(items, letters).map(({ title }) => title)
+const titles = (letters: string): readonly string[] => bestMatches(items, letters).map(({ title }) => title)
 
-describe('a few letters', () => {
-  it('find everything when there are none', () => {
+describe('fuzzy matching', () => {
+  it('returns everything without letters', () => {
     expect(titles('')).toHaveLength(items.length)
   })
 
@@ -19,7 +19,7 @@ describe('a few letters', () => {
     expect(titles(letters)[0]).toBe(title)
   })
 
-  it('find nothing that is not there', () => {
+  it('returns nothing without a match', () => {
     expect(titles('xyz')).toEqual([])
   })
 })

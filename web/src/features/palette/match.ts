@@ -1,7 +1,7 @@
-/** Finds what someone means by a few letters. */
+/** Fuzzy matching of palette entries. */
 
-/** Whether the letters occur in the text in this order, and how well: higher is better. */
-export function score(text: string, letters: string): number | null {
+/** The score of a text that contains the letters in this order (higher is better), or null. */
+export function matchScore(text: string, letters: string): number | null {
   const wanted = letters.toLowerCase().replace(/\s+/g, '')
   const within = text.toLowerCase()
   if (wanted === '') return 0
@@ -17,10 +17,10 @@ export function score(text: string, letters: string): number | null {
   return total
 }
 
-/** The items that match, best first; equals keep their order. */
-export function best<T extends { readonly title: string }>(items: readonly T[], letters: string): readonly T[] {
+/** The matching items, best first; equal scores keep their order. */
+export function bestMatches<T extends { readonly title: string }>(items: readonly T[], letters: string): readonly T[] {
   return items
-    .map((item) => ({ item, rank: score(item.title, letters) }))
+    .map((item) => ({ item, rank: matchScore(item.title, letters) }))
     .filter((entry): entry is { item: T; rank: number } => entry.rank !== null)
     .sort((a, b) => b.rank - a.rank)
     .map(({ item }) => item)

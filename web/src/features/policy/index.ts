@@ -1,2 +1,2 @@
-/** The rules of a project, and what they would say. */
+/** The policy page: the rules of a project, and an explanation of their decisions. */
 export { default as PolicyPage } from './PolicyPage.svelte'

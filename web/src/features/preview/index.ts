@@ -1,2 +1,2 @@
-/** What the project serves, in a frame of its own origin. */
+/** The preview of a project's server, in a frame with its own origin. */
 export { default as PreviewPane } from './PreviewPane.svelte'

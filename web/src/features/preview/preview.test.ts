@@ -1,8 +1,8 @@
-/** The preview: honest about why there is nothing to see, and about where one may go. */
+/** The preview: why it is unavailable, and which paths it accepts. */
 import { describe, expect, it } from 'vitest'
 import type { RuntimeView } from '../../proto/index.ts'
-import { pathOf } from './address.ts'
-import { downOf } from './down.ts'
+import { parsePreviewPath } from './preview-path.ts'
+import { unavailableNotice } from './unavailable.ts'
 
 const port = (number: number, http: boolean) => ({ port: number, address: '127.0.0.1', pid: 1, http })
 const view = (more: Partial<RuntimeView>): RuntimeView =>
@@ -14,7 +14,7 @@ const view = (more: Partial<RuntimeView>): RuntimeView =>
     ...more,
   }) as RuntimeView
 
-describe('a preview that is down', () => {
+describe('an unavailable preview', () => {
   it.each([
     [view({}), null, null],
     [view({ status: 'stopped' }), null, 'Not running'],
@@ -22,13 +22,13 @@ describe('a preview that is down', () => {
     [view({ status: 'building' }), null, 'Building'],
     [view({ status: 'crashed' }), null, 'Crashed'],
     [view({ preview: { status: 'none', port: null, url: null, ports: [] } }), null, 'Waiting'],
-    [view({ preview: { status: 'lost', port: 5173, url: null, ports: [] } }), null, 'Gone'],
-    [view({ preview: { status: 'detected', port: 5173, url: null, ports: [port(5173, false)] } }), null, 'No answer yet'],
-    [view({}), 9000, 'No answer yet'],
+    [view({ preview: { status: 'lost', port: 5173, url: null, ports: [] } }), null, 'Not listening'],
+    [view({ preview: { status: 'detected', port: 5173, url: null, ports: [port(5173, false)] } }), null, 'No response yet'],
+    [view({}), 9000, 'No response yet'],
     [view({}), 5173, null],
-    [view({}), 1, 'Nothing there'],
-  ])('%# says so', (state, wanted, title) => {
-    expect(downOf(state, wanted)?.title ?? null).toBe(title)
+    [view({}), 1, 'Not listening'],
+  ])('%# says why', (state, wanted, title) => {
+    expect(unavailableNotice(state, wanted)?.title ?? null).toBe(title)
   })
 })
 
@@ -44,7 +44,7 @@ describe('the address bar', () => {
     ['/\\evil.example/', null],
     ['javascript:alert(1)', null],
     ['http://app.localhost:3001//evil.example', null],
-  ])('%j leads to %j', (typed, expected) => {
-    expect(pathOf(typed, 'http://app.localhost:3001')).toBe(expected)
+  ])('%j leads to %j', (input, expected) => {
+    expect(parsePreviewPath(input, 'http://app.localhost:3001')).toBe(expected)
   })
 })

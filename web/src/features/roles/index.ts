@@ -1,2 +1,2 @@
-/** The roles of a project: what agents may ask for. */
+/** The roles of a project: which actions agents may request. */
 export { default as RolesPage } from './RolesPage.svelte'

@@ -1,3 +1,3 @@
-/** What a project runs: the controls in the header, and the page with builds, crashes and output. */
-export { default as RunBar } from './RunBar.svelte'
-export { default as RunPage } from './RunPage.svelte'
+/** The runtime of a project: controls in the header, and the page with builds, crashes and output. */
+export { default as RuntimeControls } from './RuntimeControls.svelte'
+export { default as RuntimePage } from './RuntimePage.svelte'

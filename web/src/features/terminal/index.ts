@@ -1,2 +1,2 @@
-/** The project's terminal. Loaded only when someone looks at one: xterm.js is large. */
+/** The terminal of a project. Loaded on demand, because xterm.js is large. */
 export { default as TerminalPane } from './TerminalPane.svelte'

@@ -1,3 +1,3 @@
-/** The timeline: every event of the log, one of them in full, and the story of one action. */
-export { default as Story } from './Story.svelte'
+/** The timeline: all events, the details of one, and the report of an action. */
+export { default as ActionReport } from './ActionReport.svelte'
 export { default as Timeline } from './Timeline.svelte'

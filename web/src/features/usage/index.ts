@@ -1,2 +1,2 @@
-/** What models used and cost. */
-export { default as SpentChip } from './SpentChip.svelte'
+/** The usage and cost of models. */
+export { default as UsageChip } from './UsageChip.svelte'

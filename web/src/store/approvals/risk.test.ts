@@ -1,0 +1,29 @@
+/** The order of pending approvals. */
+import { expect, it } from 'vitest'
+import type { Approval, ApprovalPrompt } from '../../proto/index.ts'
+import { foldApprovals, NO_APPROVALS, pendingApprovals } from './approvals.ts'
+import { sortByRisk, riskOf } from './risk.ts'
+import { requested, sampleEvent } from '../testing/sample-events.ts'
+
+function approval(seq: number, id: string, more: Partial<ApprovalPrompt>): Approval {
+  const [one] = pendingApprovals(foldApprovals(NO_APPROVALS, sampleEvent(seq, requested(id, more))))
+  if (one === undefined) throw new Error('not asked')
+  return one
+}
+
+const read = approval(1, 'read', { name: 'fs.readFile', demands: [] })
+const write = approval(2, 'write', { name: 'fs.writeFile', demands: [] })
+const run = approval(3, 'run', {})
+const host = approval(4, 'host', { demands: [{ kind: 'run', argv: ['curl', 'x'], through: [], program: null, hosts: ['x'] }] })
+const network = approval(5, 'network', { network: true })
+const gate = approval(6, 'gate', { gate: 'it governs what Provost allows' })
+
+it('is by risk: gate, network, writes and runs, reads; then by age', () => {
+  const order = ['gate', 'host', 'network', 'write', 'run', 'read']
+  expect(sortByRisk([read, write, run, host, network, gate]).map(({ id }) => id)).toEqual(order)
+  expect(sortByRisk([gate, network, host, run, write, read]).map(({ id }) => id)).toEqual(order)
+})
+
+it('does not rate a command that only reads as a read', () => {
+  expect(riskOf(approval(1, 'q', { demands: [{ kind: 'read', path: 'x' }] }))).toBe(2)
+})

@@ -1,0 +1,31 @@
+/** The modes of the projects, folded from the log. Pure. */
+import type { Event, ProjectId, ProjectMode, ProjectModeView } from '../../proto/index.ts'
+
+/** The last mode that was set, by project. */
+export type Modes = ReadonlyMap<ProjectId, ProjectModeView>
+
+/** The state before the first event. */
+export const NO_MODES: Modes = new Map()
+
+/** The mode of a project at a time. */
+export type CurrentMode = {
+  readonly mode: ProjectMode
+  /** The milliseconds until it ends; null if it has no end. */
+  readonly remainingMs: number | null
+}
+
+/** Folds one event. */
+export function foldModes(modes: Modes, event: Event): Modes {
+  if (event.kind !== 'MODE_CHANGED') return modes
+  const { project, mode, until } = event.body
+  return new Map(modes).set(project, { project, mode, until, by: event.principal, at: event.at })
+}
+
+/** The mode of a project at a time in milliseconds. After its end the mode is `sandbox`. */
+export function modeAt(modes: Modes, project: ProjectId, now: number): CurrentMode {
+  const set = modes.get(project)
+  if (set === undefined) return { mode: 'sandbox', remainingMs: null }
+  if (set.until === null) return { mode: set.mode, remainingMs: null }
+  const remainingMs = set.until / 1000 - now
+  return remainingMs > 0 ? { mode: set.mode, remainingMs } : { mode: 'sandbox', remainingMs: null }
+}

@@ -1,0 +1,4 @@
+/** The event log: connection, projection and verification. */
+export type { ConnectionState } from '../../net/index.ts'
+export type { DaemonState } from './daemon.ts'
+export type { VerificationState } from './log-verification.svelte.ts'

@@ -1,0 +1,2 @@
+/** The projects of the log. */
+export type { Projects } from './projects.ts'

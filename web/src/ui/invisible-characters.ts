@@ -1,0 +1,43 @@
+/**
+ * Escapes invisible characters.
+ *
+ * Paths, labels and bodies are written by agents. A control, zero-width or bidirectional
+ * character could make such a text look like another one, so each is shown as its code
+ * point. Input and output are plain text, never markup.
+ */
+
+/** A part of a text; an `escaped` one stands for an invisible character. */
+export type TextSegment = { readonly text: string; readonly escaped: boolean }
+
+/**
+ * Controls, formats (bidi and zero width among them), separators other than the
+ * plain space, private and unassigned code points, variation selectors, and the
+ * letters without a glyph.
+ */
+const INVISIBLE =
+  /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}\p{Cs}\p{Variation_Selector}\u{34f}\u{115f}\u{1160}\u{17b4}\u{17b5}\u{2800}\u{3164}\u{ffa0}]|(?! )\p{Zs}/gu
+
+/** Splits a text into visible parts and escaped characters. */
+export function splitInvisible(text: string): TextSegment[] {
+  const out: TextSegment[] = []
+  let from = 0
+  for (const match of text.matchAll(INVISIBLE)) {
+    if (match.index > from) out.push({ text: text.slice(from, match.index), escaped: false })
+    out.push({ text: escape(match[0]), escaped: true })
+    from = match.index + match[0].length
+  }
+  if (from < text.length) out.push({ text: text.slice(from), escaped: false })
+  return out
+}
+
+/** The escaped text as one string, for titles and labels. */
+export function escapeInvisible(text: string): string {
+  return text.replace(INVISIBLE, escape)
+}
+
+function escape(char: string): string {
+  if (char === '\n') return '\\n'
+  if (char === '\r') return '\\r'
+  if (char === '\t') return '\\t'
+  return `\\u{${(char.codePointAt(0) ?? 0).toString(16).toUpperCase()}}`
+}
