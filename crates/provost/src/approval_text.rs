@@ -240,7 +240,7 @@ fn write_command_effect(
             }
         }
         CommandEffectView::Write { path } => {
-            write(&format!("{number}. writes {}", quote_text(path)))
+            write(&format!("{number}. writes {}", quote_text(path)));
         }
         CommandEffectView::Read { path } => write(&format!("{number}. reads {}", quote_text(path))),
         CommandEffectView::Opaque { text, why } => {

@@ -164,14 +164,8 @@ impl Config {
         read: impl FnOnce(&Path, MissingFilePolicy) -> anyhow::Result<ConfigFile>,
     ) -> anyhow::Result<Self> {
         let base_dirs = etcetera::choose_base_strategy();
-        let named = env::var_os("PROVOST_CONFIG").filter(|path| !path.is_empty());
-        let missing =
-            if named.is_some() { MissingFilePolicy::Fail } else { MissingFilePolicy::UseDefaults };
-        let file = match (named, &base_dirs) {
-            (Some(path), _) => PathBuf::from(path),
-            (None, Ok(base_dirs)) => base_dirs.config_dir().join("provost/config.toml"),
-            (None, Err(_)) => PathBuf::from("/etc/provost/config.toml"),
-        };
+        let config_dir = base_dirs.as_ref().ok().map(|base_dirs| base_dirs.config_dir());
+        let (file, missing) = locate_config_file(config_dir);
         let mut written = read(&file, missing)?;
         let models = written.take_models();
         let keys = models.collect_secrets(written.telemetry.as_ref());
@@ -280,6 +274,17 @@ impl Config {
         }
         Ok(())
     }
+}
+
+/// The configuration file: named by `PROVOST_CONFIG`, or the default, which may be missing.
+fn locate_config_file(config_dir: Option<PathBuf>) -> (PathBuf, MissingFilePolicy) {
+    let named = env::var_os("PROVOST_CONFIG").filter(|path| !path.is_empty());
+    if let Some(path) = named {
+        return (PathBuf::from(path), MissingFilePolicy::Fail);
+    }
+    let config_dir = config_dir.map(|dir| dir.join("provost"));
+    let config_dir = config_dir.unwrap_or_else(|| PathBuf::from("/etc/provost"));
+    (config_dir.join("config.toml"), MissingFilePolicy::UseDefaults)
 }
 
 fn resolve_allow_hosts(

@@ -204,7 +204,7 @@ impl Scanner {
 
     /// The number of `#` of a raw string that starts here with `r`.
     fn raw_string_hashes(&self) -> Option<usize> {
-        let hashes = (1..).take_while(|ahead| self.peek(*ahead) == Some('#')).count();
+        let hashes = (1..=255).take_while(|ahead| self.peek(*ahead) == Some('#')).count();
         (self.peek(0) == Some('r') && self.peek(1 + hashes) == Some('"')).then_some(hashes)
     }
 

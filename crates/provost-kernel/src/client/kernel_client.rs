@@ -133,7 +133,7 @@ impl KernelClient {
             loop {
                 match Self::connect_existing(dir, secrets).await {
                     Err(KernelError::Lost | KernelError::Unresponsive) => {
-                        sleep(CONNECT_RETRY_INTERVAL).await
+                        sleep(CONNECT_RETRY_INTERVAL).await;
                     }
                     found => return found,
                 }

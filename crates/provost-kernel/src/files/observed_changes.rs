@@ -151,10 +151,10 @@ struct RelevantEntries {
 }
 
 impl RelevantEntries {
-    fn add(&mut self, name: &OsStr, stat: EntryStat, start: FileTimestamp) {
-        if stat.is_folder() || stat.changed.may_be_since(start) {
-            self.relevant.push((name.to_owned(), stat));
-        } else if stat.kind == FileType::RegularFile
+    fn add(&mut self, name: &OsStr, entry: EntryStat, start: FileTimestamp) {
+        if entry.is_folder() || entry.changed.may_be_since(start) {
+            self.relevant.push((name.to_owned(), entry));
+        } else if entry.kind == FileType::RegularFile
             && IGNORE_FILE_NAMES.iter().any(|file| name == *file)
         {
             self.rules.push(name.to_owned());

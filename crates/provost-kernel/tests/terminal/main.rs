@@ -185,7 +185,7 @@ impl Client {
                 self.sizes.push((cols, rows));
             }
             Some(TerminalOutputFrame::Exit { exit_code, signal }) => {
-                self.exit = Some((exit_code, signal))
+                self.exit = Some((exit_code, signal));
             }
             Some(TerminalOutputFrame::Error(fault)) => self.error = Some(fault.code.to_string()),
             Some(TerminalOutputFrame::Title(_) | TerminalOutputFrame::Bell) => {}

@@ -32,10 +32,7 @@ pub(crate) use logging::init_stderr_logging;
 /// Runs the daemon until it is stopped.
 pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     init_stderr_logging(&config)?;
-    if config.secrets.omitted_count() > 0 {
-        let n = config.secrets.omitted_count();
-        tracing::warn!(n, "the environment holds more secrets than can be redacted");
-    }
+    warn_about_omitted_secrets(&config);
     // Files of the daemon are private to its owner; commands get the umask of the user.
     let umask = rustix::process::umask(Mode::RWXG | Mode::RWXO);
     let folder = DataFolder::create(&config.data.value)?;
@@ -98,6 +95,13 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     gateway.log.record_daemon_event(Fact::DaemonStopped { reason }).await?;
     tracing::info!("Provost stopped");
     Ok(ExitCode::SUCCESS)
+}
+
+fn warn_about_omitted_secrets(config: &Config) {
+    let n = config.secrets.omitted_count();
+    if n > 0 {
+        tracing::warn!(n, "the environment holds more secrets than can be redacted");
+    }
 }
 
 /// Paths, limits and secrets of this machine.

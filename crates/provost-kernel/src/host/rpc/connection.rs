@@ -252,10 +252,10 @@ impl DaemonWriter {
         for response in responses {
             match response {
                 OutgoingResponse::FileContent(id, content) => {
-                    wire::append_result(id, &content, &mut self.buffer)?
+                    wire::append_result(id, &content, &mut self.buffer)?;
                 }
                 OutgoingResponse::Response(response) => {
-                    wire::append_frame(&KernelFrame::Response(response), &mut self.buffer)?
+                    wire::append_frame(&KernelFrame::Response(response), &mut self.buffer)?;
                 }
             }
             if self.buffer.len() >= BATCH_BYTES {

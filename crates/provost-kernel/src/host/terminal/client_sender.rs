@@ -76,8 +76,8 @@ impl ClientSender {
                 SendStep::Finished => return Ok(()),
                 SendStep::Idle => tokio::select! {
                     () = self.task_work.notified() => {}
-                    changed = changes.changed() => if changed.is_err() { return Ok(()) },
-                    changed = feedback.changed() => if changed.is_err() { return Ok(()) },
+                    printed = changes.changed() => if printed.is_err() { return Ok(()) },
+                    acknowledged = feedback.changed() => if acknowledged.is_err() { return Ok(()) },
                 },
             }
         }

@@ -154,7 +154,7 @@ impl ScreenRenderer<'_> {
                     self.apply_effects(effects);
                 }
                 Err(drawn) => {
-                    self.skim_from = self.position + to_offset(drawn.max(DRAW_CHUNK_BYTES))
+                    self.skim_from = self.position + to_offset(drawn.max(DRAW_CHUNK_BYTES));
                 }
             },
             RenderWork::EndSyncUpdate => {
@@ -204,7 +204,7 @@ impl ScreenRenderer<'_> {
                     drop(reply.send(snapshot));
                 }
                 ScreenRequest::Text { above, reply, .. } => {
-                    drop(reply.send(self.screen.read_text(above)))
+                    drop(reply.send(self.screen.read_text(above)));
                 }
             }
         }

@@ -85,10 +85,10 @@ impl ChatApprovals {
     pub(super) async fn wait_until_answerable(&self) {
         match self.state {
             ApprovalPromptState::Shown(since) => {
-                tokio::time::sleep_until((since + MIN_SHOWN_TIME).into()).await
+                tokio::time::sleep_until((since + MIN_SHOWN_TIME).into()).await;
             }
             ApprovalPromptState::Idle | ApprovalPromptState::Accepting(_) => {
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
         }
     }

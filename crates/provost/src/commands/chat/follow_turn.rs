@@ -23,13 +23,11 @@ impl ChatSession {
         selector: &mut ChatTurnSelector,
         interrupts: &mut Signal,
     ) -> anyhow::Result<ChatTurnOutcome> {
-        let session_events =
-            self.client.get_stream(&self.session_path(&format!("/events?after={after}"))).await?;
-        let stream = format!("project/{}", self.project.id.uuid());
-        let project_events =
-            self.client.get_stream(&format!("/api/events?stream={stream}&after={after}")).await?;
-        let mut session_events = session_events.bytes_stream();
-        let mut project_events = project_events.bytes_stream();
+        let session_path = self.session_path(&format!("/events?after={after}"));
+        let project = self.project.id.uuid();
+        let project_path = format!("/api/events?stream=project/{project}&after={after}");
+        let mut session_events = self.client.get_stream(&session_path).await?.bytes_stream();
+        let mut project_events = self.client.get_stream(&project_path).await?.bytes_stream();
         let (mut session_rest, mut project_rest) = (Vec::new(), Vec::new());
         let mut printer = TurnPrinter::new(self.json);
         let mut approvals = ChatApprovals::new(self.session.id, self.json);

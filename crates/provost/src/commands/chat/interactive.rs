@@ -84,7 +84,7 @@ fn report_turn_outcome(
             print_held(keyboard.map_or(&[], LineInput::hold_deferred));
         }
         Ok(ChatTurnOutcome::Interrupted { why }) => {
-            print_stderr(&format!("{}; /continue continues the turn", sanitize_text(&why)))
+            print_stderr(&format!("{}; /continue continues the turn", sanitize_text(&why)));
         }
         Ok(ChatTurnOutcome::UserLeft(status)) => {
             print_unsent(keyboard.map_or(&[], LineInput::hold_deferred));

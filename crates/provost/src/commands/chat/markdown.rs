@@ -75,10 +75,10 @@ impl MarkdownRenderer {
                     self.classify_line(&mut out);
                 }
                 (c, MarkdownLineKind::Text | MarkdownLineKind::Heading) => {
-                    self.push_inline(c, &mut out)
+                    self.push_inline(c, &mut out);
                 }
                 (c, MarkdownLineKind::Fence | MarkdownLineKind::Code) => {
-                    out.push_str(&sanitize_char(c))
+                    out.push_str(&sanitize_char(c));
                 }
             }
         }
@@ -136,7 +136,7 @@ impl MarkdownRenderer {
                 }
             }
             MarkdownLineKind::Fence | MarkdownLineKind::Code => {
-                held.chars().for_each(|c| out.push_str(&sanitize_char(c)))
+                held.chars().for_each(|c| out.push_str(&sanitize_char(c)));
             }
         }
     }

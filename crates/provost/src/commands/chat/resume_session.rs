@@ -22,7 +22,7 @@ impl ChatSession {
         for (from, text) in last {
             match from {
                 MessageAuthor::User => {
-                    print_line(&format!("{}{}", bold("> "), sanitize_lines(&text)))?
+                    print_line(&format!("{}{}", bold("> "), sanitize_lines(&text)))?;
                 }
                 MessageAuthor::Assistant => {
                     let mut markdown = MarkdownRenderer::new();

@@ -72,7 +72,7 @@ fn print_session(detail: &SessionDetail) -> anyhow::Result<()> {
                             print_line(&format!("{}{}", bold(head), sanitize_lines(text)))?;
                         }
                         MessagePart::Reasoning { text } => {
-                            print_line(&faint(&sanitize_lines(text)))?
+                            print_line(&faint(&sanitize_lines(text)))?;
                         }
                     }
                 }

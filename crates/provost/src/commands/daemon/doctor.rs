@@ -97,7 +97,7 @@ fn probe_sandbox(machine: &MachineFeatures, config: &Config) -> anyhow::Result<A
 
 /// The applied layers, in one line.
 fn format_layers(applied: &AppliedLayers) -> String {
-    let named = [
+    let layers = [
         ("no capabilities", applied.capabilities_dropped),
         ("seccomp", applied.seccomp),
         ("PID", applied.pid_namespace),
@@ -107,7 +107,7 @@ fn format_layers(applied: &AppliedLayers) -> String {
         ("cgroup for pids", applied.cgroup_pids),
         ("cgroup for memory", applied.cgroup_memory),
     ];
-    let names = named.iter().filter(|(_, applied)| *applied).map(|(name, _)| *name);
+    let names = layers.iter().filter(|(_, applied)| *applied).map(|(name, _)| *name);
     let landlock = format!("Landlock ABI {}", applied.landlock_abi);
     std::iter::once(landlock.as_str()).chain(names).collect::<Vec<_>>().join(", ")
 }
@@ -184,8 +184,8 @@ mod tests {
         let report = DoctorReport {
             version: "0.1.0",
             machine: probe::probe_machine(),
-            wall: None,
-            wall_missing: None,
+            sandbox: None,
+            sandbox_error: None,
             data: DataFolderReport {
                 path: PathBuf::new(),
                 exists: true,

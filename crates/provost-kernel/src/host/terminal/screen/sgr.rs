@@ -153,12 +153,12 @@ fn write_color(color: Color, codes: &SgrColorCodes, out: &mut Vec<u8>) {
 fn write_underline_color(color: Color, out: &mut Vec<u8>) {
     match color {
         Color::Named(name) if (name as u16) < 16 => {
-            push_formatted(out, format_args!(";58:5:{}", name as u16))
+            push_formatted(out, format_args!(";58:5:{}", name as u16));
         }
         Color::Named(_) => {}
         Color::Indexed(index) => push_formatted(out, format_args!(";58:5:{index}")),
         Color::Spec(rgb) => {
-            push_formatted(out, format_args!(";58:2::{}:{}:{}", rgb.r, rgb.g, rgb.b))
+            push_formatted(out, format_args!(";58:2::{}:{}:{}", rgb.r, rgb.g, rgb.b));
         }
     }
 }

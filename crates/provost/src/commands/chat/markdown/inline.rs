@@ -72,7 +72,7 @@ impl MarkdownRenderer {
         }
         match n_stars {
             1 if opens && !self.style.is_italic => {
-                self.pending_italic = Some(PendingItalic::default())
+                self.pending_italic = Some(PendingItalic::default());
             }
             2 if self.style.is_bold || opens => {
                 self.style.is_bold = !self.style.is_bold;
