@@ -164,7 +164,7 @@ impl Config {
         read: impl FnOnce(&Path, MissingFilePolicy) -> anyhow::Result<ConfigFile>,
     ) -> anyhow::Result<Self> {
         let base_dirs = etcetera::choose_base_strategy();
-        let config_dir = base_dirs.as_ref().ok().map(|base_dirs| base_dirs.config_dir());
+        let config_dir = base_dirs.as_ref().ok().map(etcetera::BaseStrategy::config_dir);
         let (file, missing) = locate_config_file(config_dir);
         let mut written = read(&file, missing)?;
         let models = written.take_models();

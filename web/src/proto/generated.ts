@@ -29,11 +29,11 @@ export type Actor = 'ui' | 'cli' | 'kernel' | 'daemon' | `agent:${string}` | `ru
 
 export type BlobRef = { 
 /**
- * The content address.
+ * The hash of the content.
  */
 $blob: Hash, 
 /**
- * How many bytes it has.
+ * Size in bytes.
  */
 size: number, };
 
@@ -49,11 +49,11 @@ pid: number,
  */
 version: string, 
 /**
- * Where it listens.
+ * The address that it listens on.
  */
 listen: string, } } | { "kind": "DAEMON_STOPPED", "body": { 
 /**
- * Why, for people.
+ * The reason, as text for people.
  */
 reason: string, } } | { "kind": "PROJECT_OPENED", "body": { 
 /**
@@ -69,7 +69,7 @@ name: string,
  */
 slug: string, 
 /**
- * The folder, absolute, with no link in it.
+ * The absolute path of the folder, with symbolic links resolved.
  */
 path: string, } } | { "kind": "PROJECT_CLOSED", "body": { 
 /**
@@ -77,7 +77,7 @@ path: string, } } | { "kind": "PROJECT_CLOSED", "body": {
  */
 project: ProjectId, } } | { "kind": "TOKEN_CREATED", "body": { 
 /**
- * Its name.
+ * Its id.
  */
 token: TokenId, 
 /**
@@ -93,11 +93,11 @@ project: ProjectId | null,
  */
 role: string | null, 
 /**
- * The person it speaks for, if it is a browser's; else it speaks for itself.
+ * The person that a browser token acts for; other tokens act for themselves.
  */
 holder: string | null, 
 /**
- * What it is for, in its maker's words.
+ * The label that its creator gave it.
  */
 label: string, 
 /**
@@ -105,15 +105,16 @@ label: string,
  */
 digest: Hash, 
 /**
- * BLAKE3 of what the page keeps, if it is a browser's: neither works alone.
+ * BLAKE3 of the secret that the page stores, for a browser token: cookie and page secret
+ * are only valid together.
  */
 page?: Hash, 
 /**
- * When it ends.
+ * When it expires; never if absent.
  */
 expiresAt: number | null, } } | { "kind": "TOKEN_REVOKED", "body": { 
 /**
- * Its name.
+ * Its id.
  */
 token: TokenId, } } | { "kind": "KERNEL_STARTED", "body": { 
 /**
@@ -121,7 +122,7 @@ token: TokenId, } } | { "kind": "KERNEL_STARTED", "body": {
  */
 project: ProjectId, 
 /**
- * New with every kernel process.
+ * Identifies the kernel process; new with every start.
  */
 boot: string, 
 /**
@@ -137,7 +138,7 @@ version: string, } } | { "kind": "KERNEL_UNRESPONSIVE", "body": {
  */
 project: ProjectId, 
 /**
- * Which kernel process.
+ * The kernel process.
  */
 boot: string, } } | { "kind": "KERNEL_RESPONSIVE", "body": { 
 /**
@@ -145,7 +146,7 @@ boot: string, } } | { "kind": "KERNEL_RESPONSIVE", "body": {
  */
 project: ProjectId, 
 /**
- * Which kernel process.
+ * The kernel process.
  */
 boot: string, } } | { "kind": "KERNEL_LOST", "body": { 
 /**
@@ -153,11 +154,11 @@ boot: string, } } | { "kind": "KERNEL_LOST", "body": {
  */
 project: ProjectId, 
 /**
- * Which kernel process.
+ * The kernel process.
  */
 boot: string, 
 /**
- * Why, for people.
+ * The reason, as text for people.
  */
 why: string, } } | { "kind": "KERNEL_STOPPED", "body": { 
 /**
@@ -165,19 +166,19 @@ why: string, } } | { "kind": "KERNEL_STOPPED", "body": {
  */
 project: ProjectId, 
 /**
- * Which kernel process.
+ * The kernel process.
  */
 boot: string, } } | { "kind": "ACTION_REQUESTED", "body": { 
 /**
- * Its name.
+ * Its id.
  */
 action: ActionId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * What kind of action.
+ * The name of the action, such as `fs.readFile`.
  */
 name: string, 
 /**
@@ -185,15 +186,15 @@ name: string,
  */
 params: unknown, 
 /**
- * What it would do, in plain words.
+ * What it would do, as text for people.
  */
 what: string, 
 /**
- * What an answer is bound to.
+ * The hash of the action in its context: an answer is valid for this hash only.
  */
 actionHash: Hash, 
 /**
- * The role it is asked for in.
+ * The role that requests it.
  */
 role?: string, 
 /**
@@ -201,47 +202,47 @@ role?: string,
  */
 session?: SessionId, } } | { "kind": "ACTION_WAITING", "body": { 
 /**
- * Which.
+ * The action.
  */
 action: ActionId, 
 /**
- * For an answer to this.
+ * The approval that it waits for.
  */
 approval: ApprovalId, } } | { "kind": "ACTION_DENIED", "body": { 
 /**
- * Which.
+ * The action.
  */
 action: ActionId, 
 /**
- * Why.
+ * The error.
  */
 fault: ErrorInfo, } } | { "kind": "ACTION_ALLOWED", "body": { 
 /**
- * Which.
+ * The action.
  */
 action: ActionId, 
 /**
- * What decided, in plain words.
+ * What allowed it, as text for people.
  */
 by: string, 
 /**
- * What decided.
+ * What allowed it.
  */
 why?: AllowedBy, 
 /**
- * The profile it runs under, if it starts a program.
+ * The sandbox profile, if it starts a program.
  */
 profile?: string, } } | { "kind": "ACTION_READ", "body": { 
 /**
- * Its name.
+ * Its id.
  */
 action: ActionId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * What kind of action.
+ * The name of the action, such as `fs.readFile`.
  */
 name: string, 
 /**
@@ -249,15 +250,15 @@ name: string,
  */
 params: unknown, 
 /**
- * What it did, in plain words.
+ * What it did, as text for people.
  */
 what: string, 
 /**
- * What it was decided under.
+ * The hash of the action in its context.
  */
 actionHash: Hash, 
 /**
- * The role it was asked for in.
+ * The role that requested it.
  */
 role?: string, 
 /**
@@ -265,35 +266,35 @@ role?: string,
  */
 session?: SessionId, 
 /**
- * What decided.
+ * What allowed it.
  */
 why: AllowedBy, 
 /**
- * How it ended.
+ * The outcome.
  */
 outcome: ActionOutcome, } } | { "kind": "APPROVAL_ASKED", "body": { 
 /**
- * The question's name.
+ * Its id.
  */
 approval: ApprovalId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * The action that waits.
+ * The action that waits for it.
  */
 action: ActionId, 
 /**
- * What an answer is bound to.
+ * The hash of the action in its context: an answer is valid for this hash only.
  */
 actionHash: Hash, 
 /**
- * What kind of token the asker holds.
+ * The class of the requester's token.
  */
 class: TokenClass, 
 /**
- * The role it acts in.
+ * The role of the requester.
  */
 role: string | null, 
 /**
@@ -301,7 +302,7 @@ role: string | null,
  */
 session: SessionId | null, 
 /**
- * What is asked.
+ * What the person is shown.
  */
 question: ApprovalPrompt, 
 /**
@@ -309,71 +310,71 @@ question: ApprovalPrompt,
  */
 expiresAt: number, } } | { "kind": "APPROVAL_ANSWERED", "body": { 
 /**
- * Which question.
+ * The approval.
  */
 approval: ApprovalId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * What the answer is bound to.
+ * The hash of the action that the answer is valid for.
  */
 actionHash: Hash, 
 /**
- * Yes or no.
+ * Whether the person allowed or denied it.
  */
 decision: ApprovalAnswer, 
 /**
- * How far a yes reaches.
+ * What the answer covers beyond this action, if it was allowed.
  */
 scope: AnswerScope | null, 
 /**
- * What the asker is told.
+ * The person's message to the requester.
  */
 message: string | null, } } | { "kind": "APPROVAL_EXPIRED", "body": { 
 /**
- * Which question.
+ * The approval.
  */
 approval: ApprovalId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, } } | { "kind": "APPROVAL_WITHDRAWN", "body": { 
 /**
- * Which question.
+ * The approval.
  */
 approval: ApprovalId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * Why, for people.
+ * The reason, as text for people.
  */
 why: string, } } | { "kind": "GRANT_CREATED", "body": { 
 /**
- * Its name.
+ * Its id.
  */
 grant: GrantId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * The question it answered.
+ * The approval that it came from.
  */
 approval: ApprovalId, 
 /**
- * Who may.
+ * The principal it is granted to.
  */
 grantee: string, 
 /**
- * In which role.
+ * The role it is limited to.
  */
 role: string | null, 
 /**
- * Only in this session.
+ * The session it is limited to.
  */
 session: SessionId | null, 
 /**
@@ -381,43 +382,43 @@ session: SessionId | null,
  */
 covers: GrantScope, 
 /**
- * The scripts it may run, as they were.
+ * The scripts it may run, with their hashes at the time.
  */
 pins: Array<PinnedFile>, 
 /**
- * The rules that asked, which its question named.
+ * The rules that required the approval.
  */
 rules?: Array<RuleRef>, 
 /**
- * What it covers, in plain words.
+ * What it covers, as text for people.
  */
 what: string, 
 /**
- * When it ends.
+ * When it expires; never if absent.
  */
 until: number | null, } } | { "kind": "GRANT_REVOKED", "body": { 
 /**
- * Which.
+ * The grant.
  */
 grant: GrantId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, } } | { "kind": "MODE_CHANGED", "body": { 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * Which.
+ * The new mode.
  */
 mode: ProjectMode, 
 /**
- * When it ends.
+ * When it expires; never if absent.
  */
 until: number | null, } } | { "kind": "ROLE_LOADED", "body": { 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
@@ -433,19 +434,19 @@ file: string,
  */
 hash: Hash, 
 /**
- * What it may ask for.
+ * Its skills.
  */
 skills: Array<string>, 
 /**
- * The model it asks for.
+ * The model that it names.
  */
 model: string | null, 
 /**
- * Whether exactly this was trusted.
+ * Whether a person trusted exactly these bytes.
  */
 trusted: boolean, } } | { "kind": "ROLE_REJECTED", "body": { 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
@@ -453,15 +454,15 @@ project: ProjectId,
  */
 file: string, 
 /**
- * Why, with the line and what was expected.
+ * The error, with the line and what was expected.
  */
 why: string, } } | { "kind": "FILE_TRUSTED", "body": { 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * What it is.
+ * The kind of file.
  */
 what: GovernanceFileKind, 
 /**
@@ -473,11 +474,11 @@ file: string,
  */
 hash: Hash, 
 /**
- * The text, so that a later change can be shown.
+ * The text, so that a later change can be shown as a diff.
  */
 text: string, } } | { "kind": "POLICY_CHANGED", "body": { 
 /**
- * Where; none for the user's own rules.
+ * The project; absent for the user's own rules.
  */
 project: ProjectId | null, 
 /**
@@ -485,7 +486,7 @@ project: ProjectId | null,
  */
 layer: string, 
 /**
- * BLAKE3 of the file; none if it is gone.
+ * BLAKE3 of the file; absent if it was deleted.
  */
 hash: Hash | null, 
 /**
@@ -493,23 +494,23 @@ hash: Hash | null,
  */
 rules: number, 
 /**
- * Whether exactly this is trusted.
+ * Whether a person trusted exactly these bytes.
  */
 trusted: boolean, 
 /**
- * Why it has no effect, if it has none.
+ * The errors because of which it has no effect.
  */
 errors: Array<string>, } } | { "kind": "ACTION_STARTED", "body": { 
 /**
- * Which.
+ * The action.
  */
 action: ActionId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * The kernel's report that says so.
+ * The number of the kernel's report.
  */
 report: number, 
 /**
@@ -517,283 +518,283 @@ report: number,
  */
 pid: number, 
 /**
- * The profile it runs under.
+ * The sandbox profile.
  */
 profile: string, 
 /**
- * The layers of the wall that were applied.
+ * The sandbox mechanisms that were applied.
  */
 layers: Record<string, unknown>, } } | { "kind": "ACTION_OUTPUT", "body": { 
 /**
- * Which.
+ * The action.
  */
 action: ActionId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * The kernel's report that says so.
+ * The number of the kernel's report.
  */
 report: number, 
 /**
- * What.
+ * The output.
  */
 output: OutputChunk, } } | { "kind": "ACTION_FINISHED", "body": { 
 /**
- * Which.
+ * The action.
  */
 action: ActionId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * The kernel's report that says so; none for actions on files.
+ * The number of the kernel's report; absent for actions on files.
  */
 report: number | null, 
 /**
- * How.
+ * The outcome.
  */
 outcome: ActionOutcome, } } | { "kind": "BUILD_STARTED", "body": { 
 /**
- * The action that began it.
+ * The action that started it.
  */
 action: ActionId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * The kernel's report that says so.
+ * The number of the kernel's report.
  */
 report: number, 
 /**
- * The particulars.
+ * The details.
  */
 build: BuildStarted, } } | { "kind": "BUILD_SUCCEEDED", "body": { 
 /**
- * The action that began it.
+ * The action that started it.
  */
 action: ActionId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * The kernel's report that says so.
+ * The number of the kernel's report.
  */
 report: number, 
 /**
- * The particulars.
+ * The details.
  */
 build: BuildSucceeded, } } | { "kind": "BUILD_FAILED", "body": { 
 /**
- * The action that began it.
+ * The action that started it.
  */
 action: ActionId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * The kernel's report that says so.
+ * The number of the kernel's report.
  */
 report: number, 
 /**
- * The particulars.
+ * The details.
  */
 build: BuildFailed, } } | { "kind": "RUNTIME_STARTING", "body": { 
 /**
- * The action that began it.
+ * The action that started it.
  */
 action: ActionId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * The kernel's report that says so.
+ * The number of the kernel's report.
  */
 report: number, 
 /**
- * The particulars.
+ * The details.
  */
 run: RuntimeStarting, } } | { "kind": "RUNTIME_STARTED", "body": { 
 /**
- * The action that began it.
+ * The action that started it.
  */
 action: ActionId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * The kernel's report that says so.
+ * The number of the kernel's report.
  */
 report: number, 
 /**
- * The particulars.
+ * The details.
  */
 run: RuntimeStarted, } } | { "kind": "RUNTIME_RESTARTED", "body": { 
 /**
- * The action that began it.
+ * The action that started it.
  */
 action: ActionId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * The kernel's report that says so.
+ * The number of the kernel's report.
  */
 report: number, 
 /**
- * The particulars.
+ * The details.
  */
 run: RuntimeStarted, } } | { "kind": "RUNTIME_STOPPING", "body": { 
 /**
- * The action that began it.
+ * The action that started it.
  */
 action: ActionId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * The kernel's report that says so.
+ * The number of the kernel's report.
  */
 report: number, 
 /**
- * The particulars.
+ * The details.
  */
 run: RuntimeStopping, } } | { "kind": "RUNTIME_STOPPED", "body": { 
 /**
- * The action that began it.
+ * The action that started it.
  */
 action: ActionId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * The kernel's report that says so.
+ * The number of the kernel's report.
  */
 report: number, 
 /**
- * The particulars.
+ * The details.
  */
 run: RuntimeStopped, } } | { "kind": "RUNTIME_CRASHED", "body": { 
 /**
- * The action that began it.
+ * The action that started it.
  */
 action: ActionId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * The kernel's report that says so.
+ * The number of the kernel's report.
  */
 report: number, 
 /**
- * The particulars.
+ * The details.
  */
 run: RuntimeCrashed, } } | { "kind": "PREVIEW_DETECTED", "body": { 
 /**
- * The action that began it.
+ * The action that started it.
  */
 action: ActionId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * The kernel's report that says so.
+ * The number of the kernel's report.
  */
 report: number, 
 /**
- * The particulars.
+ * The details.
  */
 preview: PreviewDetection, } } | { "kind": "PREVIEW_READY", "body": { 
 /**
- * The action that began it.
+ * The action that started it.
  */
 action: ActionId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * The kernel's report that says so.
+ * The number of the kernel's report.
  */
 report: number, 
 /**
- * The particulars.
+ * The details.
  */
 preview: PreviewDetection, } } | { "kind": "PREVIEW_LOST", "body": { 
 /**
- * The action that began it.
+ * The action that started it.
  */
 action: ActionId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * The kernel's report that says so.
+ * The number of the kernel's report.
  */
 report: number, 
 /**
- * The particulars.
+ * The details.
  */
 preview: PreviewLost, } } | { "kind": "TERMINAL_OPENED", "body": { 
 /**
- * The action that began it.
+ * The action that started it.
  */
 action: ActionId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * The kernel's report that says so.
+ * The number of the kernel's report.
  */
 report: number, 
 /**
- * The particulars.
+ * The details.
  */
 terminal: TerminalOpened, } } | { "kind": "TERMINAL_RESIZED", "body": { 
 /**
- * The action that began it.
+ * The action that started it.
  */
 action: ActionId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * The kernel's report that says so.
+ * The number of the kernel's report.
  */
 report: number, 
 /**
- * The particulars.
+ * The details.
  */
 terminal: TerminalSize, } } | { "kind": "TERMINAL_CLOSED", "body": { 
 /**
- * The action that began it.
+ * The action that started it.
  */
 action: ActionId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * The kernel's report that says so.
+ * The number of the kernel's report.
  */
 report: number, 
 /**
- * The particulars.
+ * The details.
  */
 terminal: TerminalClosed, } } | { "kind": "SESSION_OPENED", "body": SessionOpened } | { "kind": "MESSAGE_ADDED", "body": MessageAdded } | { "kind": "TURN_STARTED", "body": TurnStarted } | { "kind": "TEXT_DELTA", "body": ContentDelta } | { "kind": "REASONING_DELTA", "body": ContentDelta } | { "kind": "TOOL_DELTA", "body": ToolDelta } | { "kind": "ATTEMPT_FAILED", "body": AttemptFailed } | { "kind": "ATTEMPT_RESTARTED", "body": AttemptRestarted } | { "kind": "TOOL_CALLED", "body": ToolCalled } | { "kind": "TOOL_RETURNED", "body": ToolReturned } | { "kind": "USAGE_RECORDED", "body": UsageRecorded } | { "kind": "TASK_USED", "body": TaskUsed } | { "kind": "TURN_FINISHED", "body": TurnFinished } | { "kind": "TURN_FAILED", "body": TurnFailed } | { "kind": "TURN_CANCELLED", "body": TurnCancelled } | { "kind": "TURN_INTERRUPTED", "body": TurnInterrupted } | { "kind": "SESSION_COMPACTED", "body": SessionCompacted } | { "kind": "HANDED_OFF", "body": HandedOff } | { "kind": "MESSAGE_WITHDRAWN", "body": MessageWithdrawn } | { "kind": "SESSION_CLOSED", "body": SessionClosed };
 
@@ -811,7 +812,7 @@ name: string,
  */
 slug: string, 
 /**
- * The folder, absolute, with no link in it.
+ * The absolute path of the folder, with symbolic links resolved.
  */
 path: string, 
 /**
@@ -823,7 +824,7 @@ status: ProjectStatus,
  */
 openedAt: number, 
 /**
- * On whose authority.
+ * On whose authority it was opened.
  */
 openedBy: string, };
 
@@ -831,7 +832,7 @@ export type ProjectStatus = "open" | "closed";
 
 export type TokenView = { 
 /**
- * Its name.
+ * Its id.
  */
 id: TokenId, 
 /**
@@ -843,15 +844,15 @@ class: TokenClass,
  */
 project: ProjectId | null, 
 /**
- * The role it acts in, if it is an agent's.
+ * The role that it acts in, for an agent's token.
  */
 role: string | null, 
 /**
- * The person it speaks for, if it is a browser's; else it speaks for itself.
+ * The person that a browser token acts for; other tokens act for themselves.
  */
 holder: string | null, 
 /**
- * What it is for, in its maker's words.
+ * The label that its creator gave it.
  */
 label: string, 
 /**
@@ -859,23 +860,24 @@ label: string,
  */
 digest: Hash, 
 /**
- * BLAKE3 of what the page keeps, if it is a browser's: neither works alone.
+ * BLAKE3 of the secret that the page stores, for a browser token: cookie and page secret are
+ * only valid together.
  */
 page?: Hash, 
 /**
- * Who made it.
+ * Who created it.
  */
 createdBy: string, 
 /**
- * When it was made.
+ * When it was created.
  */
 createdAt: number, 
 /**
- * When it ends.
+ * When it expires; never if absent.
  */
 expiresAt: number | null, 
 /**
- * When it was taken back.
+ * When it was revoked.
  */
 revokedAt: number | null, };
 
@@ -883,7 +885,7 @@ export type Code = "BAD_JSON" | "INVALID_REQUEST" | "INVALID_ACTION" | "UNAUTHEN
 
 export type ErrorResponse = { 
 /**
- * A sentence for a person, with what to do.
+ * A sentence for people that says what to do.
  */
 error: string, 
 /**
@@ -895,13 +897,13 @@ code: Code,
  */
 status: number, 
 /**
- * More, where it helps.
+ * Further data, where it helps.
  */
 details?: unknown, };
 
 export type Health = { 
 /**
- * Always `ok`; a daemon that is not well does not answer 200.
+ * Always `ok`; an unhealthy daemon does not answer 200.
  */
 status: string, 
 /**
@@ -927,117 +929,117 @@ export type CreateTokenRequest = {
  */
 class: TokenClass, 
 /**
- * The id or slug of the only project it may see. An agent's token needs one.
+ * The id or slug of the only project that it may see. Required for an agent's token.
  */
 project?: string, 
 /**
- * The role it acts in. An agent's token needs one, others have none.
+ * The role that it acts in. Required for an agent's token, not allowed for others.
  */
 role?: string, 
 /**
- * What it is for.
+ * A label for people.
  */
 label?: string, 
 /**
- * How long it lives; without it, until it is revoked.
+ * Its lifetime in minutes; until it is revoked if absent.
  */
 ttlMinutes?: number, };
 
 export type CreatedToken = { 
 /**
- * The secret. Provost keeps only its hash.
+ * The secret. Provost stores only its hash.
  */
 token: string, 
 /**
- * What is known of it from now on.
+ * The stored entry.
  */
 entry: TokenView, };
 
 export type TokenList = { 
 /**
- * All that still work.
+ * All that are valid.
  */
 tokens: Array<TokenView>, };
 
 export type LoginLink = { 
 /**
- * Path and query, to be put behind the address of the daemon.
+ * Path and query, relative to the address of the daemon.
  */
 path: string, 
 /**
- * How many minutes it works.
+ * Its lifetime in minutes.
  */
 minutes: number, };
 
 export type AuditReport = { 
 /**
- * How many events were walked.
+ * How many events were verified.
  */
 events: number, 
 /**
- * The hash of the last good event: keep a copy elsewhere, and nobody can
- * rewrite the whole log unseen.
+ * The hash of the last good event. With a copy of it elsewhere, nobody can rewrite the log
+ * unnoticed.
  */
 head: Hash, 
 /**
- * The first event that is not what it was.
+ * The first corrupt event.
  */
 bad: CorruptEvent | null, 
 /**
- * What is wrong with the views, if the events are good and the views are
- * not what they come to.
+ * The error in the views, if the events are good but the views differ from what they fold
+ * to.
  */
 views: string | null, };
 
 export type CorruptEvent = { 
 /**
- * Its place in the log.
+ * Its position in the log.
  */
 seq: number, 
 /**
- * What is wrong with it.
+ * The error.
  */
 why: string, };
 
 export type ActionView = { 
 /**
- * Its name.
+ * Its id.
  */
 id: ActionId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * What kind of action.
+ * The name of the action, such as `fs.readFile`.
  */
 name: string, 
 /**
- * What it does, in plain words.
+ * What it does, as text for people.
  */
 what: string, 
 /**
- * On whose authority.
+ * On whose authority it was requested.
  */
 principal: string, 
 /**
- * How far it has come.
+ * Its status.
  */
 status: ActionStatus, 
 /**
- * The role it was asked for in.
+ * The role that requested it.
  */
 role?: string, 
 /**
- * The question to a person that it waits for, or waited for last.
+ * The approval that it waits for, or waited for last.
  */
 approval?: ApprovalId, 
 /**
- * What an answer is bound to.
+ * The hash of the action in its context: an answer is valid for this hash only.
  */
 actionHash: Hash, 
 /**
- * When it was asked for.
+ * When it was requested.
  */
 requestedAt: number, 
 /**
@@ -1045,15 +1047,15 @@ requestedAt: number,
  */
 finishedAt: number | null, 
 /**
- * How it ended.
+ * The outcome.
  */
 outcome: ActionOutcome | null, 
 /**
- * What came out, for whoever asked for it and did not wait; never in the log.
+ * The result, for a requester that did not wait; never in the log.
  */
 result?: unknown, 
 /**
- * Why there is no result, for whoever asked for it; never in the log.
+ * Why there is no result, for the requester; never in the log.
  */
 gone?: ErrorInfo, };
 
@@ -1061,11 +1063,11 @@ export type ActionStatus = "requested" | "waiting" | "denied" | "allowed" | "run
 
 export type KernelView = { 
 /**
- * Whose it is.
+ * The project.
  */
 project: ProjectId, 
 /**
- * New with every kernel process.
+ * Identifies the kernel process; new with every start.
  */
 boot: string, 
 /**
@@ -1077,7 +1079,7 @@ pid: number,
  */
 version: string, 
 /**
- * Whether it is there, as far as the log knows.
+ * Its status according to the log.
  */
 status: KernelStatus, 
 /**
@@ -1089,7 +1091,7 @@ export type KernelStatus = "connected" | "unresponsive" | "stopped" | "lost";
 
 export type SubmitActionRequest = { 
 /**
- * Which, such as `fs.readFile`.
+ * The name of the action, such as `fs.readFile`.
  */
 action: string, 
 /**
@@ -1107,39 +1109,39 @@ sessionId?: SessionId, };
 
 export type ActionResponse = { 
 /**
- * Its name in the log.
+ * Its id.
  */
 actionId: ActionId, 
 /**
- * What an answer is bound to.
+ * The hash of the action in its context: an answer is valid for this hash only.
  */
 actionHash: Hash, 
 /**
- * How far it has come.
+ * Its status.
  */
 status: ActionStatus, 
 /**
- * The question to a person that it waits for.
+ * The approval that it waits for.
  */
 approvalId?: ApprovalId, 
 /**
- * What came out, if it has ended.
+ * The result, if it has ended.
  */
 result: unknown, };
 
 export type ObservedChanges = { 
 /**
- * Files that are new or were changed, and, with a `/` at their end, folders that
- * are new and empty, were moved, or got other rights.
+ * New or changed files and, with a trailing `/`, folders that are new and empty, were moved,
+ * or have other permissions.
  */
 changed?: Array<string>, 
 /**
- * Folders in which names were added or removed, and nothing that is new there
- * tells which; `.` is the project's own.
+ * Folders in which names were added or removed, where it is unknown which; `.` is the
+ * project folder.
  */
 folders?: Array<string>, 
 /**
- * Set if more may have changed than is named.
+ * Whether more may have changed than is listed.
  */
 more?: boolean, };
 
@@ -1149,15 +1151,15 @@ export type ProjectMode = "sandbox" | "auto" | "full";
 
 export type ProjectModeView = { 
 /**
- * Whose it is.
+ * The project.
  */
 project: ProjectId, 
 /**
- * What was set last. After `until` it is `sandbox` again.
+ * The mode that was set last. After `until` it is `sandbox` again.
  */
 mode: ProjectMode, 
 /**
- * When it ends.
+ * When it expires; never if absent.
  */
 until: number | null, 
 /**
@@ -1165,7 +1167,7 @@ until: number | null,
  */
 by: string, 
 /**
- * When.
+ * When it was set.
  */
 at: number, };
 
@@ -1173,11 +1175,11 @@ export type GovernanceFileKind = "role" | "policy" | "runtime";
 
 export type TrustedFile = { 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * What it is.
+ * The kind of file.
  */
 what: GovernanceFileKind, 
 /**
@@ -1189,7 +1191,7 @@ file: string,
  */
 hash: Hash, 
 /**
- * The text that was trusted, so that a change can be shown.
+ * The trusted text, so that a change can be shown as a diff.
  */
 text: string, 
 /**
@@ -1197,17 +1199,17 @@ text: string,
  */
 by: string, 
 /**
- * When.
+ * When it was trusted.
  */
 at: number, };
 
 export type RuleRef = { 
 /**
- * Whose rule: `builtin`, `user` or `project`.
+ * Its layer: `builtin`, `user` or `project`.
  */
 layer: string, 
 /**
- * Its name.
+ * Its id.
  */
 id: string, 
 /**
@@ -1215,7 +1217,7 @@ id: string,
  */
 effect: string, 
 /**
- * Why, in its author's words.
+ * The reason that its author gave.
  */
 reason?: string, };
 
@@ -1225,11 +1227,11 @@ export type CommandEffectView = { "kind": "run",
  */
 argv: Array<string>, 
 /**
- * The wrappers it was found in, outermost first.
+ * The wrappers around it, outermost first.
  */
 through: Array<string>, 
 /**
- * The program that would run, if it was found.
+ * The path of the program, if it was found.
  */
 program: string | null, 
 /**
@@ -1241,15 +1243,15 @@ hosts: Array<string>,
  */
 assignments?: Array<string>, 
 /**
- * Whether it is part of the shell, so that no program runs.
+ * Whether it is a shell builtin, so that no program runs.
  */
 builtin?: boolean, } | { "kind": "write", 
 /**
- * Which, as written.
+ * The path, as written.
  */
 path: string, } | { "kind": "read", 
 /**
- * Which, as written.
+ * The path, as written.
  */
 path: string, } | { "kind": "opaque", 
 /**
@@ -1257,7 +1259,7 @@ path: string, } | { "kind": "opaque",
  */
 text: string, 
 /**
- * Why.
+ * The reason.
  */
 why: string, };
 
@@ -1275,7 +1277,7 @@ export type AnswerScope = "once" | "session" | "until" | "always";
 
 export type ApprovalChoice = { 
 /**
- * How far it reaches.
+ * What it covers.
  */
 scope: AnswerScope, 
 /**
@@ -1283,13 +1285,13 @@ scope: AnswerScope,
  */
 remembers: string, 
 /**
- * The rule that would be written; may be edited before it is.
+ * The rule that would be added; may be edited before.
  */
 rule?: string, };
 
 export type TrustPrompt = { 
 /**
- * What it is.
+ * The kind of file.
  */
 what: GovernanceFileKind, 
 /**
@@ -1301,17 +1303,17 @@ file: string,
  */
 hash: Hash, 
 /**
- * What was trusted before.
+ * The hash that was trusted before.
  */
 before: Hash | null, 
 /**
- * What changed since; the whole text if nothing was trusted before.
+ * The diff to that; the whole text if there is none.
  */
 diff: string, };
 
 export type ApprovalPrompt = { 
 /**
- * The kind of action.
+ * The name of the action, such as `fs.readFile`.
  */
 name: string, 
 /**
@@ -1319,52 +1321,52 @@ name: string,
  */
 params: unknown, 
 /**
- * What it does, in plain words.
+ * What it does, as text for people.
  */
 what: string, 
 /**
- * Why it is asked, in plain words.
+ * Why the approval is required, as text for people.
  */
 why: string, 
 /**
- * What a command would do, part by part.
+ * The effects of a command.
  */
 demands: Array<CommandEffectView>, 
 /**
- * Where it would run, relative to the project.
+ * The folder in which it would run, relative to the project.
  */
 cwd: string, 
 /**
- * What would change in files.
+ * The diff of the files that it would change.
  */
 diff: string | null, 
 /**
- * What is there now and what becomes of it, in plain words: where links lead,
- * what is replaced, what a folder holds that goes.
+ * Notes about the current state, as text for people: where links lead, what is replaced,
+ * what a deleted folder contains.
  */
 notes?: Array<string>, 
 /**
- * The profile it would run under; `none` where nothing is started.
+ * The sandbox profile; `none` where nothing is started.
  */
 profile: string, 
 /**
- * Whether it would reach the network.
+ * Whether it would use the network.
  */
 network: boolean, 
 /**
- * The rules that had a say.
+ * The rules that decided.
  */
 rules: Array<RuleRef>, 
 /**
- * What makes it so dangerous that it is asked every time.
+ * The hard gate because of which it is asked every time.
  */
 gate: string | null, 
 /**
- * The scripts it would run, as they are now.
+ * The scripts that it would run, with their current hashes.
  */
 pins: Array<PinnedFile>, 
 /**
- * The answers that allow, and what each remembers.
+ * The answers that allow it, and what each remembers.
  */
 choices: Array<ApprovalChoice>, 
 /**
@@ -1374,11 +1376,11 @@ trust: TrustPrompt | null, };
 
 export type Approval = { 
 /**
- * Its name.
+ * Its id.
  */
 id: ApprovalId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
@@ -1386,23 +1388,23 @@ project: ProjectId,
  */
 action: ActionId, 
 /**
- * What an answer is bound to.
+ * The hash of the action in its context: an answer is valid for this hash only.
  */
 actionHash: Hash, 
 /**
- * Who asks.
+ * The requester.
  */
 principal: string, 
 /**
- * What acts.
+ * The component that acts.
  */
 actor: Actor, 
 /**
- * What kind of token the asker holds.
+ * The class of the requester's token.
  */
 class: TokenClass, 
 /**
- * The role it acts in.
+ * The role of the requester.
  */
 role: string | null, 
 /**
@@ -1410,19 +1412,19 @@ role: string | null,
  */
 session: SessionId | null, 
 /**
- * What is asked.
+ * What the person is shown.
  */
 question: ApprovalPrompt, 
 /**
- * How far it has come.
+ * Its status.
  */
 status: ApprovalStatus, 
 /**
- * When it was asked.
+ * When it was requested.
  */
 askedAt: number, 
 /**
- * When it expires, if nobody answers.
+ * When it expires.
  */
 expiresAt: number, 
 /**
@@ -1434,11 +1436,11 @@ resolvedAt: number | null,
  */
 resolvedBy: string | null, 
 /**
- * How far the answer reaches, if it allows.
+ * What the answer covers, if it allows.
  */
 scope: AnswerScope | null, 
 /**
- * What the asker was told with a denial.
+ * The message to the requester, for a denial.
  */
 message: string | null, };
 
@@ -1456,15 +1458,15 @@ runs: Array<Array<string>>,
  */
 writes: Array<string>, 
 /**
- * Where it runs.
+ * The folder in which it runs.
  */
 cwd: string, 
 /**
- * Whether it may reach the network.
+ * Whether it may use the network.
  */
 network: boolean, } | { "kind": "paths", 
 /**
- * The kind of action.
+ * The name of the action.
  */
 name: string, 
 /**
@@ -1472,7 +1474,7 @@ name: string,
  */
 paths: Array<string>, } | { "kind": "exact", 
 /**
- * The kind of action.
+ * The name of the action.
  */
 name: string, 
 /**
@@ -1482,27 +1484,27 @@ params: Hash, };
 
 export type Grant = { 
 /**
- * Its name.
+ * Its id.
  */
 id: GrantId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * The question it answered.
+ * The approval that it came from.
  */
 approval: ApprovalId, 
 /**
- * Who may.
+ * The principal it is granted to.
  */
 grantee: string, 
 /**
- * In which role.
+ * The role it is limited to.
  */
 role: string | null, 
 /**
- * Only in this session.
+ * The session it is limited to.
  */
 session: SessionId | null, 
 /**
@@ -1510,31 +1512,31 @@ session: SessionId | null,
  */
 covers: GrantScope, 
 /**
- * The scripts it may run, as they were.
+ * The scripts it may run, with their hashes at the time.
  */
 pins: Array<PinnedFile>, 
 /**
- * The rules that asked, which its question named; others ask anew.
+ * The rules that required the approval; it does not answer others.
  */
 rules?: Array<RuleRef>, 
 /**
- * What it covers, in plain words.
+ * What it covers, as text for people.
  */
 what: string, 
 /**
- * When it ends.
+ * When it expires; never if absent.
  */
 until: number | null, 
 /**
- * Who gave it.
+ * Who granted it.
  */
 by: string, 
 /**
- * When.
+ * When it was granted.
  */
 at: number, 
 /**
- * When it was taken back.
+ * When it was revoked.
  */
 revokedAt: number | null, };
 
@@ -1544,63 +1546,63 @@ export type AllowedBy = { "kind": "operator" } | { "kind": "rules",
  */
 rules: Array<RuleRef>, } | { "kind": "mode", 
 /**
- * Which.
+ * The mode.
  */
 mode: ProjectMode, } | { "kind": "grant", 
 /**
- * Which.
+ * The grant.
  */
 grant: GrantId, } | { "kind": "approval", 
 /**
- * To which question.
+ * The approval.
  */
 approval: ApprovalId, };
 
 export type AnswerApprovalRequest = { 
 /**
- * Yes or no.
+ * Whether to allow or deny it.
  */
 decision: ApprovalAnswer, 
 /**
- * How far a yes reaches; once, if left out.
+ * What the answer covers; `once` if absent.
  */
 scope?: AnswerScope, 
 /**
- * The hash of the action that was shown. An answer to another is refused.
+ * The hash of the action that was shown. An answer for another hash is refused.
  */
 actionHash: Hash, 
 /**
- * What the asker is told with a no.
+ * A message to the requester, for a denial.
  */
 message?: string, 
 /**
- * For `until`: how many minutes, 480 at most.
+ * For `until`: the duration in minutes, at most 480.
  */
 minutes?: number, 
 /**
- * For `always`: the rule as it was edited; the one that was shown, if left out.
+ * For `always`: the edited rule; the suggested one if absent.
  */
 rule?: string, };
 
 export type ApprovalList = { 
 /**
- * Those that are pending; with `?all=true` the resolved ones too.
+ * The pending ones; with `?all=true` the resolved ones too.
  */
 approvals: Array<Approval>, };
 
 export type GrantList = { 
 /**
- * Those that still hold; with `?all=true` the others too.
+ * The valid ones; with `?all=true` the others too.
  */
 grants: Array<Grant>, };
 
 export type SetModeRequest = { 
 /**
- * Which.
+ * The mode.
  */
 mode: ProjectMode, 
 /**
- * For how many minutes; `full` is for 60 if left out, and never without an end.
+ * The duration in minutes; `full` is limited to 60 if absent, and never unlimited.
  */
 minutes?: number, };
 
@@ -1614,11 +1616,11 @@ name: string,
  */
 description: string, 
 /**
- * The model it asks for.
+ * The model that it names.
  */
 model: string | null, 
 /**
- * What it may ask for.
+ * Its skills.
  */
 skills: Array<string>, 
 /**
@@ -1634,15 +1636,15 @@ imported: boolean,
  */
 hash: Hash, 
 /**
- * Whether exactly this was trusted. If not, the role has no effect.
+ * Whether a person trusted exactly these bytes. If not, the role has no effect.
  */
 trusted: boolean, 
 /**
- * What changed since it was trusted; the whole text if it never was.
+ * The diff to the trusted version; the whole text if there is none.
  */
 diff: string | null, 
 /**
- * What a person should know about how the file was read.
+ * Notes for people about how the file was read.
  */
 notes: Array<string>, };
 
@@ -1652,29 +1654,29 @@ export type RejectedRole = {
  */
 file: string, 
 /**
- * Why, with the line and what was expected.
+ * The error, with the line and what was expected.
  */
 why: string, };
 
 export type RoleList = { 
 /**
- * By name.
+ * Sorted by name.
  */
 roles: Array<RoleView>, 
 /**
- * The files that could not be read.
+ * The files with errors.
  */
 rejected: Array<RejectedRole>, };
 
 export type ChangeRoleRequest = { 
 /**
- * The model it asks for from now on.
+ * The new model.
  */
 model: string, };
 
 export type TrustFileRequest = { 
 /**
- * What it is.
+ * The kind of file.
  */
 what: GovernanceFileKind, 
 /**
@@ -1688,7 +1690,7 @@ hash: Hash, };
 
 export type RuleView = { 
 /**
- * Its name.
+ * Its id.
  */
 id: string, 
 /**
@@ -1696,11 +1698,11 @@ id: string,
  */
 effect: string, 
 /**
- * As it stands in the file.
+ * Its text in the file.
  */
 text: string, 
 /**
- * Why, in its author's words.
+ * The reason that its author gave.
  */
 reason: string | null, 
 /**
@@ -1714,7 +1716,7 @@ export type PolicyLayer = {
  */
 layer: string, 
 /**
- * The file, if it is one.
+ * The file, if there is one.
  */
 file: string | null, 
 /**
@@ -1722,11 +1724,11 @@ file: string | null,
  */
 hash: Hash | null, 
 /**
- * Whether exactly this was trusted; always so for `builtin` and `user`.
+ * Whether a person trusted exactly these bytes; always true for `builtin` and `user`.
  */
 trusted: boolean, 
 /**
- * What changed since it was trusted.
+ * The diff to the trusted version.
  */
 diff: string | null, 
 /**
@@ -1734,23 +1736,23 @@ diff: string | null,
  */
 rules: Array<RuleView>, 
 /**
- * Why the file has no effect, if it has none. Then everything asks.
+ * The errors because of which the file has no effect. Then every action needs an approval.
  */
 errors: Array<string>, };
 
 export type PolicyView = { 
 /**
- * Those that count least first.
+ * From the weakest to the strongest.
  */
 layers: Array<PolicyLayer>, };
 
 export type ExplainPolicyRequest = { 
 /**
- * In which role.
+ * The role of the requester.
  */
 role?: string, 
 /**
- * Which action; `terminal.runCommand` if left out.
+ * The action; `terminal.runCommand` if absent.
  */
 action?: string, 
 /**
@@ -1758,7 +1760,7 @@ action?: string,
  */
 params?: unknown, 
 /**
- * In which mode; the project's, if left out.
+ * The mode; the project's if absent.
  */
 mode?: ProjectMode, };
 
@@ -1768,19 +1770,19 @@ export type PolicyExplanation = {
  */
 verdict: string, 
 /**
- * Why, in plain words.
+ * The reason, as text for people.
  */
 why: string, 
 /**
- * What it does, in plain words.
+ * What the action does, as text for people.
  */
 what: string, 
 /**
- * What a command would do, part by part.
+ * The effects of a command.
  */
 demands: Array<CommandEffectView>, 
 /**
- * The rules that had a say.
+ * The rules that decided.
  */
 rules: Array<RuleRef>, };
 
@@ -1790,43 +1792,43 @@ export type SimulatePolicyRequest = {
  */
 layer: string, 
 /**
- * The changed file.
+ * The changed text.
  */
 text: string, 
 /**
- * How many past requests to look at, the latest first.
+ * How many past requests to evaluate, the latest first.
  */
 limit?: number, };
 
 export type DecisionDifference = { 
 /**
- * Which.
+ * The action.
  */
 action: ActionId, 
 /**
- * What it was, in plain words.
+ * What it did, as text for people.
  */
 what: string, 
 /**
- * What the rules say now.
+ * The effect of the current rules.
  */
 now: string, 
 /**
- * What they would say.
+ * The effect of the changed rules.
  */
 then: string, 
 /**
- * Why.
+ * The reason.
  */
 why: string, };
 
 export type PolicySimulation = { 
 /**
- * How many past requests were looked at.
+ * How many past requests were evaluated.
  */
 lookedAt: number, 
 /**
- * Those that would be decided otherwise.
+ * Those for which the decision would differ.
  */
 differences: Array<DecisionDifference>, };
 
@@ -1836,17 +1838,17 @@ export type ErrorInfo = {
  */
 code: Code, 
 /**
- * A sentence for people.
+ * A message for people.
  */
 message: string, 
 /**
- * More, where it helps.
+ * Further data, where it helps.
  */
 details?: unknown, };
 
 export type ActionOutcome = { 
 /**
- * The exit code of a command that ended by itself.
+ * The exit code of a command that exited.
  */
 exitCode: number | null, 
 /**
@@ -1854,34 +1856,34 @@ exitCode: number | null,
  */
 signal: number | null, 
 /**
- * How long it took.
+ * The duration.
  */
 durationMs: number, 
 /**
- * Why it failed, if it did. A command that exits with 1 did not fail.
+ * Why it failed, if it did. An exit code of 1 is not a failure.
  */
 fault: ErrorInfo | null, 
 /**
- * What changed, for actions on files; how much was printed and what changed
- * [`ObservedChanges`], for commands.
+ * For actions on files, what changed; for commands, how much was printed and
+ * [`ObservedChanges`].
  */
 summary: unknown, };
 
 export type OutputChunk = { 
 /**
- * Which of its outputs.
+ * Stdout or stderr.
  */
 stream: OutputStream, 
 /**
- * How many bytes of this output came before.
+ * The offset of the chunk in this stream, in bytes.
  */
 offset: number, 
 /**
- * How many bytes before these were dropped, because there was too much.
+ * How many bytes before it were dropped because of the limit.
  */
 dropped: number, 
 /**
- * What was printed.
+ * The content.
  */
 data: { text: string } | { hex: string } | { blob: { $blob: string, size: number } }, };
 
@@ -1889,7 +1891,7 @@ export type OutputStream = "stdout" | "stderr";
 
 export type BuildDiagnostic = { 
 /**
- * The file, as the tool named it; none if it named none.
+ * The file, as the tool named it.
  */
 file: string | null, 
 /**
@@ -1901,11 +1903,11 @@ line: number | null,
  */
 column: number | null, 
 /**
- * What is wrong, in the tool's words.
+ * The tool's message.
  */
 message: string, 
 /**
- * How bad it is.
+ * The severity.
  */
 severity: DiagnosticSeverity, };
 
@@ -1913,20 +1915,20 @@ export type DiagnosticSeverity = "error" | "warning";
 
 export type CrashReport = { 
 /**
- * The exit code, if it ended by itself.
+ * The exit code, if it exited.
  */
 exitCode: number | null, 
 /**
- * The signal, if that ended it.
+ * The signal that ended it.
  */
 signal: number | null, 
 /**
- * Why it could not even start, if so.
+ * Why it could not be started, if so.
  */
 why: string | null, 
 /**
- * What was printed last, without escape codes: at most
- * [`CRASH_LINES`](crate::limits::CRASH_LINES).
+ * The last lines of output, without escape sequences: at most
+ * [`MAX_CRASH_LINES`](crate::limits::MAX_CRASH_LINES).
  */
 lastLines: Array<string>, 
 /**
@@ -1944,15 +1946,15 @@ port: number,
  */
 address: string, 
 /**
- * The process that listens, if that is known.
+ * The process that listens, if it is known.
  */
 pid: number | null, 
 /**
- * Whether it has answered a request over HTTP.
+ * Whether it answered an HTTP request.
  */
 http: boolean, 
 /**
- * Where it is proxied; only the daemon knows, so it is missing in the log.
+ * Its proxied URL; only the daemon knows it, so it is not in the log.
  */
 url?: string, };
 
@@ -1962,17 +1964,17 @@ export type BuildStarted = {
  */
 pid: number, 
 /**
- * What runs.
+ * The command.
  */
 command: string, };
 
 export type BuildSucceeded = { 
 /**
- * How long it took.
+ * The duration.
  */
 durationMs: number, 
 /**
- * What it warned of.
+ * Its warnings.
  */
 warnings: Array<BuildDiagnostic>, };
 
@@ -1980,32 +1982,32 @@ export type BuildFailureCause = "failed" | "stopped" | "notStarted";
 
 export type BuildFailed = { 
 /**
- * How.
+ * Why it did not succeed.
  */
 end: BuildFailureCause, 
 /**
- * The exit code, if it ended by itself.
+ * The exit code, if it exited.
  */
 exitCode: number | null, 
 /**
- * The signal, if that ended it.
+ * The signal that ended it.
  */
 signal: number | null, 
 /**
- * Why it could not start, if so.
+ * Why it could not be started, if so.
  */
 why: string | null, 
 /**
- * How long it took.
+ * The duration.
  */
 durationMs: number, 
 /**
- * What the tool complained about, the errors first: at most
- * [`BUILD_ERRORS`](crate::limits::BUILD_ERRORS).
+ * Its diagnostics, the errors first: at most
+ * [`MAX_BUILD_DIAGNOSTICS`](crate::limits::MAX_BUILD_DIAGNOSTICS).
  */
 errors: Array<BuildDiagnostic>, 
 /**
- * How many more there were.
+ * How many more diagnostics there were.
  */
 omitted: number, };
 
@@ -2013,19 +2015,19 @@ export type RunCause = "run" | "restart" | "crash";
 
 export type RuntimeStarting = { 
 /**
- * What will run.
+ * The command.
  */
 command: string, 
 /**
- * Why just that, in plain words.
+ * Why this command was chosen, as text for people.
  */
 why: string, 
 /**
- * Why now.
+ * Why it is started now.
  */
 cause: RunCause, 
 /**
- * How many times it has been restarted after a crash.
+ * How many times it was restarted after a crash.
  */
 restarts: number, };
 
@@ -2035,11 +2037,11 @@ export type RuntimeStarted = {
  */
 pid: number, 
 /**
- * What runs.
+ * The command.
  */
 command: string, 
 /**
- * The profile it runs under.
+ * The sandbox profile.
  */
 profile: string, 
 /**
@@ -2047,33 +2049,33 @@ profile: string,
  */
 cause: RunCause, 
 /**
- * How many times it has been restarted after a crash.
+ * How many times it was restarted after a crash.
  */
 restarts: number, };
 
 export type RuntimeStopping = { 
 /**
- * Why.
+ * The cause.
  */
 cause: StopCause, };
 
 export type RuntimeStopped = { 
 /**
- * Why.
+ * The cause.
  */
 cause: StopCause, 
 /**
- * The exit code, if it ended by itself.
+ * The exit code, if it exited.
  */
 exitCode: number | null, 
 /**
- * The signal, if that ended it.
+ * The signal that ended it.
  */
 signal: number | null, };
 
 export type RuntimeCrashed = { 
 /**
- * How far it had come.
+ * The phase in which it crashed.
  */
 phase: CrashPhase, 
 /**
@@ -2081,7 +2083,7 @@ phase: CrashPhase,
  */
 crash: CrashReport, 
 /**
- * When it comes back, if it does.
+ * The delay before it is restarted, if it is.
  */
 restartInMs: number | null, };
 
@@ -2093,29 +2095,29 @@ export type PortSource = "output" | "configured" | "listener";
 
 export type PreviewDetection = { 
 /**
- * The one that is the preview.
+ * The port of the preview.
  */
 port: number, 
 /**
- * What gave it away.
+ * How it was detected.
  */
 by: PortSource, 
 /**
- * All on which something of the project listens.
+ * All ports on which processes of the project listen.
  */
 ports: Array<ListeningPort>, };
 
 export type PreviewLost = { 
 /**
- * The port it was on.
+ * Its port.
  */
 port: number, 
 /**
- * Why, for people.
+ * The reason, as text for people.
  */
 why: string, 
 /**
- * All on which something of the project still listens.
+ * All ports on which processes of the project still listen.
  */
 ports: Array<ListeningPort>, };
 
@@ -2129,39 +2131,39 @@ pid: number,
  */
 command: string, 
 /**
- * The profile it runs under.
+ * The sandbox profile.
  */
 profile: string, 
 /**
- * Its width.
+ * Its width, in columns.
  */
 cols: number, 
 /**
- * Its height.
+ * Its height, in rows.
  */
 rows: number, };
 
 export type TerminalSize = { 
 /**
- * Its width.
+ * Its width, in columns.
  */
 cols: number, 
 /**
- * Its height.
+ * Its height, in rows.
  */
 rows: number, };
 
 export type TerminalClosed = { 
 /**
- * Why.
+ * The cause.
  */
 cause: StopCause, 
 /**
- * The exit code, if it ended by itself.
+ * The exit code, if it exited.
  */
 exitCode: number | null, 
 /**
- * The signal, if that ended it.
+ * The signal that ended it.
  */
 signal: number | null, };
 
@@ -2175,7 +2177,7 @@ export type TerminalStatus = "none" | "live" | "exited";
 
 export type TerminalView = { 
 /**
- * Whether it is there.
+ * Its status.
  */
 status: TerminalStatus, 
 /**
@@ -2187,15 +2189,15 @@ action: ActionId | null,
  */
 pid: number | null, 
 /**
- * Its width.
+ * Its width, in columns.
  */
 cols: number, 
 /**
- * Its height.
+ * Its height, in rows.
  */
 rows: number, 
 /**
- * How many bytes it has printed; only the kernel knows, so it is missing in the log.
+ * How many bytes it has printed; only the kernel knows it, so it is not in the log.
  */
 offset: number | null, 
 /**
@@ -2209,11 +2211,11 @@ signal: number | null, };
 
 export type DevServerView = { 
 /**
- * Whether it runs.
+ * Its status.
  */
 status: RuntimeStatus, 
 /**
- * The action that began its run.
+ * The action that started its run.
  */
 action: ActionId | null, 
 /**
@@ -2221,11 +2223,11 @@ action: ActionId | null,
  */
 pid: number | null, 
 /**
- * What runs, or ran last.
+ * The command of the current or last run.
  */
 command: string | null, 
 /**
- * Why just that, in plain words.
+ * Why this command was chosen, as text for people.
  */
 why: string | null, 
 /**
@@ -2233,7 +2235,7 @@ why: string | null,
  */
 restarts: number, 
 /**
- * When its run began.
+ * When its run was started.
  */
 startedAt: number | null, 
 /**
@@ -2245,21 +2247,21 @@ exitCode: number | null,
  */
 signal: number | null, 
 /**
- * How it crashed, if it did and has not run since.
+ * How it crashed, if it did and has not been started since.
  */
 crash: CrashReport | null, 
 /**
- * When it is restarted, if it is.
+ * When it will be restarted, if it will.
  */
 restartAt: number | null, };
 
 export type BuildView = { 
 /**
- * How it ended.
+ * Its status.
  */
 status: BuildStatus, 
 /**
- * The action that began it.
+ * The action that started it.
  */
 action: ActionId | null, 
 /**
@@ -2267,15 +2269,15 @@ action: ActionId | null,
  */
 pid: number | null, 
 /**
- * What ran.
+ * The command.
  */
 command: string | null, 
 /**
- * When it began.
+ * When it was started.
  */
 startedAt: number | null, 
 /**
- * How long it took.
+ * The duration.
  */
 durationMs: number | null, 
 /**
@@ -2287,17 +2289,17 @@ exitCode: number | null,
  */
 signal: number | null, 
 /**
- * What the tool complained about.
+ * Its diagnostics.
  */
 errors: Array<BuildDiagnostic>, 
 /**
- * How many more there were.
+ * How many more diagnostics there were.
  */
 omitted: number, };
 
 export type PreviewView = { 
 /**
- * Whether it answers.
+ * Its status.
  */
 status: PreviewStatus, 
 /**
@@ -2305,21 +2307,21 @@ status: PreviewStatus,
  */
 port: number | null, 
 /**
- * Where it is proxied; only the daemon knows, so it is missing in the log.
+ * Its proxied URL; only the daemon knows it, so it is not in the log.
  */
 url: string | null, 
 /**
- * All on which something of the project listens.
+ * All ports on which processes of the project listen.
  */
 ports: Array<ListeningPort>, };
 
 export type RuntimeView = { 
 /**
- * Whose it is.
+ * The project.
  */
 project: ProjectId, 
 /**
- * Whether it runs.
+ * Its status.
  */
 status: RuntimeStatus, 
 /**
@@ -2341,7 +2343,7 @@ preview: PreviewView, };
 
 export type RuntimeKernelStatus = { 
 /**
- * Whether it is there.
+ * Its status.
  */
 status: KernelStatus, 
 /**
@@ -2349,17 +2351,17 @@ status: KernelStatus,
  */
 pid: number | null, 
 /**
- * How long its last heartbeat took; none if it does not answer.
+ * The duration of the last heartbeat; absent if it does not answer.
  */
 heartbeatMs: number | null, };
 
 export type RuntimeStatusResponse = { 
 /**
- * Whose it is.
+ * The project.
  */
 project: ProjectId, 
 /**
- * Whether it runs.
+ * Its status.
  */
 status: RuntimeStatus, 
 /**
@@ -2387,120 +2389,119 @@ build: BuildView,
  */
 preview: PreviewView, 
 /**
- * The last event that is in it.
+ * The last event that is included.
  */
 seq: number, };
 
 export type RuntimeActionResult = { 
 /**
- * Whether this very request started something.
+ * Whether this request started something.
  */
 started: boolean, 
 /**
- * How it stands.
+ * The state.
  */
 runtime: RuntimeView, };
 
 export type PreviewUrl = { 
 /**
- * Whether it answers.
+ * Its status.
  */
 status: PreviewStatus, 
 /**
- * Where to look; none while nothing listens.
+ * The URL; absent while nothing listens.
  */
 url: string | null, };
 
 export type RuntimeLogPage = { 
 /**
- * The oldest byte that is still kept: what was asked for before it is gone.
+ * The offset of the oldest byte that is still kept: anything requested before it is gone.
  */
 oldest: number, 
 /**
- * Where this piece begins.
+ * The offset of this page.
  */
 offset: number, 
 /**
- * Where to go on; the next request's `after`.
+ * The offset of the next page, to be sent as `after`.
  */
 next: number, 
 /**
- * How much there is by now.
+ * How many bytes were printed so far.
  */
 end: number, 
 /**
- * What was printed, with its escape codes.
+ * The output, with its escape sequences.
  */
 data: { text: string } | { hex: string }, };
 
 export type ServerMessage = { "type": "snapshot", 
 /**
- * The bytes of output that are in it; the binary message says the same.
+ * How many bytes of output it includes; the binary message has the same number.
  */
 offset: number, 
 /**
- * The width.
+ * The width, in columns.
  */
 cols: number, 
 /**
- * The height.
+ * The height, in rows.
  */
 rows: number, 
 /**
- * How many bytes it has.
+ * Its size in bytes.
  */
 bytes: number, } | { "type": "resize", 
 /**
- * How many bytes came before.
+ * The offset in the output.
  */
 offset: number, 
 /**
- * The width.
+ * The width, in columns.
  */
 cols: number, 
 /**
- * The height.
+ * The height, in rows.
  */
 rows: number, } | { "type": "exit", 
 /**
- * The exit code, if it ended by itself.
+ * The exit code, if it exited.
  */
 exitCode: number | null, 
 /**
- * The signal, if that ended it.
+ * The signal that ended it.
  */
 signal: number | null, } | { "type": "title", 
 /**
- * The title; text of programs, not to be trusted.
+ * The title, set by programs and so not trusted.
  */
 title: string, } | { "type": "bell" } | { "type": "error", 
 /**
- * For programs.
+ * The error code.
  */
 code: Code, 
 /**
- * For people.
+ * The message for people.
  */
 message: string, } | { "type": "ping" };
 
 export type ClientMessage = { "type": "resize", 
 /**
- * The width.
+ * The width, in columns.
  */
 cols: number, 
 /**
- * The height.
+ * The height, in rows.
  */
 rows: number, } | { "type": "ack", 
 /**
- * How many bytes.
+ * The offset in the output.
  */
 offset: number, } | { "type": "pong", };
 
 export type TerminalTicket = { 
 /**
- * Good for one connection, and for
- * [`TICKET_SECONDS`](crate::limits::TICKET_SECONDS).
+ * Valid for one connection, and for [`TICKET_SECONDS`](crate::limits::TICKET_SECONDS).
  */
 ticket: string, };
 
@@ -2528,11 +2529,11 @@ export type CompletionPurpose = "answer" | "summary";
 
 export type TokenUsage = { 
 /**
- * All tokens of the requests, those below included.
+ * All input tokens, including those below.
  */
 input: number, 
 /**
- * All tokens of the answers, reasoning included.
+ * All output tokens, including reasoning.
  */
 output: number, 
 /**
@@ -2554,33 +2555,33 @@ export type SessionBudget = {
  */
 nanos?: number, 
 /**
- * Tokens, of requests and answers together.
+ * Tokens, input and output together.
  */
 tokens?: number, };
 
 export type SessionOpened = { 
 /**
- * Its name.
+ * Its id.
  */
 session: SessionId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * The role the model acts in.
+ * The role that the model acts in.
  */
 role: string, 
 /**
- * The model by its full name.
+ * The full name of the model.
  */
 model: string, 
 /**
- * The most it may use.
+ * Its budget.
  */
 budget: SessionBudget, 
 /**
- * The session that handed a task over to this one.
+ * The session that handed off a task to this one.
  */
 parent?: SessionId, 
 /**
@@ -2588,84 +2589,84 @@ parent?: SessionId,
  */
 depth: number, 
 /**
- * The only skills it may use; all of its role's if absent. Those of a
- * session that a task was handed to are never more than its parent's.
+ * The only skills that it may use; all of its role's if absent. After a handoff, never
+ * more than those of the parent.
  */
 only?: Array<string>, };
 
 export type MessageAdded = { 
 /**
- * Where.
+ * The session.
  */
 session: SessionId, 
 /**
- * Its place.
+ * The number of the item.
  */
 item: number, 
 /**
- * Its name.
+ * The id of the message.
  */
 message: MessageId, 
 /**
- * The turn it belongs to; none yet if it waits for one.
+ * The turn that it belongs to; absent while it is queued.
  */
 turn: TurnId | null, 
 /**
- * Who.
+ * The author.
  */
 from: MessageAuthor, 
 /**
- * What.
+ * The content.
  */
 parts: Array<MessagePart>, 
 /**
- * The answer of a model as its provider wrote it, to be given back.
+ * The completion as the provider sent it, to be sent back with the next request.
  */
 answer?: unknown, };
 
 export type TurnStarted = { 
 /**
- * Where.
+ * The session.
  */
 session: SessionId, 
 /**
- * Its name.
+ * Its id.
  */
 turn: TurnId, 
 /**
- * What it answers; none if it goes on with an earlier one.
+ * The message that it answers; absent if it continues an earlier turn.
  */
 message: MessageId | null, 
 /**
- * Where that is.
+ * The item number of that message.
  */
 item: number | null, };
 
 export type ContentDelta = { 
 /**
- * Where.
+ * The session.
  */
 session: SessionId, 
 /**
- * In which turn.
+ * The turn.
  */
 turn: TurnId, 
 /**
- * What is added.
+ * The added text.
  */
 text: string, };
 
 export type ToolDelta = { 
 /**
- * Where.
+ * The session.
  */
 session: SessionId, 
 /**
- * In which turn.
+ * The turn.
  */
 turn: TurnId, 
 /**
- * Which call of this answer, from 0.
+ * The index of the call in this completion, from 0.
  */
 index: number, 
 /**
@@ -2673,61 +2674,61 @@ index: number,
  */
 tool?: string, 
 /**
- * What is added to its arguments, a piece of JSON text.
+ * The added part of its arguments, a piece of JSON text.
  */
 text: string, };
 
 export type AttemptFailed = { 
 /**
- * Where.
+ * The session.
  */
 session: SessionId, 
 /**
- * In which turn.
+ * The turn.
  */
 turn: TurnId, 
 /**
- * The number of the attempt that follows.
+ * The number of the next attempt.
  */
 attempt: number, 
 /**
- * After how long.
+ * The delay before it.
  */
 retryInMs: number, 
 /**
- * Why, for people.
+ * The reason, as text for people.
  */
 why: string, };
 
 export type AttemptRestarted = { 
 /**
- * Where.
+ * The session.
  */
 session: SessionId, 
 /**
- * In which turn.
+ * The turn.
  */
 turn: TurnId, 
 /**
- * The number of the attempt that follows.
+ * The number of the next attempt.
  */
 attempt: number, };
 
 export type ToolCalled = { 
 /**
- * Where.
+ * The session.
  */
 session: SessionId, 
 /**
- * In which turn.
+ * The turn.
  */
 turn: TurnId, 
 /**
- * Its place.
+ * The number of the item.
  */
 item: number, 
 /**
- * The model's name for the call.
+ * The provider's id of the call.
  */
 call: string, 
 /**
@@ -2739,59 +2740,59 @@ tool: string,
  */
 arguments: string, 
 /**
- * The action that it will be, if it is one.
+ * The id of the action, if it is one.
  */
 action: ActionId | null, };
 
 export type ToolReturned = { 
 /**
- * Where.
+ * The session.
  */
 session: SessionId, 
 /**
- * In which turn.
+ * The turn.
  */
 turn: TurnId, 
 /**
- * The place of the call.
+ * The item number of the call.
  */
 item: number, 
 /**
- * Which call.
+ * The provider's id of the call.
  */
 call: string, 
 /**
- * How it went.
+ * Its status.
  */
 status: ToolCallStatus, 
 /**
- * What the model is told.
+ * The text for the model.
  */
 output: string, };
 
 export type UsageRecorded = { 
 /**
- * Where.
+ * The session.
  */
 session: SessionId, 
 /**
- * In which project.
+ * The project.
  */
 project: ProjectId, 
 /**
- * In which turn.
+ * The turn.
  */
 turn: TurnId, 
 /**
- * Which model.
+ * The model.
  */
 model: string, 
 /**
- * The day, counted from 1970 in UTC.
+ * The day since 1970, in UTC.
  */
 day: number, 
 /**
- * What for.
+ * The purpose of the completion.
  */
 purpose: CompletionPurpose, 
 /**
@@ -2803,7 +2804,7 @@ usage: TokenUsage,
  */
 cost: number | null, 
 /**
- * Whether the tokens are our estimate, because the provider told none.
+ * Whether the tokens are estimated, because the provider sent none.
  */
 estimated?: boolean, };
 
@@ -2813,11 +2814,11 @@ export type TaskUsed = {
  */
 session: SessionId, 
 /**
- * The turn that went on in it, if one did.
+ * The turn that was running in it, if there was one.
  */
 turn: TurnId | null, 
 /**
- * The session that asked.
+ * The session that used them.
  */
 by: SessionId, 
 /**
@@ -2831,72 +2832,72 @@ cost: number | null, };
 
 export type TurnFinished = { 
 /**
- * Where.
+ * The session.
  */
 session: SessionId, 
 /**
- * Which.
+ * The turn.
  */
 turn: TurnId, 
 /**
- * Why.
+ * The reason.
  */
 reason: FinishReason, };
 
 export type TurnFailed = { 
 /**
- * Where.
+ * The session.
  */
 session: SessionId, 
 /**
- * Which.
+ * The turn.
  */
 turn: TurnId, 
 /**
- * Why, and what to do.
+ * The error, and what to do.
  */
 fault: ErrorInfo, };
 
 export type TurnCancelled = { 
 /**
- * Where.
+ * The session.
  */
 session: SessionId, 
 /**
- * Which.
+ * The turn.
  */
 turn: TurnId, 
 /**
- * Whether nobody stopped it but the one it was for, who went away: then what
- * waits has its turn.
+ * Whether it was cancelled because its requester disconnected: then queued messages are
+ * processed.
  */
 withdrawn?: boolean, };
 
 export type TurnInterrupted = { 
 /**
- * Where.
+ * The session.
  */
 session: SessionId, 
 /**
- * Which.
+ * The turn.
  */
 turn: TurnId, 
 /**
- * Why, for people.
+ * The reason, as text for people.
  */
 why: string, };
 
 export type SessionCompacted = { 
 /**
- * Where.
+ * The session.
  */
 session: SessionId, 
 /**
- * In which turn.
+ * The turn.
  */
 turn: TurnId, 
 /**
- * Its place: the model sees the summary, and what comes behind it.
+ * The number of the item: the model sees the summary and the items after it.
  */
 item: number, 
 /**
@@ -2906,15 +2907,15 @@ summary: string, };
 
 export type HandedOff = { 
 /**
- * Where.
+ * The session.
  */
 session: SessionId, 
 /**
- * In which turn.
+ * The turn.
  */
 turn: TurnId, 
 /**
- * The place of the call that did.
+ * The item number of the tool call.
  */
 item: number, 
 /**
@@ -2922,27 +2923,27 @@ item: number,
  */
 to: SessionId, 
 /**
- * In this role.
+ * The role of that session.
  */
 role: string, };
 
 export type MessageWithdrawn = { 
 /**
- * Where.
+ * The session.
  */
 session: SessionId, 
 /**
- * Its place.
+ * The number of the item.
  */
 item: number, 
 /**
- * Which.
+ * The message.
  */
 message: MessageId, };
 
 export type SessionClosed = { 
 /**
- * Which.
+ * The session.
  */
 session: SessionId, };
 
@@ -2952,15 +2953,15 @@ export type TurnStatus = "running" | "finished" | "failed" | "cancelled" | "inte
 
 export type TurnView = { 
 /**
- * Its name.
+ * Its id.
  */
 id: TurnId, 
 /**
- * How far it has come.
+ * Its status.
  */
 status: TurnStatus, 
 /**
- * When it began.
+ * When it was started.
  */
 startedAt: number, 
 /**
@@ -2968,19 +2969,19 @@ startedAt: number,
  */
 endedAt: number | null, 
 /**
- * On whose behalf.
+ * On whose authority it runs.
  */
 principal: string, 
 /**
- * Through what they spoke.
+ * The component that started it.
  */
 actor: Actor, 
 /**
- * How often a model was asked, in the tasks it handed over too.
+ * How many completions it used, including handed-off tasks.
  */
 calls: number, 
 /**
- * What it used, with the tasks it handed over.
+ * What it used, including handed-off tasks.
  */
 usage: TokenUsage, 
 /**
@@ -2988,11 +2989,11 @@ usage: TokenUsage,
  */
 cost: number, 
 /**
- * Why it ended in order.
+ * Why it ended normally.
  */
 reason: FinishReason | null, 
 /**
- * Why it could not go on.
+ * Why it failed.
  */
 fault: ErrorInfo | null, };
 
@@ -3006,21 +3007,21 @@ usage: TokenUsage,
  */
 cost: number, 
 /**
- * How many answers had no known price.
+ * How many completions had no known price.
  */
 unpriced: number, };
 
 export type SessionView = { 
 /**
- * Its name.
+ * Its id.
  */
 id: SessionId, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * The role the model acts in.
+ * The role that the model acts in.
  */
 role: string, 
 /**
@@ -3028,11 +3029,11 @@ role: string,
  */
 model: string, 
 /**
- * The beginning of what was said first.
+ * The beginning of the first message.
  */
 title: string, 
 /**
- * Whether something can be said.
+ * Its status.
  */
 status: SessionStatus, 
 /**
@@ -3040,19 +3041,19 @@ status: SessionStatus,
  */
 openedAt: number, 
 /**
- * On whose authority.
+ * On whose authority it was opened.
  */
 openedBy: string, 
 /**
- * When something last began or ended in it.
+ * When it last changed.
  */
 updatedAt: number, 
 /**
- * The place of the next item.
+ * The number of the next item.
  */
 items: number, 
 /**
- * What was said and waits for its turn.
+ * The queued messages.
  */
 queued: Array<QueuedMessage>, 
 /**
@@ -3060,35 +3061,35 @@ queued: Array<QueuedMessage>,
  */
 turn: TurnView | null, 
 /**
- * What it used in all, with the tasks it handed over.
+ * What it used in total, including handed-off tasks.
  */
 usage: TokenUsage, 
 /**
- * What it cost in all, as far as prices are known.
+ * What it cost in total, as far as prices are known.
  */
 cost: number, 
 /**
- * How many answers had no known price.
+ * How many completions had no known price.
  */
 unpriced: number, 
 /**
- * Of all that, what the sessions used that it handed tasks to.
+ * Of the total, what handed-off tasks used.
  */
 handed: HandoffUsage, 
 /**
- * How many tokens the last answer and its request had.
+ * How many tokens the last completion had, including its input.
  */
 context: number, 
 /**
- * Where the last summary stands, if there is one.
+ * The item number of the last summary, if there is one.
  */
 compacted: number | null, 
 /**
- * The most it may use.
+ * Its budget.
  */
 budget: SessionBudget, 
 /**
- * The session that handed a task over to this one.
+ * The session that handed off a task to this one.
  */
 parent: SessionId | null, 
 /**
@@ -3102,57 +3103,57 @@ only: Array<string> | null, };
 
 export type QueuedMessage = { 
 /**
- * Which.
+ * The message.
  */
 message: MessageId, 
 /**
- * Where it is.
+ * Its item number.
  */
 item: number, };
 
 export type SessionPage = { 
 /**
- * Whose.
+ * The session.
  */
 session: SessionId, 
 /**
- * The items, by place.
+ * The items, by number.
  */
 items: Array<SessionItem>, };
 
 export type SessionItem = { 
 /**
- * Its place.
+ * Its number.
  */
 item: number, 
 /**
- * The turn it belongs to; none yet if it waits for one.
+ * The turn that it belongs to; absent while it is queued.
  */
 turn: TurnId | null, 
 /**
- * When.
+ * When it was added.
  */
 at: number, 
 /**
- * What it is.
+ * Its content.
  */
 content: ItemContent, };
 
 export type ItemContent = { "type": "message", 
 /**
- * Its name.
+ * Its id.
  */
 message: MessageId, 
 /**
- * Who.
+ * The author.
  */
 from: MessageAuthor, 
 /**
- * What.
+ * The content.
  */
 parts: Array<MessagePart>, } | { "type": "tool", 
 /**
- * The model's name for the call.
+ * The provider's id of the call.
  */
 call: string, 
 /**
@@ -3164,15 +3165,15 @@ tool: string,
  */
 arguments: string, 
 /**
- * The action that it is.
+ * The id of the action.
  */
 action: ActionId | null, 
 /**
- * The session that the task was handed to.
+ * The session that the task was handed off to.
  */
 child: SessionId | null, 
 /**
- * What came of it; none while it goes on.
+ * The result; absent while it is running.
  */
 result: ToolResult | null, } | { "type": "compacted", 
 /**
@@ -3182,41 +3183,41 @@ summary: string, };
 
 export type ToolResult = { 
 /**
- * How it went.
+ * Its status.
  */
 status: ToolCallStatus, 
 /**
- * What the model is told.
+ * The text for the model.
  */
 output: string, 
 /**
- * When.
+ * When it ended.
  */
 at: number, };
 
 export type CompletionDraft = { 
 /**
- * Where.
+ * The session.
  */
 session: SessionId, 
 /**
- * In which turn.
+ * The turn.
  */
 turn: TurnId, 
 /**
- * What it thinks.
+ * The reasoning so far.
  */
 reasoning: string, 
 /**
- * What it says.
+ * The text so far.
  */
 text: string, 
 /**
- * The calls it is writing.
+ * The tool calls so far.
  */
 calls: Array<DraftToolCall>, 
 /**
- * The provider failed, and is asked again.
+ * The pending retry, if the provider failed.
  */
 retrying: PendingRetry | null, };
 
@@ -3226,39 +3227,39 @@ export type DraftToolCall = {
  */
 tool: string, 
 /**
- * Its arguments so far, JSON text.
+ * Its arguments so far, as JSON text.
  */
 arguments: string, };
 
 export type PendingRetry = { 
 /**
- * The number of the attempt that follows.
+ * The number of the next attempt.
  */
 attempt: number, 
 /**
- * When it begins.
+ * When it starts.
  */
 at: number, 
 /**
- * Why.
+ * The reason.
  */
 why: string, };
 
 export type DailyUsage = { 
 /**
- * The day, counted from 1970 in UTC.
+ * The day since 1970, in UTC.
  */
 day: number, 
 /**
- * Where.
+ * The project.
  */
 project: ProjectId, 
 /**
- * Which model.
+ * The model.
  */
 model: string, 
 /**
- * How often it was asked.
+ * How many completions.
  */
 calls: number, 
 /**
@@ -3270,7 +3271,7 @@ usage: TokenUsage,
  */
 cost: number, 
 /**
- * How many answers had no known price.
+ * How many completions had no known price.
  */
 unpriced: number, };
 
@@ -3280,25 +3281,25 @@ export type OpenSessionRequest = {
  */
 project: string, 
 /**
- * The role the model acts in.
+ * The role that the model acts in.
  */
 role: string, 
 /**
- * The model; that of the role, or the daemon's own choice, if absent.
+ * The model; that of the role, or the daemon's default, if absent.
  */
 model?: string, 
 /**
- * The most it may use.
+ * Its budget.
  */
 budget?: SessionBudget, };
 
 export type StartTourRequest = { 
 /**
- * The folder to make for its example project; one in the home folder if absent.
+ * The folder to create for its example project; one in the home folder if absent.
  */
 path?: string, 
 /**
- * Whether nothing is said in it yet, so that the person begins.
+ * Whether to send no first message, so that the person begins.
  */
 silent?: boolean, };
 
@@ -3308,27 +3309,27 @@ export type StartTourResponse = {
  */
 project: Project, 
 /**
- * The conversation, which is a script.
+ * The session, which plays a script.
  */
 session: SessionView, };
 
 export type SendMessageRequest = { 
 /**
- * What.
+ * The text.
  */
 text: string, };
 
 export type SendMessageResponse = { 
 /**
- * Where.
+ * The session.
  */
 session: SessionId, 
 /**
- * Its name.
+ * The id of the message.
  */
 message: MessageId, 
 /**
- * The turn that answers it; none if it waits for another to end.
+ * The turn that answers it; absent if it is queued.
  */
 turn: TurnId | null, 
 /**
@@ -3348,16 +3349,15 @@ export type SessionDetail = {
  */
 session: SessionView, 
 /**
- * What was said and done, in the order of the conversation: turn by turn, and
- * last what waits for its turn.
+ * The items in the order of the session: turn by turn, then the queued messages.
  */
 items: Array<SessionItem>, 
 /**
- * What the model says now.
+ * The completion that is being streamed.
  */
 draft: CompletionDraft | null, 
 /**
- * The place in the log that this goes up to: follow from here.
+ * The position in the log that this includes: follow from here.
  */
 cursor: number, };
 
@@ -3367,24 +3367,24 @@ export type UsageReport = {
  */
 rows: Array<DailyUsage>, 
 /**
- * In all.
+ * The total.
  */
 usage: TokenUsage, 
 /**
- * What it cost in all, as far as prices are known.
+ * The total cost, as far as prices are known.
  */
 cost: number, 
 /**
- * How many answers had no known price.
+ * How many completions had no known price.
  */
 unpriced: number, 
 /**
- * Today, as rows count days.
+ * Today, in the unit of the rows.
  */
 today: number, 
 /**
- * The day on which the prices were looked up; several of them, with `and` between
- * them, where the rows have their prices from several tables.
+ * The date of the prices; several dates, joined with `and`, if the rows are from several
+ * price tables.
  */
 pricesAsOf: string, };
 
@@ -3398,7 +3398,7 @@ models: Array<ModelView>,
  */
 providers: Array<ProviderView>, 
 /**
- * The model that is taken where nobody names one.
+ * The model that is used if none is named.
  */
 default: string | null, };
 
@@ -3408,11 +3408,11 @@ export type ModelView = {
  */
 name: string, 
 /**
- * What it is called for people.
+ * Its name for people.
  */
 title: string | null, 
 /**
- * Whether it is a conversation that was written down before.
+ * Whether it plays a script.
  */
 scripted: boolean, };
 
@@ -3422,11 +3422,11 @@ export type ProviderView = {
  */
 name: string, 
 /**
- * Whether it can be asked.
+ * Whether it can be used.
  */
 ready: boolean, 
 /**
- * What is missing, for people.
+ * What is missing, as text for people.
  */
 missing: string | null, };
 

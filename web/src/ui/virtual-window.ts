@@ -1,7 +1,7 @@
 /** The layout of a list that draws only its visible rows. All rows have the same height. */
 
 /** The dimensions of the list and its viewport, in pixels. */
-export type Extent = {
+export type ItemExtent = {
   readonly scrollTop: number
   readonly viewport: number
   readonly rowHeight: number
@@ -12,7 +12,7 @@ export type Extent = {
 export const OVERSCAN = 8
 
 /** The rows to draw: from `start` to `end`, exclusive. */
-export function visibleRange(extent: Extent): { readonly start: number; readonly end: number } {
+export function visibleRange(extent: ItemExtent): { readonly start: number; readonly end: number } {
   const { rowHeight, count, viewport } = extent
   const top = Math.min(Math.max(0, extent.scrollTop), Math.max(0, count * rowHeight - viewport))
   const first = Math.floor(top / rowHeight)
@@ -21,12 +21,12 @@ export function visibleRange(extent: Extent): { readonly start: number; readonly
 }
 
 /** Whether the end of the list is visible, with a tolerance of half a row. */
-export function atEnd({ scrollTop, viewport, rowHeight, count }: Extent): boolean {
+export function atEnd({ scrollTop, viewport, rowHeight, count }: ItemExtent): boolean {
   return scrollTop + viewport >= count * rowHeight - rowHeight / 2
 }
 
 /** The scroll position that makes a row fully visible with the least movement. */
-export function reveal(index: number, { scrollTop, viewport, rowHeight }: Extent): number {
+export function reveal(index: number, { scrollTop, viewport, rowHeight }: ItemExtent): number {
   const top = index * rowHeight
   if (top < scrollTop) return top
   if (top + rowHeight > scrollTop + viewport) return top + rowHeight - viewport

@@ -89,9 +89,9 @@ fn a_grant_for_a_file_is_for_that_file_and_what_is_done_to_it() {
 
 #[test]
 fn the_third_time_in_a_row_is_not_hidden_by_another_time_limit() {
-    let sameness = |params| requested(run(params)).repeat_key();
-    let first = sameness(json!({ "command": "make" }));
-    assert_eq!(first, sameness(json!({ "command": "make", "timeoutMs": 5, "maxOutput": 1024 })));
-    assert_ne!(first, sameness(json!({ "command": "make x" })));
-    assert_ne!(first, sameness(json!({ "command": "make", "cwd": "web" })));
+    let repeat_key = |params| requested(run(params)).repeat_key();
+    let first = repeat_key(json!({ "command": "make" }));
+    assert_eq!(first, repeat_key(json!({ "command": "make", "timeoutMs": 5, "maxOutput": 1024 })));
+    assert_ne!(first, repeat_key(json!({ "command": "make x" })));
+    assert_ne!(first, repeat_key(json!({ "command": "make", "cwd": "web" })));
 }

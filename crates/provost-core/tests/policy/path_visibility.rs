@@ -46,7 +46,7 @@ fn rules(trust: PolicyTrust) -> PolicyRules {
 
 type Break = fn(&mut provost_proto::kernel::VisibilityRule);
 
-fn look(skill: &str, path: &str) -> Action {
+fn read_action(skill: &str, path: &str) -> Action {
     let mut params = json!({ "path": path });
     if skill == "fs.searchFiles" {
         params["pattern"] = json!("x");
@@ -77,7 +77,7 @@ fn what_could_not_be_read_by_its_name_is_left_out() {
     ] {
         let requester = PolicyRequester { role: Some(role), mode, project: None };
         let sight = PathVisibility::new(
-            &rules(PolicyTrust::Trusted).visibility_rules(requester, &look(skill, ".")),
+            &rules(PolicyTrust::Trusted).visibility_rules(requester, &read_action(skill, ".")),
         )
         .unwrap();
         assert_eq!(
@@ -88,7 +88,8 @@ fn what_could_not_be_read_by_its_name_is_left_out() {
     }
     let requester = PolicyRequester { role: Some("dev"), mode: ProjectMode::Auto, project: None };
     let sight = PathVisibility::new(
-        &rules(PolicyTrust::Untrusted).visibility_rules(requester, &look("fs.searchFiles", ".")),
+        &rules(PolicyTrust::Untrusted)
+            .visibility_rules(requester, &read_action("fs.searchFiles", ".")),
     )
     .unwrap();
     assert_eq!(
@@ -102,8 +103,8 @@ fn what_could_not_be_read_by_its_name_is_left_out() {
 fn a_rule_that_cannot_be_read_is_not_passed_over() {
     let requester =
         PolicyRequester { role: Some("dev"), mode: ProjectMode::Sandbox, project: None };
-    let good =
-        rules(PolicyTrust::Trusted).visibility_rules(requester, &look("fs.searchFiles", "."));
+    let good = rules(PolicyTrust::Trusted)
+        .visibility_rules(requester, &read_action("fs.searchFiles", "."));
     let breaks: [Break; 3] =
         [|it| it.effect = "x".into(), |it| it.layer = "x".into(), |it| it.path = vec!["[".into()]];
     for spoil in breaks {
@@ -118,8 +119,8 @@ fn who_was_asked_about_a_folder_may_look_into_it() {
     let requester =
         PolicyRequester { role: Some("dev"), mode: ProjectMode::Sandbox, project: None };
     for (path, said) in [("drafts", None), (".", Some(RuleEffect::Ask))] {
-        let limits =
-            rules(PolicyTrust::Trusted).visibility_rules(requester, &look("fs.searchFiles", path));
+        let limits = rules(PolicyTrust::Trusted)
+            .visibility_rules(requester, &read_action("fs.searchFiles", path));
         let sight = PathVisibility::new(&limits).unwrap();
         assert_eq!(sight.match_path("drafts/x").combined_effect(), said, "{path}");
         assert_eq!(
@@ -157,7 +158,7 @@ project = ['/home/ann/other']
     ] {
         let requester =
             PolicyRequester { role: Some("dev"), mode: ProjectMode::Auto, project: Some(project) };
-        let limits = rules.visibility_rules(requester, &look("fs.searchFiles", "."));
+        let limits = rules.visibility_rules(requester, &read_action("fs.searchFiles", "."));
         let sight = PathVisibility::new(&limits).unwrap();
         assert_eq!(sight.match_path("src/x").combined_effect(), src, "{project}");
         assert_eq!(sight.match_path(".env").combined_effect(), env, "{project}");

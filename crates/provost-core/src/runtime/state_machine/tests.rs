@@ -125,13 +125,13 @@ impl World {
             }
         }
         for effect in effects {
-            next.obey(effect);
+            next.perform_effect(effect);
         }
         next.check();
         next
     }
 
-    fn obey(&mut self, effect: RuntimeEffect) {
+    fn perform_effect(&mut self, effect: RuntimeEffect) {
         match effect {
             RuntimeEffect::Spawn { which, .. } => {
                 assert_eq!(*self.tree(which), Tree::None, "a second {which:?} is started");
@@ -267,7 +267,7 @@ fn what_cannot_happen_changes_nothing() {
     }
 }
 
-/// After Stop, if processes obey, nothing is left and the requester is answered.
+/// After Stop, if processes react to signals, nothing is left and the requester is answered.
 #[test]
 fn every_state_comes_to_stopped_by_stop() {
     for world in all().into_keys() {
