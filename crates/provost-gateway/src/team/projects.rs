@@ -9,7 +9,8 @@ use provost_proto::{Fact, Project, ProjectId, ProjectStatus, Stream};
 use provost_store::{AppendOutcome, AppendRequest, RecordedEvent, StoreError};
 
 use crate::event_log::EventLog;
-use crate::team::{project_folder, project_template};
+use crate::team::project_folder;
+use crate::team::project_template;
 use crate::{GatewayConfig, GatewayError, NewProjectFolder, Operator, OperatorRequest};
 
 /// How often to retry when another writer appended between our read and our append. In each

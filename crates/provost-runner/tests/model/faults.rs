@@ -185,13 +185,17 @@ fn final_statuses() -> Vec<(u16, Value, &'static str)> {
         ),
         (403, error("permission_error", "no access"), "Forbidden"),
         (404, error("not_found_error", "model: m"), "UnknownModel"),
-        (402, json!({ "error": { "code": 402, "message": "Insufficient credits" } }), "Quota"),
+        (
+            402,
+            json!({ "error": { "code": 402, "message": "Insufficient credits" } }),
+            "QuotaExceeded",
+        ),
         (
             429,
             json!({ "error": { "code": "insufficient_quota", "message": "You exceeded your current quota" } }),
-            "Quota",
+            "QuotaExceeded",
         ),
-        (400, error("invalid_request_error", "Your credit balance is too low"), "Quota"),
+        (400, error("invalid_request_error", "Your credit balance is too low"), "QuotaExceeded"),
         (
             400,
             json!({ "error": { "code": "context_length_exceeded", "message": "This model's maximum context length is 8192 tokens" } }),

@@ -114,7 +114,7 @@ async fn half_a_login_is_nobody_on_every_route() {
                 request.header(ORIGIN, &ours).header(HOST, server.address.to_string())
             };
             for (request, sentence) in [
-                (anyone().header(COOKIE, &browser.cookie), "without what its page keeps"),
+                (anyone().header(COOKIE, &browser.cookie), "without the header `Provost-Page`"),
                 (anyone().header(PAGE, &browser.page), "needs a token"),
                 (anyone().header(COOKIE, &browser.cookie).header(PAGE, ""), "different logins"),
                 (

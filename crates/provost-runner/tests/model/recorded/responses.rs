@@ -94,5 +94,5 @@ fn responses_that_failed_that_were_recorded() {
     let name = "openai/responses-openai-error.1";
     let stream = &payloads(&folder, name, WireFormat::Responses)[0];
     let (_, result) = decode(WireFormat::Responses, [stream.as_bytes()]);
-    assert_eq!(kind(&result.unwrap_err()), "Quota");
+    assert_eq!(kind(&result.unwrap_err()), "QuotaExceeded");
 }

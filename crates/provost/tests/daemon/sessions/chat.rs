@@ -267,7 +267,7 @@ async fn who_has_no_model_is_offered_the_tour_and_a_plain_yes_takes_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_has_no_daemon_gets_one_and_is_offered_the_tour() {
     let home = Home::new();
-    let steps = &[("A daemon was started", ""), ("Take the tour instead?", ""), ("[y/N] ", "n\n")];
+    let steps = &[("Started a daemon", ""), ("Take the tour instead?", ""), ("[y/N] ", "n\n")];
     let ended = chat(&home, "", steps).await;
     let shown = said(&ended);
     assert!(!ended.status.success() && shown.contains("`provost up` opens it"), "{shown}");

@@ -45,7 +45,7 @@ async fn one_shot_without_a_model_points_to_the_tour() {
     let tour = "provost chat --model script/tour";
     // A newcomer has neither a role nor a model; with a role, the model is what lacks.
     let complaint = home.complains(&["chat", "--project", "app", "-p", "Hello"], 1);
-    assert!(complaint.contains("no role") && complaint.contains(tour), "{complaint}");
+    assert!(complaint.contains("no trusted role") && complaint.contains(tour), "{complaint}");
     let role = "---\nname: dev\nskills: [fs.read]\n---\nWork.\n";
     std::fs::create_dir_all(home.path("app/.provost/roles")).unwrap();
     std::fs::write(home.path("app/.provost/roles/dev.md"), role).unwrap();

@@ -74,7 +74,7 @@ async fn an_answer_that_is_not_whole_says_why_and_has_a_status_of_its_own() {
     let poor = "[budget]\nsession_tokens = 10\n";
     for (reply, more, status, why, finished) in [
         (FakeReply::Completion(FakeCompletion::from_text("All.")), "", 0, "", json!("done")),
-        (ends("length"), "", 7, "as many tokens as it may", json!("maxTokens")),
+        (ends("length"), "", 7, "reached the token limit", json!("maxTokens")),
         (ends("content_filter"), "", 8, "declined", json!("refused")),
         (read(), "[turn]\ncalls = 1\n", 9, "(TURN_LIMIT)", Value::Null),
         (read(), poor, 9, "(BUDGET_EXCEEDED)", Value::Null),

@@ -39,7 +39,7 @@ async fn what_waits_is_taken_back_during_the_turn_and_told_to_who_leaves() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_joins_a_session_is_told_what_goes_on_and_waits_and_stops_it() {
-    for (stop, told) in [("\x03", "Stopping."), ("/cancel\n", "/cancel")] {
+    for (stop, told) in [("\x03", "Cancelling the turn."), ("/cancel\n", "/cancel")] {
         let home = Home::new();
         let model = FakeModelServer::start_with_replies(vec![FakeReply::Completion(slowly())])
             .await
