@@ -172,7 +172,7 @@ export function conversation(page: Page) {
 
 /** The messages of the model. */
 export function modelMessages(page: Page) {
-  return conversation(page).getByRole('article', { name: /^FakeProvider message/ })
+  return conversation(page).getByRole('article', { name: /^Model message/ })
 }
 
 /** The tool calls of the model. */
