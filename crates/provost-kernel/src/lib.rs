@@ -10,6 +10,7 @@ mod client;
 mod error;
 mod file_pinning;
 pub mod files;
+mod frame_sender;
 pub mod host;
 mod kernel_dir;
 mod root_project_files;

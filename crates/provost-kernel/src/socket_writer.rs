@@ -50,12 +50,17 @@ impl SocketWriter {
         }
         Ok(())
     }
+
+    /// Shuts down the write direction: the peer reads what was sent, then the end.
+    pub(crate) fn shut_down(&self) {
+        // Fails if the peer is gone, which does not matter.
+        let _ = rustix::net::shutdown(&self.socket, Shutdown::Write);
+    }
 }
 
 impl Drop for SocketWriter {
     fn drop(&mut self) {
-        // Fails if the peer is gone, which does not matter.
-        let _ = rustix::net::shutdown(&self.socket, Shutdown::Write);
+        self.shut_down();
     }
 }
 

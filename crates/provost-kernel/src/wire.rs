@@ -13,7 +13,7 @@ use provost_proto::kernel::{
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
 use uuid::Uuid;
 
 const KIND_REQUEST: u8 = 1;
@@ -134,14 +134,6 @@ pub(crate) fn frame_to_bytes(frame: &KernelFrame) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes a frame.
-pub(crate) async fn write(
-    to: &mut (impl AsyncWrite + Unpin),
-    frame: &KernelFrame,
-) -> io::Result<()> {
-    to.write_all(&frame_to_bytes(frame)?).await
-}
-
 /// Reads frames. Cancelling a read loses nothing.
 #[derive(Debug)]
 pub(crate) struct FrameReader<R> {
@@ -197,6 +189,12 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
                 };
             }
         }
+    }
+
+    /// Whether a whole frame has been read and not taken.
+    pub(crate) fn has_buffered_frame(&self) -> bool {
+        let is_whole = |length| self.buffer.len() >= FRAME_HEADER_BYTES + length;
+        self.peeked.is_some() || self.next_length().is_ok_and(|length| length.is_some_and(is_whole))
     }
 
     /// The length of the next frame, if it has been read.
@@ -275,7 +273,7 @@ mod tests {
         let sent = [&b""[..], b"text\n", &[0xff, 0, 0x80], &large].map(|data| report(4, data));
         let mut bytes = Vec::new();
         for report in &sent {
-            write(&mut bytes, &KernelFrame::Report(report.clone())).await.unwrap();
+            append_frame(&KernelFrame::Report(report.clone()), &mut bytes).unwrap();
         }
         assert_eq!(reports(FrameReader::new(&bytes[..])).await, sent);
     }
@@ -283,7 +281,7 @@ mod tests {
     #[tokio::test]
     async fn a_frame_that_is_cut_off_is_an_error_and_not_an_end() {
         let mut bytes = Vec::new();
-        write(&mut bytes, &KernelFrame::Report(report(1, b"abc"))).await.unwrap();
+        append_frame(&KernelFrame::Report(report(1, b"abc")), &mut bytes).unwrap();
         for cut in 1..bytes.len() {
             let mut frames = FrameReader::new(&bytes[..cut]);
             assert!(frames.next().await.is_err(), "cut at {cut}");

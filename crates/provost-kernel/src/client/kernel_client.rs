@@ -1,7 +1,7 @@
 //! The daemon's connection to a kernel.
 //!
-//! A task owns the socket: it sends requests, passes responses to their callers,
-//! and forwards reports. When the socket closes, the kernel is lost: every
+//! Callers send their requests themselves; a task reads the socket, passes responses to
+//! their callers, and forwards reports. When the socket closes, the kernel is lost: every
 //! pending request fails, and the reports end.
 
 use parking_lot::Mutex;
@@ -23,16 +23,14 @@ use provost_proto::{ActionId, RawJson};
 use provost_sandbox::launch;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokio::io::AsyncWriteExt as _;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
+use crate::frame_sender::FrameSender;
 use crate::kernel_dir::KernelDir;
+use crate::socket_writer::{SocketWriter, split_socket};
 use crate::wire::{self, FrameReader, KernelFrame};
-
-/// Requests that may be queued for sending.
-const REQUEST_QUEUE_LEN: usize = 256;
 
 /// Reports that may be queued for the log. When it is full, the kernel waits.
 const REPORT_QUEUE_LEN: usize = 64;
@@ -97,9 +95,19 @@ pub enum KernelError {
 /// A connection to a kernel.
 #[derive(Debug, Clone)]
 pub struct KernelClient {
-    inbox: mpsc::Sender<Vec<u8>>,
+    requests: Arc<RequestSender>,
     pending: Arc<PendingRequests>,
     welcome: HelloResponse,
+}
+
+/// Sends requests. The connection is closed when the last client of it is dropped.
+#[derive(Debug)]
+struct RequestSender(FrameSender);
+
+impl Drop for RequestSender {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
 /// The reports of a kernel, in order; ends when the kernel is lost.
@@ -160,11 +168,12 @@ impl KernelClient {
 
     async fn open_connection(dir: &KernelDir) -> Result<(Self, ReportReceiver), KernelError> {
         let (read, write, welcome) = perform_handshake(dir).await?;
-        let (inbox, requests) = mpsc::channel(REQUEST_QUEUE_LEN);
+        let sender = FrameSender::new(write);
+        let requests = Arc::new(RequestSender(sender.clone()));
         let (up, reports) = mpsc::channel(REPORT_QUEUE_LEN);
         let pending = Arc::new(PendingRequests::default());
-        tokio::spawn(run_connection(read, write, requests, up, Arc::clone(&pending)));
-        Ok((Self { inbox, pending, welcome }, ReportReceiver(reports)))
+        tokio::spawn(run_connection(read, sender, up, Arc::clone(&pending)));
+        Ok((Self { requests, pending, welcome }, ReportReceiver(reports)))
     }
 
     /// What the kernel reported in the handshake.
@@ -174,7 +183,7 @@ impl KernelClient {
 
     /// Whether the connection is open.
     pub fn is_connected(&self) -> bool {
-        !self.inbox.is_closed()
+        !self.requests.0.is_closed()
     }
 
     /// Executes a permitted action, once.
@@ -214,7 +223,7 @@ impl KernelClient {
     /// for the response, which may be queued behind reports that wait for the caller.
     pub async fn acknowledge(&self, up_to: ReportNumber) -> Result<(), KernelError> {
         let frame = self.pending.encode_request(Method::Acknowledge { up_to }, None)?;
-        self.inbox.send(frame).await.map_err(|_| KernelError::Lost)
+        self.requests.0.send(&frame).await.map_err(|_| KernelError::Lost)
     }
 
     /// The outcomes of these actions, as far as the kernel remembers them.
@@ -280,7 +289,7 @@ impl KernelClient {
     ) -> Result<oneshot::Receiver<RpcResponse>, KernelError> {
         let (reply, response) = oneshot::channel();
         let frame = self.pending.encode_request(method, Some(reply))?;
-        self.inbox.send(frame).await.map_err(|_| KernelError::Lost)?;
+        self.requests.0.send(&frame).await.map_err(|_| KernelError::Lost)?;
         Ok(response)
     }
 
@@ -337,7 +346,7 @@ pub(crate) fn response_result(response: RpcResponse) -> Result<RawJson, KernelEr
 /// Connects to a kernel, authenticates, and checks the protocol version.
 pub(crate) async fn perform_handshake(
     dir: &KernelDir,
-) -> Result<(FrameReader<OwnedReadHalf>, OwnedWriteHalf, HelloResponse), KernelError> {
+) -> Result<(FrameReader<pipe::Receiver>, SocketWriter, HelloResponse), KernelError> {
     let lost = |_: io::Error| KernelError::Lost;
     let stream = dir.connect().await.map_err(lost)?;
     let own = rustix::process::geteuid().as_raw();
@@ -347,9 +356,9 @@ pub(crate) async fn perform_handshake(
     }
     let secret = dir.read_secret().map_err(lost)?;
     let hello = request_frame(0, Method::Hello { secret, protocol: PROTOCOL_VERSION });
-    let (read, mut write) = stream.into_split();
+    let (read, write) = split_socket(stream).map_err(lost)?;
     let mut read = FrameReader::new(read);
-    wire::write(&mut write, &hello).await.map_err(lost)?;
+    write.send(&wire::frame_to_bytes(&hello).map_err(lost)?).await.map_err(lost)?;
     let response =
         timeout(HANDSHAKE_TIMEOUT, read.next()).await.map_err(|_| KernelError::Unresponsive)?;
     let Ok(Some(KernelFrame::Response(RpcResponse { result: Some(welcome), .. }))) = response
@@ -426,24 +435,24 @@ pub(crate) fn request_frame(id: u64, method: Method) -> KernelFrame {
     KernelFrame::Request(RpcRequest { jsonrpc: JsonRpcVersion::V2, id, ask: method })
 }
 
-/// Owns the socket until it closes.
+/// Receives frames, and sends what the socket did not take at once, until it closes.
 async fn run_connection(
-    read: FrameReader<OwnedReadHalf>,
-    write: OwnedWriteHalf,
-    requests: mpsc::Receiver<Vec<u8>>,
+    read: FrameReader<pipe::Receiver>,
+    sender: FrameSender,
     reports: mpsc::Sender<KernelReport>,
     pending: Arc<PendingRequests>,
 ) {
     // Either direction is only cancelled when the other has ended.
     tokio::select! {
         () = receive_frames(read, &reports, &pending) => {}
-        () = send_requests(write, requests) => {}
+        _error = sender.run_backlog() => {}
     }
+    sender.close();
     pending.close();
 }
 
 async fn receive_frames(
-    mut read: FrameReader<OwnedReadHalf>,
+    mut read: FrameReader<pipe::Receiver>,
     reports: &mpsc::Sender<KernelReport>,
     pending: &PendingRequests,
 ) {
@@ -456,19 +465,6 @@ async fn receive_frames(
             }
             KernelFrame::Response(response) => pending.complete_request(response),
             KernelFrame::Request(_) => return,
-        }
-    }
-}
-
-/// Sends requests, all that are queued in one write.
-async fn send_requests(mut write: OwnedWriteHalf, mut requests: mpsc::Receiver<Vec<u8>>) {
-    let mut frames = Vec::new();
-    while requests.recv_many(&mut frames, REQUEST_QUEUE_LEN).await > 0 {
-        let together =
-            if let [frame] = &mut frames[..] { std::mem::take(frame) } else { frames.concat() };
-        frames.clear();
-        if write.write_all(&together).await.is_err() {
-            return;
         }
     }
 }

@@ -12,7 +12,7 @@ use tokio::net::unix::pipe;
 use tokio::time::timeout;
 
 use super::kernel_client::{perform_handshake, request_frame, response_result};
-use crate::socket_writer::{self, SocketWriter};
+use crate::socket_writer::SocketWriter;
 use crate::wire::{self, KernelFrame};
 use crate::{KernelDir, KernelError};
 
@@ -40,16 +40,15 @@ pub async fn attach_terminal(
     after: Option<u64>,
     (cols, rows): (u16, u16),
 ) -> Result<(TerminalAttachResponse, TerminalReader, TerminalWriter), KernelError> {
-    let (mut read, mut write, _) = perform_handshake(dir).await?;
+    let (mut read, write, _) = perform_handshake(dir).await?;
     let request = request_frame(1, Method::Terminal { after, cols, rows });
-    wire::write(&mut write, &request).await.map_err(|_| KernelError::Lost)?;
+    let request = wire::frame_to_bytes(&request).map_err(|_| KernelError::Lost)?;
+    write.send(&request).await.map_err(|_| KernelError::Lost)?;
     let response =
         timeout(ATTACH_TIMEOUT, read.next()).await.map_err(|_| KernelError::Unresponsive)?;
     let Ok(Some(KernelFrame::Response(response))) = response else { return Err(KernelError::Lost) };
     let attached = response_result(response)?.parse().map_err(|_| KernelError::Lost)?;
     let (read, buffer) = read.into_rest();
-    let stream = read.reunite(write).map_err(|_| KernelError::Lost)?;
-    let (read, write) = socket_writer::split_socket(stream).map_err(|_| KernelError::Lost)?;
     Ok((attached, TerminalReader { read, buffer }, TerminalWriter(write)))
 }
 

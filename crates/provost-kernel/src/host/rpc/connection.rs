@@ -10,10 +10,9 @@ use provost_proto::kernel::{
 };
 use provost_proto::{Code, RawJson};
 use serde_json::Value;
-use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixListener;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::mpsc;
+use tokio::net::unix::pipe;
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -22,9 +21,10 @@ use super::handshake::{
     AcceptedConnection, ConnectionPurpose, DaemonConnection, MAX_TERMINAL_CLIENTS,
     authenticate_connection, serve_terminal_client,
 };
+use crate::ActionError;
+use crate::frame_sender::FrameSender;
 use crate::host::KernelHost;
 use crate::wire::{self, FrameReader, KernelFrame};
-use crate::{ActionError, files};
 
 /// How long a new kernel waits for the first connection of its daemon.
 const FIRST_CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -34,9 +34,6 @@ const TERMINAL_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Handshakes that may be in progress at one time.
 const MAX_PENDING_HANDSHAKES: usize = 16;
-
-/// Responses that may be queued for sending.
-const RESPONSE_QUEUE_LEN: usize = 256;
 
 /// Target size of one write, in bytes.
 const BATCH_BYTES: usize = 256 * 1024;
@@ -105,77 +102,74 @@ pub(in crate::host) async fn accept_connections(
     }
 }
 
-/// A response that is queued for the daemon.
-enum OutgoingResponse {
-    Response(RpcResponse),
-    /// The content of a file; encoded into the send buffer, without a copy as JSON value.
-    FileContent(u64, files::ReadFileResult),
-}
+/// Closes the connection when its tasks have ended or were aborted, even while an action
+/// that continues without it holds the sender.
+struct CloseOnDrop(FrameSender);
 
-impl From<RpcResponse> for OutgoingResponse {
-    fn from(response: RpcResponse) -> Self {
-        Self::Response(response)
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 
 async fn serve_daemon(host: Arc<KernelHost>, daemon: DaemonConnection) {
     let DaemonConnection { read, write } = daemon;
-    let (outbox, responses) = mpsc::channel(RESPONSE_QUEUE_LEN);
-    let (attach, attached) = mpsc::channel(1);
-    let mut tasks = JoinSet::new();
-    let writer = DaemonWriter { write, buffer: Vec::new() };
-    tasks.spawn(run_sender(Arc::clone(&host), writer, responses, attached));
-    tasks.spawn(receive_requests(host, read, outbox, attach));
+    let sender = FrameSender::new(write);
+    let _close = CloseOnDrop(sender.clone());
+    let (attach, attached) = oneshot::channel();
     // The connection ends when either direction ends.
-    tasks.join_next().await;
+    let ended = tokio::select! {
+        ended = receive_requests(&host, read, &sender, attach) => ended,
+        ended = send_reports(&host, &sender, attached) => ended,
+        ended = sender.run_backlog() => ended,
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "the daemon disconnected");
+    }
 }
 
+/// Handles requests. The responses to requests that arrived together are sent together.
 async fn receive_requests(
-    host: Arc<KernelHost>,
-    mut read: FrameReader<OwnedReadHalf>,
-    outbox: mpsc::Sender<OutgoingResponse>,
-    attach: mpsc::Sender<ReportNumber>,
-) {
+    host: &Arc<KernelHost>,
+    mut read: FrameReader<pipe::Receiver>,
+    sender: &FrameSender,
+    attach: oneshot::Sender<ReportNumber>,
+) -> io::Result<()> {
+    let mut attach = Some(attach);
+    let mut responses = Vec::new();
     loop {
+        if responses.len() >= BATCH_BYTES || !read.has_buffered_frame() {
+            sender.send(&responses).await?;
+            responses.clear();
+            responses.shrink_to(BATCH_BYTES);
+        }
         let request = match read.next().await {
             Ok(Some(KernelFrame::Request(request))) => request,
-            Ok(Some(KernelFrame::Response(_) | KernelFrame::Report(_)) | None) => return,
+            Ok(Some(KernelFrame::Response(_) | KernelFrame::Report(_)) | None) => return Ok(()),
             Err(error) => {
                 tracing::warn!(%error, "cannot read a request of the daemon; closing the connection");
-                return;
+                return Ok(());
             }
         };
         let RpcRequest { id, ask, .. } = request;
         match ask {
             Method::Acknowledge { up_to } => {
                 host.spool.acknowledge(up_to);
-                if outbox.send(build_response(id, Ok(Value::Null)).into()).await.is_err() {
-                    return;
-                }
+                append_response(id, Ok(Value::Null), &mut responses)?;
             }
             // Applied before the next request is read, which may be to execute.
             Method::Secrets { values } => {
                 let result = host.shared_redactor.set_secrets(values).map(|()| Value::Null);
-                if outbox.send(build_response(id, result).into()).await.is_err() {
-                    return;
-                }
+                append_response(id, result, &mut responses)?;
             }
             Method::Attach { after } => {
-                let started = attach.try_send(after).is_ok();
+                let started = attach.take().is_some_and(|attach| attach.send(after).is_ok());
                 let result = if started { Ok(Value::Null) } else { Err(already_attached_error()) };
-                if outbox.send(build_response(id, result).into()).await.is_err() {
-                    return;
-                }
+                append_response(id, result, &mut responses)?;
             }
             Method::Execute { action, params, terms, .. } if is_quick(&action) => {
-                let reply = match execute_read(&host, &action, params, terms.as_ref()) {
-                    Ok(ReadOutcome::Plain(content)) => OutgoingResponse::FileContent(id, content),
-                    Ok(ReadOutcome::Redacted(result)) => build_response(id, Ok(result)).into(),
-                    Err(error) => build_response(id, Err(error)).into(),
-                };
-                if outbox.send(reply).await.is_err() {
-                    return;
-                }
+                let read = execute_read(host, &action, params, terms.as_ref());
+                append_read_response(id, read, &mut responses)?;
             }
             Method::Hello { .. }
             | Method::Ping {}
@@ -186,12 +180,15 @@ async fn receive_requests(
             | Method::Logs { .. }
             | Method::Runtime {}
             | Method::Shutdown {} => {
-                let (host, outbox) = (Arc::clone(&host), outbox.clone());
+                let (host, sender) = (Arc::clone(host), sender.clone());
                 // Detached: an action continues when the connection breaks.
                 drop(tokio::spawn(async move {
                     let result = handle_request(&host, ask).await;
-                    // A daemon that reconnects asks for the outcomes.
-                    drop(outbox.send(build_response(id, result).into()).await);
+                    let mut response = Vec::new();
+                    if append_response(id, result, &mut response).is_ok() {
+                        // A daemon that reconnects asks for the outcomes.
+                        drop(sender.send(&response).await);
+                    }
                 }));
             }
         }
@@ -202,80 +199,55 @@ fn already_attached_error() -> ActionError {
     ActionError::new(Code::Conflict, "reports are being sent on this connection already")
 }
 
-/// Sends responses as they come, and reports after the one the daemon has.
-async fn run_sender(
-    host: Arc<KernelHost>,
-    mut writer: DaemonWriter,
-    mut responses: mpsc::Receiver<OutgoingResponse>,
-    mut attached: mpsc::Receiver<ReportNumber>,
-) {
+/// Appends a response to `to`; one that is too large for a frame becomes an error.
+fn append_response(
+    id: u64,
+    result: Result<Value, ActionError>,
+    to: &mut Vec<u8>,
+) -> io::Result<()> {
+    wire::append_frame(&KernelFrame::Response(build_response(id, result)), to)
+        .or_else(|_| append_too_large(id, to))
+}
+
+fn append_read_response(
+    id: u64,
+    read: Result<ReadOutcome, ActionError>,
+    to: &mut Vec<u8>,
+) -> io::Result<()> {
+    match read {
+        Ok(ReadOutcome::Plain(content)) => {
+            wire::append_result(id, &content, to).or_else(|_| append_too_large(id, to))
+        }
+        Ok(ReadOutcome::Redacted(result)) => append_response(id, Ok(result), to),
+        Err(error) => append_response(id, Err(error), to),
+    }
+}
+
+fn append_too_large(id: u64, to: &mut Vec<u8>) -> io::Result<()> {
+    let error = ActionError::new(Code::TooLarge, "the result is too large to be sent");
+    wire::append_frame(&KernelFrame::Response(build_response(id, Err(error))), to)
+}
+
+/// Sends the reports after the one the daemon has, once it subscribed to them.
+async fn send_reports(
+    host: &KernelHost,
+    sender: &FrameSender,
+    attached: oneshot::Receiver<ReportNumber>,
+) -> io::Result<()> {
     let mut newest = host.spool.subscribe_newest();
-    let mut cursor: Option<ReportNumber> = None;
-    let mut batch = Vec::new();
+    let mut buffer = Vec::new();
+    let Ok(mut cursor) = attached.await else { return std::future::pending().await };
     loop {
-        let behind = cursor.is_some_and(|cursor| *newest.borrow_and_update() > cursor);
-        let sent = tokio::select! {
-            biased;
-            n_received = responses.recv_many(&mut batch, RESPONSE_QUEUE_LEN) => match n_received {
-                0 => return,
-                _ => writer.send_responses(batch.drain(..)).await,
-            },
-            Some(after) = attached.recv() => { cursor = Some(after); Ok(()) }
-            () = std::future::ready(()), if behind => {
-                writer.send_reports(&host, &mut cursor).await
-            }
-            changed = newest.changed(), if !behind => {
-                if changed.is_err() { return }
-                Ok(())
-            }
+        let Ok(newest) = newest.wait_for(|newest| *newest > cursor).await.map(|newest| *newest)
+        else {
+            return Ok(());
         };
-        if let Err(error) = sent {
-            tracing::debug!(%error, "the daemon disconnected");
-            return;
-        }
-    }
-}
-
-/// The sending half of the control connection.
-struct DaemonWriter {
-    write: OwnedWriteHalf,
-    buffer: Vec<u8>,
-}
-
-impl DaemonWriter {
-    /// Sends responses, as many per write as fit into [`BATCH_BYTES`].
-    async fn send_responses(
-        &mut self,
-        responses: impl Iterator<Item = OutgoingResponse>,
-    ) -> io::Result<()> {
-        self.buffer.clear();
-        for response in responses {
-            match response {
-                OutgoingResponse::FileContent(id, content) => {
-                    wire::append_result(id, &content, &mut self.buffer)?;
-                }
-                OutgoingResponse::Response(response) => {
-                    wire::append_frame(&KernelFrame::Response(response), &mut self.buffer)?;
-                }
-            }
-            if self.buffer.len() >= BATCH_BYTES {
-                self.write.write_all(&self.buffer).await?;
-                self.buffer.clear();
-            }
-        }
-        self.write.write_all(&self.buffer).await
-    }
-
-    async fn send_reports(
-        &mut self,
-        host: &KernelHost,
-        cursor: &mut Option<ReportNumber>,
-    ) -> io::Result<()> {
-        let (bytes, last) =
-            host.spool.read_after(cursor.unwrap_or(0), BATCH_BYTES, &mut self.buffer)?;
-        self.write.write_all(bytes).await?;
-        *cursor = Some(last);
-        Ok(())
+        // Responses are not queued behind many reports.
+        sender.flushed().await?;
+        let (bytes, last) = host.spool.read_after(cursor, BATCH_BYTES, &mut buffer)?;
+        sender.send(bytes).await?;
+        // Reports that a daemon acknowledged before are gone.
+        cursor = if bytes.is_empty() { newest } else { last };
     }
 }
 

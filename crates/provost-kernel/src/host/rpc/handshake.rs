@@ -7,12 +7,13 @@ use provost_proto::Code;
 use provost_proto::kernel::{Method, PROTOCOL_VERSION, RpcRequest};
 use serde_json::json;
 use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::unix::pipe;
 use tokio::time::timeout;
 
 use super::connection::build_response;
 use crate::ActionError;
 use crate::host::KernelHost;
+use crate::socket_writer::{SocketWriter, split_socket};
 use crate::wire::{self, FrameReader, KernelFrame};
 
 /// How long a peer may take for each step of the handshake.
@@ -23,8 +24,8 @@ pub(super) const MAX_TERMINAL_CLIENTS: usize = 64;
 
 /// An authenticated connection.
 pub(super) struct DaemonConnection {
-    pub(super) read: FrameReader<OwnedReadHalf>,
-    pub(super) write: OwnedWriteHalf,
+    pub(super) read: FrameReader<pipe::Receiver>,
+    pub(super) write: SocketWriter,
 }
 
 /// An authenticated connection and its purpose.
@@ -60,7 +61,7 @@ pub(super) async fn authenticate_connection(
         tracing::warn!(?peer, "rejected a connection of another user");
         return None;
     }
-    let (read, mut write) = stream.into_split();
+    let (read, write) = split_socket(stream).ok()?;
     let mut read = FrameReader::new(read);
     let Ok(Ok(Some(KernelFrame::Request(request)))) = timeout(HANDSHAKE_TIMEOUT, read.next()).await
     else {
@@ -73,7 +74,7 @@ pub(super) async fn authenticate_connection(
     }
     let welcome = serde_json::to_value(host.welcome()).unwrap_or_default();
     let response = KernelFrame::Response(build_response(request.id, Ok(welcome)));
-    wire::write(&mut write, &response).await.ok()?;
+    write.send(&wire::frame_to_bytes(&response).ok()?).await.ok()?;
     if *protocol != PROTOCOL_VERSION {
         // It has read our version in the response.
         tracing::warn!(protocol, "rejected a daemon with another protocol version");
@@ -117,7 +118,7 @@ pub(super) async fn serve_terminal_client(
     request: TerminalAttachRequest,
     has_capacity: bool,
 ) {
-    let DaemonConnection { read, mut write } = daemon;
+    let DaemonConnection { read, write } = daemon;
     let TerminalAttachRequest { request_id, after, cols, rows } = request;
     let too_many_clients = || {
         let message =
@@ -133,9 +134,9 @@ pub(super) async fn serve_terminal_client(
         Ok((attached, client)) => (Ok(json!(attached)), Some(client)),
         Err(error) => (Err(error), None),
     };
-    if wire::write(&mut write, &KernelFrame::Response(build_response(request_id, result)))
-        .await
-        .is_ok()
+    let response = KernelFrame::Response(build_response(request_id, result));
+    if let Ok(response) = wire::frame_to_bytes(&response)
+        && write.send(&response).await.is_ok()
         && let Some(client) = client
     {
         client.serve_client(read.into_rest(), write).await;

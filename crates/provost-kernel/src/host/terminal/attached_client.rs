@@ -1,6 +1,5 @@
 //! One terminal client, from attach to disconnect.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,14 +10,14 @@ use provost_proto::limits::{MAX_TERMINAL_COLS, MAX_TERMINAL_ROWS};
 use provost_proto::terminal::TerminalInputFrame;
 use provost_sandbox::pty::PtySize;
 use tokio::io::AsyncReadExt as _;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf, pipe};
+use tokio::net::unix::pipe;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::PtySession;
 use super::client_sender::ClientSender;
 use super::pty_input::InputRejected;
-use crate::socket_writer::{self, SocketWriter};
+use crate::socket_writer::SocketWriter;
 
 /// How long a client that sent an invalid message may take to read the error.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -35,14 +34,11 @@ impl AttachedClient {
     /// Serves the client until it disconnects or the terminal ends.
     pub(in super::super) async fn serve_client(
         self,
-        (read, rest): (OwnedReadHalf, BytesMut),
-        write: OwnedWriteHalf,
+        read: (pipe::Receiver, BytesMut),
+        write: SocketWriter,
     ) {
         let Self { session, after, size } = self;
-        match read.reunite(write).map_err(io::Error::other).and_then(socket_writer::split_socket) {
-            Ok((read, write)) => serve(&session, (read, rest), write, after, size).await,
-            Err(error) => tracing::warn!(%error, "cannot serve a terminal client"),
-        }
+        serve(&session, read, write, after, size).await;
     }
 }
 
