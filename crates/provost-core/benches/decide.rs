@@ -37,9 +37,9 @@ fn main() {
         mode: ProjectMode::Auto,
         now: 1,
         pins: &[],
-        leads_to: &[],
-        unseen: None,
-        again: 0,
+        link_targets: &[],
+        unreviewed_runtime: None,
+        n_repeats: 0,
     };
     let parse = measure(|| drop(black_box(analyze_line(black_box(LINE)))));
     verdict("µs to read a line of five commands, p99", parse, 60.0);

@@ -90,7 +90,7 @@ pub fn read_file_content(root: &RootDir, action: &ReadFile) -> Result<ReadFileRe
 pub fn restrict_root_links(root: &RootDir, preconditions: &Preconditions) -> RootDir {
     let links = preconditions.links.iter();
     root.with_allowed_links(SymlinkSnapshot::new(
-        links.map(|link| (link.path.as_str().into(), (&*link.leads_to).into())),
+        links.map(|link| (link.path.as_str().into(), (&*link.target).into())),
     ))
 }
 

@@ -70,12 +70,12 @@ pub enum Method {
         /// Its parameters.
         params: Value,
         /// The rules about paths that a search or listing must not show.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        limits: Vec<VisibilityRule>,
+        #[serde(rename = "limits", default, skip_serializing_if = "Vec::is_empty")]
+        visibility_rules: Vec<VisibilityRule>,
         /// The preconditions of the decision, if there are any. Kernels that do not know this
         /// field ignore them.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        terms: Option<Preconditions>,
+        #[serde(rename = "terms", default, skip_serializing_if = "Option::is_none")]
+        preconditions: Option<Preconditions>,
     },
     /// Cancel an action.
     Cancel {
@@ -152,7 +152,8 @@ pub struct ObservedLink {
     /// The link, relative to the project.
     pub path: String,
     /// The target, relative to the project; `.` is the project.
-    pub leads_to: String,
+    #[serde(rename = "leadsTo")]
+    pub target: String,
 }
 
 /// A secret value. `{:?}` does not show it.
@@ -179,7 +180,7 @@ pub struct RpcRequest {
     pub id: u64,
     /// The method with its parameters.
     #[serde(flatten)]
-    pub ask: Method,
+    pub method: Method,
 }
 
 /// A response.

@@ -38,7 +38,7 @@ pub(crate) fn content_security_policy(previews: &PreviewHosts) -> String {
 
 /// Serves a file of the UI. Routes of the UI are in the fragment, so there is one page.
 pub(crate) async fn serve_asset(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Response {
@@ -49,9 +49,9 @@ pub(crate) async fn serve_asset(
     // Compressed copies are served by content negotiation only.
     let plain = std::path::Path::new(path).extension().is_none_or(|extension| extension != "br");
     match WebAssets::get(path).filter(|_| plain) {
-        Some(file) => respond_with_file(&door.ui_policy, path, file, &headers),
+        Some(file) => respond_with_file(&app.ui_policy, path, file, &headers),
         None if path == "index.html" => {
-            ([(CONTENT_SECURITY_POLICY, door.ui_policy.as_str())], Html(PLACEHOLDER_PAGE))
+            ([(CONTENT_SECURITY_POLICY, app.ui_policy.as_str())], Html(PLACEHOLDER_PAGE))
                 .into_response()
         }
         None => ApiError::new(Code::NotFound, format!("no page at {}", uri.path())).into_response(),

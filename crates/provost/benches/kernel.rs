@@ -265,9 +265,9 @@ fn permit(action: Action) -> Permit {
         mode: ProjectMode::Sandbox,
         now: 0,
         pins: &[],
-        leads_to: &[],
-        unseen: None,
-        again: 0,
+        link_targets: &[],
+        unreviewed_runtime: None,
+        n_repeats: 0,
     };
     let verdict = decide(BoundAction::new(request).unwrap(), ActingRole::NoRole, &standing);
     let Decision::Allow(allowed) = verdict else { panic!("a person may run seq") };

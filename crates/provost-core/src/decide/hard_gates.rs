@@ -65,7 +65,7 @@ pub(super) fn find_gates(bound: &BoundAction, context: &PolicyContext<'_>) -> Ve
     let action = &bound.request.action;
     if action.kind() == ActionKind::Write {
         gates.extend(action.paths().iter().filter_map(check_protected_path));
-        gates.extend(context.leads_to.iter().filter_map(check_protected_path));
+        gates.extend(context.link_targets.iter().filter_map(check_protected_path));
         gates.extend(check_project_removal(action));
     }
     gates.extend(check_terminal_input(action));

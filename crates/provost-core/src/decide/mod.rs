@@ -116,14 +116,16 @@ pub fn decide(bound: BoundAction, acting: ActingRole<'_>, context: &PolicyContex
         return require_approval(bound, format!("rules cannot be read: {why}"), rules, None);
     }
     // A grant does not cover code that no person has seen; mode `full` does not ask.
-    if let (Some(why), ProjectMode::Sandbox | ProjectMode::Auto) = (context.unseen, context.mode) {
+    if let (Some(why), ProjectMode::Sandbox | ProjectMode::Auto) =
+        (context.unreviewed_runtime, context.mode)
+    {
         return require_approval(bound, why.to_owned(), rules, None);
     }
     // A grant answers the rules that its approval named, and no others.
     let asks = rule_effect == Some(policy::RuleEffect::Ask);
     let asking_rules = if asks { rules.as_slice() } else { &[] };
     if let Some(grant) = context.find_grant(&bound, role, asking_rules) {
-        if context.again >= MAX_REPEATS {
+        if context.n_repeats >= MAX_REPEATS {
             return require_approval(bound, REPEAT_REASON.to_owned(), rules, None);
         }
         return allow(bound, AllowedBy::Grant { grant });
@@ -186,7 +188,7 @@ fn evaluate_rules(
     // A link does not bypass a rule: a rule that denies or asks about its target applies to the
     // link. A rule that allows the target does not allow the link.
     let linked = context
-        .leads_to
+        .link_targets
         .iter()
         .map(|path| context.rules.match_action_path(requester, action, path));
     let linked: Vec<_> =

@@ -47,11 +47,11 @@ pub struct PolicyContext<'a> {
     /// The scripts that the action would run, with their current hashes.
     pub pins: &'a [PinnedFile],
     /// The targets of links on the paths that it names, where they differ.
-    pub leads_to: &'a [RelPath],
+    pub link_targets: &'a [RelPath],
     /// Why a person must review what it runs first: it changed since the last review.
-    pub unseen: Option<&'a str>,
+    pub unreviewed_runtime: Option<&'a str>,
     /// How many of the requester's last actions were exactly this one, in a row.
-    pub again: u32,
+    pub n_repeats: u32,
 }
 
 impl PolicyContext<'_> {
@@ -64,7 +64,7 @@ impl PolicyContext<'_> {
         asking_rules: &[RuleRef],
     ) -> Option<GrantId> {
         // A link can change its target, and a grant is for a path.
-        if !self.leads_to.is_empty() {
+        if !self.link_targets.is_empty() {
             return None;
         }
         // Most grants are for commands and most requests are reads, so compare that first.

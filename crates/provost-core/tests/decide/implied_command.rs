@@ -43,9 +43,9 @@ fn what_the_project_runs_is_no_way_around_rules_gates_and_modes() {
 fn what_no_person_has_seen_is_asked_about_whatever_was_granted() {
     let none = rules("", None);
     let grants = [grant(running("npm run dev").grant_scope().unwrap(), &[])];
-    let decided = |mode, unseen| {
+    let decided = |mode, unreviewed_runtime| {
         let policy_context =
-            PolicyContext { grants: &grants, unseen, ..policy_context(&none, mode) };
+            PolicyContext { grants: &grants, unreviewed_runtime, ..policy_context(&none, mode) };
         word(&decide(running("npm run dev"), ActingRole::Trusted(&able()), &policy_context))
     };
     assert_eq!(decided(ProjectMode::Sandbox, None), "allow grant");

@@ -4,10 +4,11 @@ use super::*;
 use provost_core::action::RelPath;
 use provost_core::decide::ResolvedLink;
 
-fn decided(action: Action, leads_to: &str, user: &str, mode: ProjectMode) -> &'static str {
+fn decided(action: Action, link_targets: &str, user: &str, mode: ProjectMode) -> &'static str {
     let rules = rules(user, None);
-    let leads_to = [RelPath::new(leads_to).unwrap()];
-    let policy_context = PolicyContext { leads_to: &leads_to, ..policy_context(&rules, mode) };
+    let link_targets = [RelPath::new(link_targets).unwrap()];
+    let policy_context =
+        PolicyContext { link_targets: &link_targets, ..policy_context(&rules, mode) };
     word(&decide(requested(action), ActingRole::Trusted(&able()), &policy_context))
 }
 

@@ -98,9 +98,9 @@ fn policy_context(rules: &PolicyRules, mode: ProjectMode) -> PolicyContext<'_> {
         mode,
         now: NOW,
         pins: &[],
-        leads_to: &[],
-        unseen: None,
-        again: 0,
+        link_targets: &[],
+        unreviewed_runtime: None,
+        n_repeats: 0,
     }
 }
 

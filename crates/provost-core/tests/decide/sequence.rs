@@ -70,7 +70,7 @@ struct Open {
 }
 
 #[derive(Default)]
-struct World {
+struct PolicySimulation {
     rules: Vec<(&'static str, &'static str)>,
     grants: Vec<Grant>,
     /// The grants: agent, line, and the rules that were shown.
@@ -80,7 +80,7 @@ struct World {
     n_actions: u128,
 }
 
-impl World {
+impl PolicySimulation {
     fn text(&self) -> String {
         let one = |(n, (effect, program)): (usize, &(&str, &str))| {
             format!(
@@ -114,7 +114,7 @@ impl World {
     }
 
     /// Whether something other than an answer to this approval allows it.
-    fn says_so(&self, agent: usize, number: usize, by: &AllowedBy) -> bool {
+    fn expects_allow(&self, agent: usize, number: usize, by: &AllowedBy) -> bool {
         let (text, program) = LINES[number];
         let denied = self.denies(number);
         let requested = self.has("ask", program);
@@ -135,11 +135,16 @@ impl World {
         }
     }
 
-    fn ask(&mut self, agent: usize, number: usize, n: u128) -> Result<(), TestCaseError> {
+    fn request_action(
+        &mut self,
+        agent: usize,
+        number: usize,
+        n: u128,
+    ) -> Result<(), TestCaseError> {
         match self.decide(agent, number, n) {
             Decision::Deny(_) => {}
             Decision::Allow(allowed) => {
-                let said = self.says_so(agent, number, allowed.allowed_by());
+                let said = self.expects_allow(agent, number, allowed.allowed_by());
                 prop_assert!(said, "{} by {:?}", LINES[number].0, allowed.allowed_by());
             }
             Decision::RequireApproval(asking) => {
@@ -215,7 +220,7 @@ impl World {
         match *step {
             Step::Ask { agent, line } => {
                 self.n_actions += 1;
-                self.ask(agent, line, 100 + self.n_actions)?;
+                self.request_action(agent, line, 100 + self.n_actions)?;
             }
             Step::Answer { question, yes, scope, by } => self.answer(question, yes, scope, by)?,
             Step::Mode(mode) => self.mode = mode,
@@ -241,9 +246,9 @@ proptest! {
     fn no_sequence_runs_anything_that_nobody_said_may(
         steps in prop::collection::vec(any_step(), 1..24),
     ) {
-        let mut world = World::default();
+        let mut simulation = PolicySimulation::default();
         for step in &steps {
-            world.step(step)?;
+            simulation.step(step)?;
         }
     }
 

@@ -258,7 +258,7 @@ fn walk(mut each: impl FnMut(&Point<'_>, Decision)) {
                                     broken: broken.then_some("line 1"),
                                     grants: &grants,
                                     pins: &pins,
-                                    again: if tired { 2 } else { 1 },
+                                    n_repeats: if tired { 2 } else { 1 },
                                     ..policy_context(&rules, mode)
                                 };
                                 let acting = match acting {

@@ -195,11 +195,11 @@ impl KernelClient {
     pub async fn execute_with_visibility(
         &self,
         permit: Permit,
-        limits: Vec<VisibilityRule>,
+        visibility_rules: Vec<VisibilityRule>,
     ) -> Result<RawJson, KernelError> {
         let (id, action, preconditions) = permit.consume();
         let (name, params) = (action.name().to_owned(), action.params());
-        self.call_raw(Method::Execute { id, action: name, params, limits, terms: preconditions })
+        self.call_raw(Method::Execute { id, action: name, params, visibility_rules, preconditions })
             .await
     }
 
@@ -432,7 +432,7 @@ fn may_wait_for_build(action: &str) -> bool {
 }
 
 pub(crate) fn request_frame(id: u64, method: Method) -> KernelFrame {
-    KernelFrame::Request(RpcRequest { jsonrpc: JsonRpcVersion::V2, id, ask: method })
+    KernelFrame::Request(RpcRequest { jsonrpc: JsonRpcVersion::V2, id, method })
 }
 
 /// Receives frames, and sends what the socket did not take at once, until it closes.

@@ -234,8 +234,8 @@ fn what_was_decided_about_is_what_is_touched_and_nothing_protected_is() {
     use provost_proto::kernel::{ObservedLink, Preconditions};
     let project = Project::with(&[(".git/hooks/", ""), ("plain/", "")]);
     std::os::unix::fs::symlink("plain", project.at("d")).unwrap();
-    let attempt = |path: &str, leads_to: &str| {
-        let seen = ObservedLink { path: "d".to_owned(), leads_to: leads_to.to_owned() };
+    let attempt = |path: &str, target: &str| {
+        let seen = ObservedLink { path: "d".to_owned(), target: target.to_owned() };
         let root = files::restrict_root_links(
             &project.root,
             &Preconditions { links: vec![seen], ..Preconditions::default() },
@@ -245,8 +245,8 @@ fn what_was_decided_about_is_what_is_touched_and_nothing_protected_is() {
         files::reject_protected_paths(&root, &action)?;
         files::execute_file_action(&root, &action, &|| false)
     };
-    for (path, leads_to) in [("d/pre-commit", ".git/hooks"), ("plain/.git/config", "plain")] {
-        let error = attempt(path, leads_to).unwrap_err();
+    for (path, target) in [("d/pre-commit", ".git/hooks"), ("plain/.git/config", "plain")] {
+        let error = attempt(path, target).unwrap_err();
         assert_eq!(error.code, Code::ProtectedPath, "{path}: {error}");
     }
     attempt("d/one", "plain").unwrap();

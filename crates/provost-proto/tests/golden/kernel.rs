@@ -35,7 +35,7 @@ fn requests() -> Vec<RpcRequest> {
             Shutdown,
         }
     );
-    let question = |(ask, id)| RpcRequest { jsonrpc: JsonRpcVersion::V2, id, ask };
+    let question = |(method, id)| RpcRequest { jsonrpc: JsonRpcVersion::V2, id, method };
     asks.into_iter().zip(1..).map(question).collect()
 }
 
@@ -55,12 +55,12 @@ fn control() -> Vec<Method> {
 }
 
 fn executions() -> Vec<Method> {
-    let execute = |limits, terms| Method::Execute {
+    let execute = |visibility_rules, preconditions| Method::Execute {
         id: id(4),
         action: text("fs.searchFiles"),
         params: params(),
-        limits,
-        terms,
+        visibility_rules,
+        preconditions,
     };
     let limit = VisibilityRule {
         id: text("secrets"),
@@ -69,13 +69,13 @@ fn executions() -> Vec<Method> {
         path: texts(["**/.env"]),
         except: texts(["**/.env.example"]),
     };
-    let terms = Preconditions {
-        links: vec![ObservedLink { path: text("link"), leads_to: text("there") }],
+    let preconditions = Preconditions {
+        links: vec![ObservedLink { path: text("link"), target: text("there") }],
         pins: pins(),
         programs: texts(["build.sh"]),
     };
     vec![
-        execute(vec![limit], Some(terms)),
+        execute(vec![limit], Some(preconditions)),
         execute(Vec::new(), Some(Preconditions::default())),
         execute(Vec::new(), None),
     ]

@@ -85,8 +85,8 @@ impl Runner {
         let CallerIdentity { principal, actor } = by;
         let (session, durability) = (opened.session, Durability::Synced);
         let facts = vec![Fact::SessionOpened(opened)];
-        let saying = SessionAppend { principal, actor, command, durability, facts };
-        let appended = self.gateway.sessions.append_session_events(session, saying).await?;
+        let append = SessionAppend { principal, actor, command, durability, facts };
+        let appended = self.gateway.sessions.append_session_events(session, append).await?;
         let mut session: SessionId = session;
         // A repeated request: it returns the session that the first one opened.
         if let Some(event) = appended.events().first()

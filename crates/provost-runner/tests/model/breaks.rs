@@ -157,17 +157,17 @@ async fn nobody_there_is_said_without_the_address_being_a_riddle() {
 /// An address at which the first connection is closed before a response, and all others are
 /// forwarded to the server.
 async fn hanging_up_once(server: &FakeModelServer, format: FakeWireFormat) -> String {
-    let door = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let own = format!("http://{}", door.local_addr().unwrap());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let own = format!("http://{}", listener.local_addr().unwrap());
     let behind = server.url();
     let base = server.base_url(format).replace(&behind, &own);
     let address = behind.trim_start_matches("http://").to_owned();
     tokio::spawn(async move {
-        let (mut first, _) = door.accept().await.unwrap();
+        let (mut first, _) = listener.accept().await.unwrap();
         let mut some = [0; 64];
         tokio::io::AsyncReadExt::read(&mut first, &mut some).await.unwrap();
         drop(first);
-        while let Ok((mut client, _)) = door.accept().await {
+        while let Ok((mut client, _)) = listener.accept().await {
             let mut behind = tokio::net::TcpStream::connect(&address).await.unwrap();
             tokio::spawn(
                 async move { tokio::io::copy_bidirectional(&mut client, &mut behind).await },

@@ -26,8 +26,8 @@ pub(crate) struct Authenticated(pub(crate) Caller);
 impl FromRequestParts<Arc<AppState>> for Authenticated {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, door: &Arc<AppState>) -> Result<Self, ApiError> {
-        Ok(Self(authenticate_caller(parts, door)?))
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<AppState>) -> Result<Self, ApiError> {
+        Ok(Self(authenticate_caller(parts, app)?))
     }
 }
 
@@ -50,13 +50,13 @@ up` for a login link in the browser";
 /// The header with the page's half of a login; the cookie is the other half.
 pub(crate) const PAGE_SECRET_HEADER: &str = "provost-page";
 
-fn authenticate_caller(parts: &Parts, door: &AppState) -> Result<Caller, ApiError> {
-    Ok(door.gateway.auth.authenticate(find_credentials(parts, door)?)?)
+fn authenticate_caller(parts: &Parts, app: &AppState) -> Result<Caller, ApiError> {
+    Ok(app.gateway.auth.authenticate(find_credentials(parts, app)?)?)
 }
 
 fn find_credentials<'a>(
     parts: &'a Parts,
-    door: &AppState,
+    app: &AppState,
 ) -> Result<RequestCredentials<'a>, ApiError> {
     let no_token = || ApiError::new(Code::Unauthenticated, MISSING_TOKEN_MESSAGE);
     if let Some(value) = parts.headers.get(AUTHORIZATION) {
@@ -68,13 +68,13 @@ fn find_credentials<'a>(
         return Ok(RequestCredentials::Header(token.trim()));
     }
     let page = parts.headers.get(PAGE_SECRET_HEADER).and_then(|value| value.to_str().ok());
-    let mut all = cookie_values(parts, &door.cookie)
+    let mut all = cookie_values(parts, &app.cookie)
         .map(|cookie| RequestCredentials::Browser { cookie, page })
         .peekable();
     let first = *all.peek().ok_or_else(no_token)?;
     // Pages on other ports of this host can set cookies of the same name before ours; that must
     // not lock the user out.
-    Ok(all.find(|bearer| door.gateway.auth.authenticate(*bearer).is_ok()).unwrap_or(first))
+    Ok(all.find(|bearer| app.gateway.auth.authenticate(*bearer).is_ok()).unwrap_or(first))
 }
 
 fn cookie_values<'a>(parts: &'a Parts, name: &str) -> impl Iterator<Item = &'a str> {
@@ -89,47 +89,47 @@ fn cookie_values<'a>(parts: &'a Parts, name: &str) -> impl Iterator<Item = &'a s
 impl FromRequestParts<Arc<AppState>> for RequireOperator {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, door: &Arc<AppState>) -> Result<Self, ApiError> {
-        Ok(Self(authenticate_caller(parts, door)?.into_operator()?))
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<AppState>) -> Result<Self, ApiError> {
+        Ok(Self(authenticate_caller(parts, app)?.into_operator()?))
     }
 }
 
 impl FromRequestParts<Arc<AppState>> for RequireReader {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, door: &Arc<AppState>) -> Result<Self, ApiError> {
-        Ok(Self(authenticate_caller(parts, door)?.into_reader()?))
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<AppState>) -> Result<Self, ApiError> {
+        Ok(Self(authenticate_caller(parts, app)?.into_reader()?))
     }
 }
 
 impl FromRequestParts<Arc<AppState>> for RequireReaderLease {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, door: &Arc<AppState>) -> Result<Self, ApiError> {
-        let bearer = find_credentials(parts, door)?;
-        let reader = door.gateway.auth.authenticate(bearer)?.into_reader()?;
-        Ok(Self(reader, door.gateway.auth.lease_token(bearer)?))
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<AppState>) -> Result<Self, ApiError> {
+        let bearer = find_credentials(parts, app)?;
+        let reader = app.gateway.auth.authenticate(bearer)?.into_reader()?;
+        Ok(Self(reader, app.gateway.auth.lease_token(bearer)?))
     }
 }
 
 impl FromRequestParts<Arc<AppState>> for RequireOperatorLease {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, door: &Arc<AppState>) -> Result<Self, ApiError> {
-        let bearer = find_credentials(parts, door)?;
-        let operator = door.gateway.auth.authenticate(bearer)?.into_operator()?;
-        Ok(Self(operator, door.gateway.auth.lease_token(bearer)?))
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<AppState>) -> Result<Self, ApiError> {
+        let bearer = find_credentials(parts, app)?;
+        let operator = app.gateway.auth.authenticate(bearer)?.into_operator()?;
+        Ok(Self(operator, app.gateway.auth.lease_token(bearer)?))
     }
 }
 
 impl FromRequestParts<Arc<AppState>> for RequireTerminalTicket {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, door: &Arc<AppState>) -> Result<Self, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<AppState>) -> Result<Self, ApiError> {
         let query = parts.uri.query().unwrap_or_default();
         let ticket = query.split('&').find_map(|pair| pair.strip_prefix("ticket="));
         if let Some(ticket) = ticket {
-            return Ok(Self(door.gateway.terminal.redeem_terminal_ticket(ticket)?));
+            return Ok(Self(app.gateway.terminal.redeem_terminal_ticket(ticket)?));
         }
         Err(ApiError::new(Code::Unauthenticated, MISSING_TICKET_MESSAGE))
     }

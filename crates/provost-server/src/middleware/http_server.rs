@@ -40,7 +40,7 @@ pub async fn serve(
     let (preview_listeners, new_listeners) =
         settings.previews.map(preview::PreviewListeners::new).unzip();
     let previews = preview::PreviewHosts::new(port, preview_listeners);
-    let door = Arc::new(AppState {
+    let app = Arc::new(AppState {
         gateway: Arc::clone(runner.gateway()),
         runner,
         meter: meter.clone(),
@@ -53,9 +53,9 @@ pub async fn serve(
     });
     let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let preview_loop =
-        accept_preview_connections(Arc::clone(&door), new_listeners, Arc::clone(&slots));
+        accept_preview_connections(Arc::clone(&app), new_listeners, Arc::clone(&slots));
     let main_loop =
-        accept_connections(listener, routes::build_router(door), Arc::clone(&slots), &closing);
+        accept_connections(listener, routes::build_router(app), Arc::clone(&slots), &closing);
     let upkeep = async {
         let mut upkeep = tokio::time::interval(METRICS_UPKEEP_INTERVAL);
         loop {
@@ -76,12 +76,12 @@ pub async fn serve(
 
 /// Accepts connections on the preview listeners as they are created.
 async fn accept_preview_connections(
-    door: Arc<AppState>,
+    app: Arc<AppState>,
     new_listeners: Option<mpsc::Receiver<preview::NewPreviewListener>>,
     slots: Arc<Semaphore>,
 ) -> io::Result<()> {
     let Some(mut new_listeners) = new_listeners else { return Ok(()) };
-    let closing = door.closing.clone();
+    let closing = app.closing.clone();
     let mut listeners = JoinSet::new();
     loop {
         let preview::NewPreviewListener { listener, project } = tokio::select! {
@@ -92,7 +92,7 @@ async fn accept_preview_connections(
         };
         let listener = TcpListener::from_std(listener)?;
         let port = listener.local_addr()?.port();
-        let router = routes::build_preview_router(Arc::clone(&door), project, port);
+        let router = routes::build_preview_router(Arc::clone(&app), project, port);
         let (slots, closing) = (Arc::clone(&slots), closing.clone());
         listeners.spawn(async move { accept_connections(listener, router, slots, &closing).await });
     }

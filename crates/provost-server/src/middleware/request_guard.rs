@@ -59,30 +59,30 @@ impl AllowedHosts {
 
 /// Checks, measures and logs one request.
 pub(crate) async fn guard_request(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     request: Request,
     next: Next,
 ) -> Response {
-    if let Some(selector) = find_preview_selector(&door, &request) {
-        return preview::handle_request(door, selector, request).await;
+    if let Some(selector) = find_preview_selector(&app, &request) {
+        return preview::handle_request(app, selector, request).await;
     }
     let started = Instant::now();
-    let id = door.gateway.clock().new_id::<provost_proto::EventId>().uuid().to_string();
+    let id = app.gateway.clock().new_id::<provost_proto::EventId>().uuid().to_string();
     let method = request.method().clone();
     let uri = request.uri().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
     // Not at the default level: the span would cost more than most requests.
     let span = tracing::debug_span!("request", id, %method, path = uri.path());
 
-    let checked = check_host(&door.hosts, door.hosts.port, &request)
-        .and_then(|host| check_origin(&door.hosts, host, &request));
+    let checked = check_host(&app.hosts, app.hosts.port, &request)
+        .and_then(|host| check_origin(&app.hosts, host, &request));
     let mut response = match checked {
         Ok(()) => next.run(request).instrument(span.clone()).await,
         Err(error) => error.into_response(),
     };
     let status = response.status().as_u16();
     let route = route.as_ref().map_or("other", MatchedPath::as_str);
-    door.meter.record_request(&method, route, status, started.elapsed());
+    app.meter.record_request(&method, route, status, started.elapsed());
     if let Some(LoggedServerError { code, error }) = response.extensions_mut().remove() {
         tracing::warn!(id, %method, path = uri.path(), %code, error, "a request failed");
     }
@@ -95,12 +95,12 @@ pub(crate) async fn guard_request(
 
 /// The preview that a request is for, if its `Host` is a preview's. A request that names two
 /// hosts is for none, and is rejected later.
-fn find_preview_selector(door: &AppState, request: &Request) -> Option<preview::PreviewSelector> {
+fn find_preview_selector(app: &AppState, request: &Request) -> Option<preview::PreviewSelector> {
     let host = single_header(request, &header::HOST).ok().flatten();
     let target = request.uri().authority().map(Authority::as_str);
     match (target, host) {
         (Some(target), Some(host)) if target != host => None,
-        (Some(name), _) | (None, Some(name)) => door.previews.parse_selector(name),
+        (Some(name), _) | (None, Some(name)) => app.previews.parse_selector(name),
         (None, None) => None,
     }
 }

@@ -30,11 +30,11 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Forwards a request to the port `open` and returns the response.
 pub(super) async fn forward_request(
-    door: &AppState,
+    app: &AppState,
     view: &RuntimeView,
     open: &ListeningPort,
     mut request: Request,
-    pass: TokenLease,
+    lease: TokenLease,
 ) -> Response {
     let host = request_host(&request);
     let ends = ProxyEndpoints { host: &host, port: open.port };
@@ -58,7 +58,7 @@ pub(super) async fn forward_request(
         }
     }));
     let browser = hyper::upgrade::on(&mut request);
-    let upgrade = prepare_request(door, &mut request, ends);
+    let upgrade = prepare_request(app, &mut request, ends);
     let mut response = match timeout(RESPONSE_TIMEOUT, sender.send_request(request)).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => return failed(&format!("it closed the connection: {error}")),
@@ -74,16 +74,16 @@ pub(super) async fn forward_request(
         };
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
         response.headers_mut().insert(UPGRADE, protocol);
-        let until = wait_until_revoked(Arc::clone(&door.gateway), pass, door.closing.clone());
+        let until = wait_until_revoked(Arc::clone(&app.gateway), lease, app.closing.clone());
         drop(tokio::spawn(copy_upgraded(browser, server, until)));
     }
     response.map(Body::new).into_response()
 }
 
 /// Rewrites a request for the project's server; returns whether it asks for an upgrade.
-fn prepare_request(door: &AppState, request: &mut Request, ends: ProxyEndpoints<'_>) -> bool {
+fn prepare_request(app: &AppState, request: &mut Request, ends: ProxyEndpoints<'_>) -> bool {
     let upgrade = proxy_headers::strip_hop_headers(request.headers_mut());
-    proxy_headers::rewrite_request_headers(request.headers_mut(), &door.gateway, ends);
+    proxy_headers::rewrite_request_headers(request.headers_mut(), &app.gateway, ends);
     // An origin server expects a path as target; only a proxy expects a URL.
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
     if let Ok(uri) = path.parse() {
@@ -99,11 +99,11 @@ fn prepare_request(door: &AppState, request: &mut Request, ends: ProxyEndpoints<
 /// Returns when the token is revoked or the daemon stops.
 async fn wait_until_revoked(
     gateway: Arc<Gateway>,
-    mut pass: TokenLease,
+    mut lease: TokenLease,
     closing: CancellationToken,
 ) {
     tokio::select! {
-        () = gateway.auth.wait_lease_end(&mut pass) => {}
+        () = gateway.auth.wait_lease_end(&mut lease) => {}
         () = closing.cancelled() => {}
     }
 }

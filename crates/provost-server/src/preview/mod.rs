@@ -30,12 +30,12 @@ use proxy_headers::PREVIEW_COOKIES;
 
 /// Handles a request to a preview. Only Provost's own pages may show the response in a frame.
 pub(crate) async fn handle_request(
-    door: Arc<AppState>,
+    app: Arc<AppState>,
     selector: PreviewSelector,
     request: Request,
 ) -> Response {
-    let ancestors = HeaderValue::try_from(door.previews.frame_ancestors());
-    let mut response = dispatch_request(door, selector, request).await;
+    let ancestors = HeaderValue::try_from(app.previews.frame_ancestors());
+    let mut response = dispatch_request(app, selector, request).await;
     if let Ok(ancestors) = ancestors {
         response.headers_mut().append(CONTENT_SECURITY_POLICY, ancestors);
     }
@@ -43,27 +43,27 @@ pub(crate) async fn handle_request(
 }
 
 async fn dispatch_request(
-    door: Arc<AppState>,
+    app: Arc<AppState>,
     selector: PreviewSelector,
     request: Request,
 ) -> Response {
     let path = request.uri().path();
     if path == format!("{RESERVED_PATH_PREFIX}enter") {
-        return redeem_code(&door, &selector, &request);
+        return redeem_code(&app, &selector, &request);
     }
     if path == format!("{RESERVED_PATH_PREFIX}wait.js") {
         return status_page::respond_script();
     }
-    let Some(PreviewAccess { project, port, pass }) =
-        authorize_preview(&door, &selector, request.headers())
+    let Some(PreviewAccess { project, port, lease }) =
+        authorize_preview(&app, &selector, request.headers())
     else {
         return status_page::respond_unauthorized();
     };
-    if is_mutating(&request) && is_cross_origin(&door, &selector, request.headers()) {
+    if is_mutating(&request) && is_cross_origin(&app, &selector, request.headers()) {
         let message = "a page of another origin may not change anything on this preview\n";
         return (StatusCode::FORBIDDEN, message).into_response();
     }
-    let view = match door.gateway.runtime.runtime_view(project.id).await {
+    let view = match app.gateway.runtime.runtime_view(project.id).await {
         Ok((view, _)) => view,
         Err(error) => return status_page::respond_internal_error(&error.to_string()),
     };
@@ -75,7 +75,7 @@ async fn dispatch_request(
         return (StatusCode::NOT_FOUND, "not found\n").into_response();
     }
     match open {
-        Some(open) => forward::forward_request(&door, &view, &open, request, pass).await,
+        Some(open) => forward::forward_request(&app, &view, &open, request, lease).await,
         None => status_page::respond_unavailable(&view, port, &request),
     }
 }
@@ -92,26 +92,26 @@ struct PreviewAccess {
     project: Project,
     port: Option<u16>,
     /// Ends an upgraded connection when the token is revoked.
-    pass: TokenLease,
+    lease: TokenLease,
 }
 
 /// The preview that a request may access by one of its cookies.
 fn authorize_preview(
-    door: &AppState,
+    app: &AppState,
     selector: &PreviewSelector,
     headers: &HeaderMap,
 ) -> Option<PreviewAccess> {
     preview_cookies(headers).find_map(|cookie| {
-        let VerifiedPreviewCookie { project: id, port: cookie_port, lease: pass } =
-            door.gateway.preview.verify_preview_cookie(cookie)?;
+        let VerifiedPreviewCookie { project: id, port: cookie_port, lease } =
+            app.gateway.preview.verify_preview_cookie(cookie)?;
         match selector {
             PreviewSelector::BySlug { slug, port } => {
-                let project = door.gateway.governance.find_open_project_named(slug)?;
-                (project.id == id).then_some(PreviewAccess { project, port: *port, pass })
+                let project = app.gateway.governance.find_open_project_named(slug)?;
+                (project.id == id).then_some(PreviewAccess { project, port: *port, lease })
             }
             PreviewSelector::ByPort { project: own, .. } => {
-                let project = door.gateway.governance.find_open_project(*own)?;
-                (project.id == id).then_some(PreviewAccess { project, port: cookie_port, pass })
+                let project = app.gateway.governance.find_open_project(*own)?;
+                (project.id == id).then_some(PreviewAccess { project, port: cookie_port, lease })
             }
         }
     })
@@ -125,11 +125,11 @@ fn is_mutating(request: &Request) -> bool {
 
 /// Whether a request comes from a page of another project or site. The cookie alone does not
 /// tell: browsers send it with requests of every page in our frames.
-fn is_cross_origin(door: &AppState, selector: &PreviewSelector, headers: &HeaderMap) -> bool {
+fn is_cross_origin(app: &AppState, selector: &PreviewSelector, headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     match (headers.contains_key(ORIGIN), text(ORIGIN), text(HOST)) {
         (false, ..) => false,
-        (true, Some(origin), Some(host)) => !door.previews.is_same_project(selector, host, origin),
+        (true, Some(origin), Some(host)) => !app.previews.is_same_project(selector, host, origin),
         (true, None, _) | (true, _, None) => true,
     }
 }
@@ -160,12 +160,12 @@ fn is_local_path(to: &str) -> bool {
 }
 
 /// Redeems a code for cookies and redirects to the page.
-fn redeem_code(door: &AppState, selector: &PreviewSelector, request: &Request) -> Response {
+fn redeem_code(app: &AppState, selector: &PreviewSelector, request: &Request) -> Response {
     let Ok(Query(EnterQuery { code, to })) = Query::try_from_uri(request.uri()) else {
         return status_page::respond_unauthorized();
     };
-    let shown = door.gateway.preview.redeem_preview_code(&code);
-    let Some(shown) = shown.filter(|shown| code_matches_selector(door, selector, shown.project))
+    let shown = app.gateway.preview.redeem_preview_code(&code);
+    let Some(shown) = shown.filter(|shown| code_matches_selector(app, selector, shown.project))
     else {
         return status_page::respond_unauthorized();
     };
@@ -200,15 +200,15 @@ fn redeem_code(door: &AppState, selector: &PreviewSelector, request: &Request) -
 }
 
 /// Whether a code is for the project of this origin.
-fn code_matches_selector(door: &AppState, selector: &PreviewSelector, id: ProjectId) -> bool {
+fn code_matches_selector(app: &AppState, selector: &PreviewSelector, id: ProjectId) -> bool {
     match selector {
-        PreviewSelector::BySlug { slug, .. } => door
+        PreviewSelector::BySlug { slug, .. } => app
             .gateway
             .governance
             .find_open_project_named(slug)
             .is_some_and(|project| project.id == id),
         PreviewSelector::ByPort { project, .. } => {
-            *project == id && door.gateway.governance.find_open_project(id).is_some()
+            *project == id && app.gateway.governance.find_open_project(id).is_some()
         }
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct ActionWaitQuery {
 /// so far.
 #[utoipa::path(post, path = "/api/projects/{p}/actions", params(("p" = String, Path), ("wait" = Option<u64>, Query)), request_body = SubmitActionRequest, responses((status = 200, body = ActionResponse), (status = 202, body = ActionResponse), (status = 403, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn submit_action(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     Authenticated(caller): Authenticated,
     Path(project): Path<String>,
     Query(ActionWaitQuery { wait }): Query<ActionWaitQuery>,
@@ -42,7 +42,7 @@ pub(crate) async fn submit_action(
 ) -> Result<impl IntoResponse, ApiError> {
     let wait = Duration::from_millis(wait.unwrap_or(DEFAULT_WAIT_MS).min(MAX_WAIT_MS));
     let submit = ActionSubmission { wanted: value, id: None, command, wait };
-    Ok(match door.gateway.actions.submit_action(&caller, &project, submit).await? {
+    Ok(match app.gateway.actions.submit_action(&caller, &project, submit).await? {
         SubmissionOutcome::Finished(answer) => (StatusCode::OK, Json(answer)),
         SubmissionOutcome::Running(answer) => (StatusCode::ACCEPTED, Json(answer)),
     })
@@ -51,36 +51,36 @@ pub(crate) async fn submit_action(
 /// Show the state of an action. The caller that submitted it also gets its result.
 #[utoipa::path(get, path = "/api/actions/{id}", params(("id" = String, Path)), responses((status = 200, body = ActionView), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn show(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> JsonResult<ActionView> {
-    Ok(Json(door.gateway.actions.get_action_for_caller(&caller, &id).await?))
+    Ok(Json(app.gateway.actions.get_action_for_caller(&caller, &id).await?))
 }
 
 /// Cancel an action.
 #[utoipa::path(post, path = "/api/actions/{id}/cancel", params(("id" = String, Path)), responses((status = 200, body = Object), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn cancel(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> JsonResult<Value> {
-    let stopping = door.gateway.actions.cancel_action(&caller, &id).await?;
+    let stopping = app.gateway.actions.cancel_action(&caller, &id).await?;
     Ok(Json(json!({ "stopping": stopping })))
 }
 
 /// Show the state of a project's kernel process.
 #[utoipa::path(get, path = "/api/projects/{p}/kernel", params(("p" = String, Path)), responses((status = 200, body = Object), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn show_kernel(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
     Path(name): Path<String>,
 ) -> JsonResult<Value> {
-    let project = door.gateway.projects.get_project(&name).await?;
+    let project = app.gateway.projects.get_project(&name).await?;
     if !reader.may_see(project.id) {
         return Err(GatewayError::ProjectNotFound(name).into());
     }
-    Ok(Json(match door.gateway.kernels.kernel_state(project.id) {
+    Ok(Json(match app.gateway.kernels.kernel_state(project.id) {
         KernelState::NotRunning => json!({ "status": "none" }),
         KernelState::Connected { pid, heartbeat } => {
             let millis = u64::try_from(heartbeat.as_millis()).unwrap_or(u64::MAX);

@@ -10,8 +10,7 @@ use provost_proto::{
 };
 use serde::Deserialize;
 
-use super::JsonResult;
-use super::governance::find_visible_project;
+use super::{JsonResult, find_visible_project};
 use crate::AppState;
 use crate::middleware::auth::{RequireOperator, RequireReader};
 use crate::middleware::extractors::{IdempotencyHeader, JsonBody, Path, Query};
@@ -26,11 +25,11 @@ pub(crate) struct ApprovalListQuery {
 /// List the pending approvals of all projects; with `all`, the resolved ones too.
 #[utoipa::path(get, path = "/api/approvals", params(("all" = Option<bool>, Query)), responses((status = 200, body = ApprovalList), (status = 403, body = ErrorResponse)))]
 pub(crate) async fn list_all(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
     Query(ApprovalListQuery { all }): Query<ApprovalListQuery>,
 ) -> JsonResult<ApprovalList> {
-    let mut approvals = door.gateway.approvals.list_approvals(None, all).await?;
+    let mut approvals = app.gateway.approvals.list_approvals(None, all).await?;
     approvals.retain(|approval| reader.may_see(approval.project));
     Ok(Json(ApprovalList { approvals }))
 }
@@ -38,25 +37,25 @@ pub(crate) async fn list_all(
 /// List the pending approvals of a project; with `all`, the resolved ones too.
 #[utoipa::path(get, path = "/api/projects/{p}/approvals", params(("p" = String, Path), ("all" = Option<bool>, Query)), responses((status = 200, body = ApprovalList), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn list(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
     Path(name): Path<String>,
     Query(ApprovalListQuery { all }): Query<ApprovalListQuery>,
 ) -> JsonResult<ApprovalList> {
-    let project = find_visible_project(&door, &reader, &name).await?;
+    let project = find_visible_project(&app, &reader, &name).await?;
     Ok(Json(ApprovalList {
-        approvals: door.gateway.approvals.list_approvals(Some(project.id), all).await?,
+        approvals: app.gateway.approvals.list_approvals(Some(project.id), all).await?,
     }))
 }
 
 /// Show one approval, pending or resolved.
 #[utoipa::path(get, path = "/api/approvals/{id}", params(("id" = String, Path)), responses((status = 200, body = Approval), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn show(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
     Path(id): Path<String>,
 ) -> JsonResult<Approval> {
-    let approval = door.gateway.approvals.get_approval(&id).await?;
+    let approval = app.gateway.approvals.get_approval(&id).await?;
     if reader.may_see(approval.project) {
         Ok(Json(approval))
     } else {
@@ -67,13 +66,13 @@ pub(crate) async fn show(
 /// Answer an approval. The first valid answer counts; later ones get `APPROVAL_RESOLVED`.
 #[utoipa::path(post, path = "/api/approvals/{id}", params(("id" = String, Path)), request_body = AnswerApprovalRequest, responses((status = 200, body = Approval), (status = 403, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
 pub(crate) async fn answer(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
     Path(id): Path<String>,
     JsonBody { value, command }: JsonBody<AnswerApprovalRequest>,
 ) -> JsonResult<Approval> {
     Ok(Json(
-        door.gateway
+        app.gateway
             .approvals
             .answer_approval(OperatorRequest { by: &by, command }, &id, value)
             .await?,
@@ -83,22 +82,22 @@ pub(crate) async fn answer(
 /// List the active grants of a project; with `all`, the ended ones too.
 #[utoipa::path(get, path = "/api/projects/{p}/grants", params(("p" = String, Path), ("all" = Option<bool>, Query)), responses((status = 200, body = GrantList), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn list_grants(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
     Path(name): Path<String>,
     Query(ApprovalListQuery { all }): Query<ApprovalListQuery>,
 ) -> JsonResult<GrantList> {
-    let project = find_visible_project(&door, &reader, &name).await?;
-    Ok(Json(GrantList { grants: door.gateway.governance.list_grants(&project, all).await? }))
+    let project = find_visible_project(&app, &reader, &name).await?;
+    Ok(Json(GrantList { grants: app.gateway.governance.list_grants(&project, all).await? }))
 }
 
 /// Revoke a grant.
 #[utoipa::path(delete, path = "/api/grants/{id}", params(("id" = String, Path)), responses((status = 200, body = Grant), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn revoke_grant(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
     Path(id): Path<String>,
     IdempotencyHeader(command): IdempotencyHeader,
 ) -> JsonResult<Grant> {
-    Ok(Json(door.gateway.governance.revoke_grant(OperatorRequest { by: &by, command }, &id).await?))
+    Ok(Json(app.gateway.governance.revoke_grant(OperatorRequest { by: &by, command }, &id).await?))
 }

@@ -10,7 +10,7 @@ use provost_proto::{
 };
 use serde::Deserialize;
 
-use super::JsonResult;
+use super::{JsonResult, find_visible_project};
 use crate::AppState;
 use crate::middleware::auth::RequireReader;
 use crate::middleware::extractors::Query;
@@ -66,15 +66,15 @@ impl AuditQuery {
 /// A page may hold fewer events than `limit`; there are more as long as it has `next`.
 #[utoipa::path(get, path = "/api/audit", params(("stream" = Option<String>, Query), ("project" = Option<String>, Query, description = "id or short name; its stream"), ("after" = Option<u64>, Query), ("before" = Option<u64>, Query), ("limit" = Option<usize>, Query), ("action" = Option<String>, Query), ("kind" = Option<String>, Query, description = "one or more, with commas"), ("principal" = Option<String>, Query), ("actor" = Option<String>, Query), ("since" = Option<u64>, Query, description = "microseconds since 1970"), ("until" = Option<u64>, Query)), responses((status = 200, body = AuditPage), (status = 401, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn read_page(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
     Query(which): Query<AuditQuery>,
 ) -> JsonResult<AuditPage> {
     let stream = match (&which.project, which.stream) {
         (None, stream) => stream,
-        (Some(project), None) => Some(Stream::Project(
-            super::governance::find_visible_project(&door, &reader, project).await?.id,
-        )),
+        (Some(project), None) => {
+            Some(Stream::Project(find_visible_project(&app, &reader, project).await?.id))
+        }
         (Some(_), Some(_)) => {
             let why = "cannot be combined with `stream`; choose one".to_owned();
             return Err(GatewayError::InvalidField { field: "project", why }.into());
@@ -86,15 +86,15 @@ pub(crate) async fn read_page(
         .unwrap_or(limits::MAX_AUDIT_PAGE_EVENTS)
         .clamp(1, limits::MAX_AUDIT_PAGE_EVENTS);
     let from = which.to_cursor()?;
-    Ok(Json(door.gateway.audit.search(scope, from, limit, &which.into_filter()?).await?))
+    Ok(Json(app.gateway.audit.search(scope, from, limit, &which.into_filter()?).await?))
 }
 
 /// Verify the hash chain and report the first corrupt event.
 #[utoipa::path(get, path = "/api/audit/verify", responses((status = 200, body = AuditReport), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn verify(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
 ) -> JsonResult<AuditReport> {
     reader.require_all_projects()?;
-    Ok(Json(door.gateway.store().verify_log().await?))
+    Ok(Json(app.gateway.store().verify_log().await?))
 }

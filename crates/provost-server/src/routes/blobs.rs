@@ -15,7 +15,7 @@ use crate::middleware::extractors::Path;
 /// Get the bytes with this hash.
 #[utoipa::path(get, path = "/api/blobs/{hash}", params(("hash" = String, Path)), responses((status = 200, content_type = "application/octet-stream", body = Vec<u8>), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn get(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
     Path(hash): Path<String>,
 ) -> Result<impl IntoResponse, ApiError> {
@@ -23,7 +23,7 @@ pub(crate) async fn get(
     reader.require_all_projects()?;
     let not_found = || ApiError::new(Code::NotFound, format!("no blob {hash}"));
     let address: Hash = hash.parse().map_err(|_| not_found())?;
-    let bytes = door.gateway.store().get_blob(address).await?.ok_or_else(not_found)?;
+    let bytes = app.gateway.store().get_blob(address).await?.ok_or_else(not_found)?;
     let headers = [
         (CONTENT_TYPE, "application/octet-stream"),
         (CACHE_CONTROL, "private, max-age=31536000, immutable"),

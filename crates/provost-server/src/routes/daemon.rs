@@ -17,9 +17,9 @@ use crate::{AppState, VERSION};
 
 /// Check the daemon's health. Needs no token.
 #[utoipa::path(get, path = "/api/health", security(()), responses((status = 200, body = Health), (status = 503, body = ErrorResponse)))]
-pub(crate) async fn health(State(door): State<Arc<AppState>>) -> Result<Json<Health>, ApiError> {
+pub(crate) async fn health(State(app): State<Arc<AppState>>) -> Result<Json<Health>, ApiError> {
     // A daemon that cannot write its log can do nothing, so it is unhealthy.
-    match door.gateway.store().last_write_error() {
+    match app.gateway.store().last_write_error() {
         None => Ok(Json(Health { status: "ok".to_owned(), version: VERSION.to_owned() })),
         Some(error) => {
             Err(ApiError::new(Code::Unavailable, format!("the log cannot be written: {error}")))
@@ -30,12 +30,12 @@ pub(crate) async fn health(State(door): State<Arc<AppState>>) -> Result<Json<Hea
 /// Metrics in Prometheus' text format.
 #[utoipa::path(get, path = "/metrics", responses((status = 200, body = String), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn metrics(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
 ) -> Result<impl IntoResponse, ApiError> {
     reader.require_all_projects()?;
-    let events = *door.gateway.store().watch_head().borrow();
-    Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4")], door.meter.render(events)))
+    let events = *app.gateway.store().watch_head().borrow();
+    Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4")], app.meter.render(events)))
 }
 
 #[derive(Deserialize)]
@@ -48,13 +48,13 @@ pub(crate) struct ShutdownQuery {
 /// Stop the daemon and its kernels; with `keep` the kernels keep running.
 #[utoipa::path(post, path = "/api/shutdown", params(("keep" = Option<bool>, Query)), responses((status = 202), (status = 403, body = ErrorResponse)))]
 pub(crate) async fn shutdown(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(_): RequireOperator,
     Query(ShutdownQuery { keep }): Query<ShutdownQuery>,
 ) -> StatusCode {
     if !keep {
-        door.gateway.kernels.stop_kernels().await;
+        app.gateway.kernels.stop_kernels().await;
     }
-    door.closing.cancel();
+    app.closing.cancel();
     StatusCode::ACCEPTED
 }

@@ -25,14 +25,14 @@ pub(crate) struct FollowLogQuery {
 /// since a browser that reconnects sends both.
 #[utoipa::path(get, path = "/api/events", params(("stream" = Option<String>, Query), ("after" = Option<u64>, Query), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content_type = "text/event-stream", body = provost_proto::Event), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn follow(
-    State(door): State<Arc<AppState>>,
-    RequireReaderLease(reader, pass): RequireReaderLease,
+    State(app): State<Arc<AppState>>,
+    RequireReaderLease(reader, lease): RequireReaderLease,
     Query(which): Query<FollowLogQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let scope = reader.resolve_scope(which.stream)?;
     let last = parse_last_event_id(&headers)?;
-    Ok(sse::stream_events(door, pass, scope, last.or(which.after).unwrap_or(0)))
+    Ok(sse::stream_events(app, lease, scope, last.or(which.after).unwrap_or(0)))
 }
 
 /// The last event that a reconnecting client has.

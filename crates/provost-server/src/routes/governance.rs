@@ -4,55 +4,40 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use provost_gateway::{AuthorizedReader, GatewayError, OperatorRequest};
+use provost_gateway::OperatorRequest;
 use provost_proto::{
     ChangeRoleRequest, ErrorResponse, ExplainPolicyRequest, PolicyExplanation, PolicySimulation,
-    PolicyView, Project, ProjectModeView, RoleList, RoleView, SetModeRequest,
-    SimulatePolicyRequest, TrustFileRequest, TrustedFile,
+    PolicyView, ProjectModeView, RoleList, RoleView, SetModeRequest, SimulatePolicyRequest,
+    TrustFileRequest, TrustedFile,
 };
 
-use super::JsonResult;
+use super::{JsonResult, find_visible_project};
 use crate::AppState;
-use crate::api_error::ApiError;
 use crate::middleware::auth::{RequireOperator, RequireReader};
 use crate::middleware::extractors::{JsonBody, Path};
-
-/// The project, if the reader may see it.
-pub(super) async fn find_visible_project(
-    door: &AppState,
-    reader: &AuthorizedReader,
-    name: &str,
-) -> Result<Project, ApiError> {
-    let project = door.gateway.projects.get_project(name).await?;
-    if reader.may_see(project.id) {
-        Ok(project)
-    } else {
-        Err(GatewayError::ProjectNotFound(name.to_owned()).into())
-    }
-}
 
 /// Show a project's mode.
 #[utoipa::path(get, path = "/api/projects/{p}/mode", params(("p" = String, Path)), responses((status = 200, body = ProjectModeView), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn show_mode(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
     Path(name): Path<String>,
 ) -> JsonResult<ProjectModeView> {
-    let project = find_visible_project(&door, &reader, &name).await?;
-    Ok(Json(door.gateway.governance.get_mode_view(&project)?))
+    let project = find_visible_project(&app, &reader, &name).await?;
+    Ok(Json(app.gateway.governance.get_mode_view(&project)?))
 }
 
 /// Set a project's mode. `full` always expires: after 60 minutes if the request does not say.
 #[utoipa::path(put, path = "/api/projects/{p}/mode", params(("p" = String, Path)), request_body = SetModeRequest, responses((status = 200, body = ProjectModeView), (status = 403, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn set_mode(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
     Path(name): Path<String>,
     JsonBody { value, command }: JsonBody<SetModeRequest>,
 ) -> JsonResult<ProjectModeView> {
-    let project = door.gateway.projects.get_project(&name).await?;
+    let project = app.gateway.projects.get_project(&name).await?;
     Ok(Json(
-        door.gateway
+        app.gateway
             .governance
             .set_mode(OperatorRequest { by: &by, command }, &project, value)
             .await?,
@@ -62,75 +47,72 @@ pub(crate) async fn set_mode(
 /// List a project's roles, trusted or not, and the files that are not valid roles.
 #[utoipa::path(get, path = "/api/projects/{p}/roles", params(("p" = String, Path)), responses((status = 200, body = RoleList), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn list_roles(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
     Path(name): Path<String>,
 ) -> JsonResult<RoleList> {
-    let project = find_visible_project(&door, &reader, &name).await?;
-    Ok(Json(door.gateway.governance.list_roles(&project).await?))
+    let project = find_visible_project(&app, &reader, &name).await?;
+    Ok(Json(app.gateway.governance.list_roles(&project).await?))
 }
 
 /// Change a role's model. The rest of its file is unchanged.
 #[utoipa::path(patch, path = "/api/projects/{p}/roles/{role}", params(("p" = String, Path), ("role" = String, Path)), request_body = ChangeRoleRequest, responses((status = 200, body = RoleView), (status = 404, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn change_role(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
     Path((name, role)): Path<(String, String)>,
     JsonBody { value, command }: JsonBody<ChangeRoleRequest>,
 ) -> JsonResult<RoleView> {
-    let project = door.gateway.projects.get_project(&name).await?;
+    let project = app.gateway.projects.get_project(&name).await?;
     let request = OperatorRequest { by: &by, command };
-    Ok(Json(door.gateway.trust.change_role_model(request, &project, &role, value).await?))
+    Ok(Json(app.gateway.trust.change_role_model(request, &project, &role, value).await?))
 }
 
 /// Trust a governance file with exactly the given hash.
 #[utoipa::path(post, path = "/api/projects/{p}/trust", params(("p" = String, Path)), request_body = TrustFileRequest, responses((status = 200, body = TrustedFile), (status = 404, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
 pub(crate) async fn trust_file(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
     Path(name): Path<String>,
     JsonBody { value, command }: JsonBody<TrustFileRequest>,
 ) -> JsonResult<TrustedFile> {
-    let project = door.gateway.projects.get_project(&name).await?;
+    let project = app.gateway.projects.get_project(&name).await?;
     Ok(Json(
-        door.gateway
-            .trust
-            .trust_file(OperatorRequest { by: &by, command }, &project, value)
-            .await?,
+        app.gateway.trust.trust_file(OperatorRequest { by: &by, command }, &project, value).await?,
     ))
 }
 
 /// Show a project's rules of all layers.
 #[utoipa::path(get, path = "/api/projects/{p}/policy", params(("p" = String, Path)), responses((status = 200, body = PolicyView), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn show_policy(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
     Path(name): Path<String>,
 ) -> JsonResult<PolicyView> {
-    let project = find_visible_project(&door, &reader, &name).await?;
-    Ok(Json(door.gateway.governance.get_policy_view(&project).await?))
+    let project = find_visible_project(&app, &reader, &name).await?;
+    Ok(Json(app.gateway.governance.get_policy_view(&project).await?))
 }
 
 /// Explain what would be decided about an action, and why. Nothing is requested or run.
 #[utoipa::path(post, path = "/api/projects/{p}/policy/explain", params(("p" = String, Path)), request_body = ExplainPolicyRequest, responses((status = 200, body = PolicyExplanation), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn explain_policy(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
     Path(name): Path<String>,
     JsonBody { value, .. }: JsonBody<ExplainPolicyRequest>,
 ) -> JsonResult<PolicyExplanation> {
-    let project = find_visible_project(&door, &reader, &name).await?;
-    Ok(Json(door.gateway.decisions.explain_decision(&project, value).await?))
+    let project = find_visible_project(&app, &reader, &name).await?;
+    Ok(Json(app.gateway.decisions.explain_decision(&project, value).await?))
 }
 
 /// Simulate a changed rules file: list the past requests that it would have decided otherwise.
 #[utoipa::path(post, path = "/api/projects/{p}/policy/simulate", params(("p" = String, Path)), request_body = SimulatePolicyRequest, responses((status = 200, body = PolicySimulation), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn simulate_policy(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
     Path(name): Path<String>,
     JsonBody { value, .. }: JsonBody<SimulatePolicyRequest>,
 ) -> JsonResult<PolicySimulation> {
-    let project = find_visible_project(&door, &reader, &name).await?;
-    Ok(Json(door.gateway.decisions.simulate_policy(&project, value).await?))
+    let project = find_visible_project(&app, &reader, &name).await?;
+    Ok(Json(app.gateway.decisions.simulate_policy(&project, value).await?))
 }

@@ -25,10 +25,10 @@ pub(crate) struct LoginQuery {
 /// Create a link that logs one browser in, once.
 #[utoipa::path(post, path = "/api/login-links", responses((status = 200, body = LoginLink), (status = 403, body = ErrorResponse)))]
 pub(crate) async fn create_link(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
 ) -> JsonResult<LoginLink> {
-    let (code, minutes) = door.gateway.auth.create_login_code(&by)?;
+    let (code, minutes) = app.gateway.auth.create_login_code(&by)?;
     Ok(Json(LoginLink { path: format!("/login?code={}", code.reveal()), minutes }))
 }
 
@@ -36,7 +36,7 @@ pub(crate) async fn create_link(
 /// the fragment, which browsers do not send.
 #[utoipa::path(get, path = "/login", security(()), params(("code" = String, Query)), responses((status = 303), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn log_in(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     method: Method,
     Query(LoginQuery { code }): Query<LoginQuery>,
 ) -> Result<impl IntoResponse, ApiError> {
@@ -45,10 +45,10 @@ pub(crate) async fn log_in(
         let error = format!("/login does not take {method}");
         return Err(ApiError::new(provost_proto::Code::MethodNotAllowed, error));
     }
-    let browser = door.gateway.auth.redeem_login_code(&code).await?;
+    let browser = app.gateway.auth.redeem_login_code(&code).await?;
     let cookie = format!(
         "{}={}; HttpOnly; SameSite=Strict; Path=/; Max-Age={}",
-        door.cookie,
+        app.cookie,
         browser.cookie.reveal(),
         u64::from(browser.minutes) * 60,
     );

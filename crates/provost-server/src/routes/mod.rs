@@ -23,7 +23,8 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router, middleware};
-use provost_proto::{Code, ProjectId};
+use provost_gateway::{AuthorizedReader, GatewayError};
+use provost_proto::{Code, Project, ProjectId};
 use tower_http::catch_panic::CatchPanicLayer;
 use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
@@ -51,6 +52,20 @@ impl utoipa::Modify for BearerScheme {
         let components = document.components.get_or_insert_default();
         let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
         components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
+    }
+}
+
+/// The project, if the reader may see it. The error does not reveal whether it exists.
+async fn find_visible_project(
+    app: &AppState,
+    reader: &AuthorizedReader,
+    name: &str,
+) -> Result<Project, ApiError> {
+    let project = app.gateway.projects.get_project(name).await?;
+    if reader.may_see(project.id) {
+        Ok(project)
+    } else {
+        Err(GatewayError::ProjectNotFound(name.to_owned()).into())
     }
 }
 
@@ -112,7 +127,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
 }
 
 /// The router of the API and the web UI.
-pub(crate) fn build_router(door: Arc<AppState>) -> Router {
+pub(crate) fn build_router(app: Arc<AppState>) -> Router {
     let (api, document) = api_routes().split_for_parts();
     let document = axum::body::Bytes::from(document.to_json().unwrap_or_default());
     let show = move |_: crate::middleware::auth::RequireReader| {
@@ -126,31 +141,31 @@ pub(crate) fn build_router(door: Arc<AppState>) -> Router {
         .layer(CatchPanicLayer::custom(|_| {
             ApiError::new(Code::Internal, "internal error; see the daemon's log").into_response()
         }))
-        .layer(middleware::from_fn_with_state(Arc::clone(&door), request_guard::guard_request))
-        .with_state(door)
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), request_guard::guard_request))
+        .with_state(app)
 }
 
 /// The router of one project's preview listener.
-pub(crate) fn build_preview_router(door: Arc<AppState>, project: ProjectId, port: u16) -> Router {
-    let show = move |State(door): State<Arc<AppState>>, request: Request| async move {
-        if let Err(error) = request_guard::check_host(&door.hosts, port, &request) {
+pub(crate) fn build_preview_router(app: Arc<AppState>, project: ProjectId, port: u16) -> Router {
+    let show = move |State(app): State<Arc<AppState>>, request: Request| async move {
+        if let Err(error) = request_guard::check_host(&app.hosts, port, &request) {
             return error.into_response();
         }
         preview::handle_request(
-            door,
+            app,
             preview::PreviewSelector::ByPort { project, at: port },
             request,
         )
         .await
     };
-    Router::new().fallback(show).with_state(door)
+    Router::new().fallback(show).with_state(app)
 }
 
-async fn handle_fallback(door: State<Arc<AppState>>, request: Request) -> Response {
+async fn handle_fallback(app: State<Arc<AppState>>, request: Request) -> Response {
     let path = request.uri().path();
     let is_api = path.starts_with("/api/") || path.starts_with("/v1/");
     if !is_api && matches!(request.method().as_str(), "GET" | "HEAD") {
-        return assets::serve_asset(door, request.uri().clone(), request.headers().clone()).await;
+        return assets::serve_asset(app, request.uri().clone(), request.headers().clone()).await;
     }
     ApiError::new(Code::NotFound, format!("no route {path}")).into_response()
 }

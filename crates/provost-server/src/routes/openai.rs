@@ -37,8 +37,8 @@ use completion_response::{ChunkEncoder, CompletionCollector, OpenAiError};
 
 const SESSION_HEADER: HeaderName = HeaderName::from_static("x-provost-session");
 
-async fn list_open_projects(door: &AppState) -> Result<Vec<Project>, ApiError> {
-    let mut projects = door.gateway.projects.list_projects().await?;
+async fn list_open_projects(app: &AppState) -> Result<Vec<Project>, ApiError> {
+    let mut projects = app.gateway.projects.list_projects().await?;
     projects.retain(|project| project.status == ProjectStatus::Open);
     Ok(projects)
 }
@@ -46,16 +46,16 @@ async fn list_open_projects(door: &AppState) -> Result<Vec<Project>, ApiError> {
 /// List the roles, as models.
 #[utoipa::path(get, path = "/v1/models", responses((status = 200, body = Object), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn list_models(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(_): RequireOperator,
 ) -> JsonResult<Value> {
-    let projects = list_open_projects(&door).await?;
+    let projects = list_open_projects(&app).await?;
     let mut data = Vec::new();
     for project in &projects {
-        for part in door.gateway.sessions.list_session_roles(project).await? {
+        for role in app.gateway.sessions.list_session_roles(project).await? {
             let id = match projects.len() {
-                1 => format!("role/{}", part.name),
-                _ => format!("role/{}@{}", part.name, project.slug),
+                1 => format!("role/{}", role.name),
+                _ => format!("role/{}@{}", role.name, project.slug),
             };
             let created = project.opened_at / 1_000_000;
             data.push(
@@ -69,7 +69,7 @@ pub(crate) async fn list_models(
 /// Request a completion from a governed agent.
 #[utoipa::path(post, path = "/v1/chat/completions", request_body = Object, responses((status = 200, body = Object), (status = 403, body = ErrorResponse), (status = 422, body = Object)))]
 pub(crate) async fn create_chat_completion(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
     headers: HeaderMap,
     body: Result<JsonBody<ChatCompletionRequest>, ApiError>,
@@ -78,31 +78,30 @@ pub(crate) async fn create_chat_completion(
     let (session, text) = match headers.get(&SESSION_HEADER).map(|value| value.to_str()) {
         Some(name) => {
             let session = super::sessions::parse_session_id(name.unwrap_or_default())?;
-            let session = door.runner.load_session(session).await.map_err(ApiError::from)?;
-            check_session_role(&door, &session, &request.model).await?;
+            let session = app.runner.load_session(session).await.map_err(ApiError::from)?;
+            check_session_role(&app, &session, &request.model).await?;
             (session, request.last_user_text()?)
         }
-        None => (
-            open_session_for_model(&door, &by, &request.model).await?,
-            request.format_transcript()?,
-        ),
+        None => {
+            (open_session_for_model(&app, &by, &request.model).await?, request.format_transcript()?)
+        }
     };
     let prompt = TurnPrompt { text, command: None, max_output_tokens: request.max_output_tokens };
-    let listener = CompletionListener::send_and_listen(&door, by, session.id, prompt).await?;
+    let listener = CompletionListener::send_and_listen(&app, by, session.id, prompt).await?;
     let name = [(SESSION_HEADER, session.id.uuid().to_string())];
     if request.stream {
-        return Ok((name, respond_streaming(door, listener, &request)).into_response());
+        return Ok((name, respond_streaming(app, listener, &request)).into_response());
     }
-    Ok((name, respond_whole(door, listener, &request).await?).into_response())
+    Ok((name, respond_whole(app, listener, &request).await?).into_response())
 }
 
 /// Checks that the session belongs to the role that the client names as its model.
 async fn check_session_role(
-    door: &AppState,
+    app: &AppState,
     session: &SessionView,
     model: &str,
 ) -> Result<(), ApiError> {
-    let projects = door.gateway.projects.list_projects().await?;
+    let projects = app.gateway.projects.list_projects().await?;
     let slug = projects.into_iter().find(|project| project.id == session.project);
     let slug = slug.map(|project| project.slug).unwrap_or_default();
     let role = format!("role/{}", session.role);
@@ -117,7 +116,7 @@ async fn check_session_role(
 }
 
 async fn open_session_for_model(
-    door: &AppState,
+    app: &AppState,
     by: &Operator,
     model: &str,
 ) -> Result<SessionView, ApiError> {
@@ -128,7 +127,7 @@ async fn open_session_for_model(
     let name = model.strip_prefix("role/").ok_or_else(unknown)?;
     let (role, project) = match name.split_once('@') {
         Some((role, project)) => (role, project.to_owned()),
-        None => match &list_open_projects(door).await?[..] {
+        None => match &list_open_projects(app).await?[..] {
             [only] => (name, only.id.uuid().to_string()),
             [] => return Err(ApiError::new(Code::ProjectNotFound, "no project is open")),
             _ => {
@@ -138,18 +137,18 @@ async fn open_session_for_model(
         },
     };
     let wanted = OpenSessionRequest { project, role: role.to_owned(), model: None, budget: None };
-    Ok(door.runner.open_session(by, wanted, None).await?)
+    Ok(app.runner.open_session(by, wanted, None).await?)
 }
 
 async fn respond_whole(
-    door: Arc<AppState>,
+    app: Arc<AppState>,
     mut listener: CompletionListener,
     request: &ValidatedCompletionRequest,
 ) -> Result<Json<Value>, OpenAiError> {
     let mut collector = CompletionCollector::new(request.max_output_tokens);
     loop {
         let next = tokio::select! {
-            () = door.closing.cancelled() => None,
+            () = app.closing.cancelled() => None,
             next = listener.next() => next.map_err(|error| collector.to_openai_error(error.into()))?,
         };
         let Some(event) = next else {
@@ -157,7 +156,7 @@ async fn respond_whole(
             return Err(collector.to_openai_error(error));
         };
         if let Some(reason) = collector.apply_event(event)? {
-            let created = door.gateway.clock().now() / 1_000_000;
+            let created = app.gateway.clock().now() / 1_000_000;
             return Ok(Json(collector.into_json(
                 &listener.completion_id(),
                 &request.model,
@@ -169,20 +168,20 @@ async fn respond_whole(
 }
 
 fn respond_streaming(
-    door: Arc<AppState>,
+    app: Arc<AppState>,
     listener: CompletionListener,
     request: &ValidatedCompletionRequest,
 ) -> Response {
-    let created = door.gateway.clock().now() / 1_000_000;
+    let created = app.gateway.clock().now() / 1_000_000;
     let encoder = ChunkEncoder::new(listener.completion_id(), created, request);
-    let state = (listener, door, encoder);
-    let chunks = stream::unfold(state, |(mut listener, door, mut encoder)| async move {
+    let state = (listener, app, encoder);
+    let chunks = stream::unfold(state, |(mut listener, app, mut encoder)| async move {
         let next = tokio::select! {
-            () = door.closing.cancelled() => return None,
+            () = app.closing.cancelled() => return None,
             next = listener.next() => next.ok()??,
         };
         let chunk = encoder.encode_event(&next);
-        Some((Ok::<_, Infallible>(Bytes::from(chunk)), (listener, door, encoder)))
+        Some((Ok::<_, Infallible>(Bytes::from(chunk)), (listener, app, encoder)))
     });
     let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")];
     (headers, Body::from_stream(chunks)).into_response()

@@ -26,11 +26,11 @@ pub(crate) struct ProjectListQuery {
 /// List the open projects; with `all`, the closed ones too.
 #[utoipa::path(get, path = "/api/projects", params(("all" = Option<bool>, Query)), responses((status = 200, body = ProjectList), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn list(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
     Query(which): Query<ProjectListQuery>,
 ) -> JsonResult<ProjectList> {
-    let mut projects = door.gateway.projects.list_projects().await?;
+    let mut projects = app.gateway.projects.list_projects().await?;
     projects.retain(|project| {
         reader.may_see(project.id) && (which.all || project.status == ProjectStatus::Open)
     });
@@ -40,12 +40,12 @@ pub(crate) async fn list(
 /// Open a folder as a project.
 #[utoipa::path(post, path = "/api/projects", request_body = OpenProjectRequest, responses((status = 201, body = Project, description = "opened"), (status = 200, body = Project, description = "was open already"), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn open(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
     JsonBody { value, command }: JsonBody<OpenProjectRequest>,
 ) -> Result<impl IntoResponse, ApiError> {
     let request = OperatorRequest { by: &by, command };
-    Ok(match door.gateway.lifecycle.open_project(request, &value.path).await? {
+    Ok(match app.gateway.lifecycle.open_project(request, &value.path).await? {
         OpenProjectOutcome::Opened(project) => (StatusCode::CREATED, Json(project)),
         OpenProjectOutcome::AlreadyOpen(project) => (StatusCode::OK, Json(project)),
     })
@@ -54,11 +54,11 @@ pub(crate) async fn open(
 /// Show one project, by id or slug.
 #[utoipa::path(get, path = "/api/projects/{p}", params(("p" = String, Path)), responses((status = 200, body = Project), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn show(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
     Path(name): Path<String>,
 ) -> JsonResult<Project> {
-    let project = door.gateway.projects.get_project(&name).await?;
+    let project = app.gateway.projects.get_project(&name).await?;
     if !reader.may_see(project.id) {
         // Does not reveal whether the project exists.
         return Err(GatewayError::ProjectNotFound(name).into());
@@ -69,12 +69,12 @@ pub(crate) async fn show(
 /// Close a project. Its folder and its history stay.
 #[utoipa::path(delete, path = "/api/projects/{p}", params(("p" = String, Path)), responses((status = 200, body = Project), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn close(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
     Path(name): Path<String>,
     IdempotencyHeader(command): IdempotencyHeader,
 ) -> JsonResult<Project> {
     Ok(Json(
-        door.gateway.lifecycle.close_project(OperatorRequest { by: &by, command }, &name).await?,
+        app.gateway.lifecycle.close_project(OperatorRequest { by: &by, command }, &name).await?,
     ))
 }

@@ -7,13 +7,13 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
-use provost_gateway::{ActionSubmission, AuthorizedReader, GatewayError, SubmissionOutcome};
+use provost_gateway::{ActionSubmission, SubmissionOutcome};
 use provost_proto::runtime::{PreviewStatus, PreviewUrl, RuntimeLogPage, RuntimeStatusResponse};
-use provost_proto::{ActionResponse, Code, ErrorResponse, Project, SubmitActionRequest, limits};
+use provost_proto::{ActionResponse, Code, ErrorResponse, SubmitActionRequest, limits};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::JsonResult;
+use super::{JsonResult, find_visible_project};
 use crate::AppState;
 use crate::api_error::ApiError;
 use crate::middleware::auth::{Authenticated, RequireReader};
@@ -25,33 +25,20 @@ const DEFAULT_WAIT_MS: u64 = 60_000;
 /// Largest `wait`, in milliseconds.
 const MAX_WAIT_MS: u64 = 3_600_000;
 
-async fn find_visible_project(
-    door: &AppState,
-    reader: &AuthorizedReader,
-    name: String,
-) -> Result<Project, ApiError> {
-    let project = door.gateway.projects.get_project(&name).await?;
-    if !reader.may_see(project.id) {
-        // Does not reveal whether the project exists.
-        return Err(GatewayError::ProjectNotFound(name).into());
-    }
-    Ok(project)
-}
-
 /// Show the state of a project's runtime: terminal, dev server, build and preview.
 #[utoipa::path(get, path = "/api/projects/{p}/runtime/status", params(("p" = String, Path)), responses((status = 200, body = RuntimeStatusResponse), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn show_status(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
     Path(name): Path<String>,
 ) -> JsonResult<RuntimeStatusResponse> {
-    let project = find_visible_project(&door, &reader, name).await?;
-    let mut state = door.gateway.runtime.runtime_state(&project).await?;
+    let project = find_visible_project(&app, &reader, &name).await?;
+    let mut state = app.gateway.runtime.runtime_state(&project).await?;
     if state.preview.port.is_some() {
-        state.preview.url = door.previews.preview_url(&project, None);
+        state.preview.url = app.previews.preview_url(&project, None);
     }
     for port in &mut state.preview.ports {
-        port.url = door.previews.preview_url(&project, Some(port.port));
+        port.url = app.previews.preview_url(&project, Some(port.port));
     }
     Ok(Json(state))
 }
@@ -74,7 +61,7 @@ pub(crate) struct RuntimeParams {
 /// `what` is one of `run`, `stop`, `restart`, `build`.
 #[utoipa::path(post, path = "/api/projects/{p}/runtime/{what}", params(("p" = String, Path), ("what" = String, Path), ("wait" = Option<u64>, Query)), request_body = RuntimeParams, responses((status = 200, body = ActionResponse), (status = 202, body = ActionResponse), (status = 403, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn run_runtime_action(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     Authenticated(caller): Authenticated,
     Path((name, what)): Path<(String, String)>,
     Query(RuntimeWaitQuery { wait }): Query<RuntimeWaitQuery>,
@@ -89,7 +76,7 @@ pub(crate) async fn run_runtime_action(
     let wanted = SubmitActionRequest { action, params, role: None, session_id: None };
     let wait = Duration::from_millis(wait.unwrap_or(DEFAULT_WAIT_MS).min(MAX_WAIT_MS));
     let submit = ActionSubmission { wanted, id: None, command, wait };
-    Ok(match door.gateway.actions.submit_action(&caller, &name, submit).await? {
+    Ok(match app.gateway.actions.submit_action(&caller, &name, submit).await? {
         SubmissionOutcome::Finished(answer) => (StatusCode::OK, Json(answer)),
         SubmissionOutcome::Running(answer) => (StatusCode::ACCEPTED, Json(answer)),
     })
@@ -106,15 +93,15 @@ pub(crate) struct LogQuery {
 /// Read the output of builds and dev servers from a byte offset on.
 #[utoipa::path(get, path = "/api/projects/{p}/runtime/logs", params(("p" = String, Path), ("after" = Option<u64>, Query), ("limit" = Option<u64>, Query)), responses((status = 200, body = RuntimeLogPage), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn read_logs(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
     Path(name): Path<String>,
     Query(LogQuery { after, limit }): Query<LogQuery>,
 ) -> JsonResult<RuntimeLogPage> {
-    let project = find_visible_project(&door, &reader, name).await?;
+    let project = find_visible_project(&app, &reader, &name).await?;
     let max = u64::try_from(limits::MAX_LOG_PAGE_BYTES).unwrap_or(u64::MAX);
     let limit = limit.unwrap_or(max).clamp(1, max);
-    Ok(Json(door.gateway.runtime.runtime_logs(project.id, after, limit).await?))
+    Ok(Json(app.gateway.runtime.runtime_logs(project.id, after, limit).await?))
 }
 
 #[derive(Deserialize)]
@@ -127,13 +114,13 @@ pub(crate) struct PreviewUrlQuery {
 /// the browser access to that preview, and to nothing else.
 #[utoipa::path(get, path = "/api/projects/{p}/preview/url", params(("p" = String, Path), ("port" = Option<u16>, Query)), responses((status = 200, body = PreviewUrl), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn create_preview_url(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
     Path(name): Path<String>,
     Query(PreviewUrlQuery { port }): Query<PreviewUrlQuery>,
 ) -> JsonResult<PreviewUrl> {
-    let project = find_visible_project(&door, &reader, name).await?;
-    let preview = door.gateway.runtime.runtime_state(&project).await?.preview;
+    let project = find_visible_project(&app, &reader, &name).await?;
+    let preview = app.gateway.runtime.runtime_state(&project).await?.preview;
     let is_open = |port: u16| preview.ports.iter().any(|open| open.port == port);
     if let Some(port) = port.filter(|port| !is_open(*port)) {
         let why = format!("nothing of the project listens on port {port}");
@@ -141,8 +128,8 @@ pub(crate) async fn create_preview_url(
     }
     let listens = preview.port.is_some() && preview.status != PreviewStatus::Lost;
     let url = if listens {
-        let code = door.gateway.preview.create_preview_code(&reader, project.id, port)?;
-        let entrance = door.previews.entrance_url(&project, port, code.reveal());
+        let code = app.gateway.preview.create_preview_code(&reader, project.id, port)?;
+        let entrance = app.previews.entrance_url(&project, port, code.reveal());
         let none_left = || {
             let why = "no port is left for the preview of this project; restart the daemon, or \
                        start it with another --preview-port";

@@ -42,59 +42,59 @@ pub(super) fn parse_session_id(text: &str) -> Result<SessionId, ApiError> {
 /// List the sessions, the most recently changed first.
 #[utoipa::path(get, path = "/api/sessions", responses((status = 200, body = SessionList), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn list(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(_): RequireOperator,
 ) -> JsonResult<SessionList> {
-    Ok(Json(door.runner.list_sessions().await?))
+    Ok(Json(app.runner.list_sessions().await?))
 }
 
 /// Open a session in a role.
 #[utoipa::path(post, path = "/api/sessions", request_body = OpenSessionRequest, responses((status = 201, body = SessionView), (status = 403, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn open(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
     JsonBody { value, command }: JsonBody<OpenSessionRequest>,
 ) -> Result<impl IntoResponse, ApiError> {
-    let session = door.runner.open_session(&by, value, command).await?;
+    let session = app.runner.open_session(&by, value, command).await?;
     Ok((StatusCode::CREATED, Json(session)))
 }
 
 /// Start the tour: creates an example project in a new folder and a scripted session in it.
 #[utoipa::path(post, path = "/api/tour", request_body = StartTourRequest, responses((status = 201, body = StartTourResponse), (status = 401, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn start_tour(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
     JsonBody { value, command }: JsonBody<StartTourRequest>,
 ) -> Result<impl IntoResponse, ApiError> {
-    let started = door.runner.start_tour(&by, value, command).await?;
+    let started = app.runner.start_tour(&by, value, command).await?;
     Ok((StatusCode::CREATED, Json(started)))
 }
 
 /// Show a session with its conversation.
 #[utoipa::path(get, path = "/api/sessions/{id}", params(("id" = String, Path)), responses((status = 200, body = SessionDetail), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn show(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(_): RequireOperator,
     Path(name): Path<String>,
 ) -> JsonResult<SessionDetail> {
-    Ok(Json(door.runner.load_session_detail(parse_session_id(&name)?).await?))
+    Ok(Json(app.runner.load_session_detail(parse_session_id(&name)?).await?))
 }
 
 /// Close a session. A running turn is cancelled; the conversation stays readable.
 #[utoipa::path(delete, path = "/api/sessions/{id}", params(("id" = String, Path)), responses((status = 200, body = SessionView), (status = 404, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
 pub(crate) async fn close(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
     Path(name): Path<String>,
 ) -> JsonResult<SessionView> {
-    Ok(Json(door.runner.close_session(&by, parse_session_id(&name)?).await?))
+    Ok(Json(app.runner.close_session(&by, parse_session_id(&name)?).await?))
 }
 
 /// Send a message. With `Accept: text/event-stream` the response is the turn as events until
 /// its end; otherwise it says that the turn has started or the message is queued.
 #[utoipa::path(post, path = "/api/sessions/{id}/messages", params(("id" = String, Path)), request_body = SendMessageRequest, responses((status = 202, body = SendMessageResponse), (status = 200, content_type = "text/event-stream", body = provost_proto::Event), (status = 404, body = ErrorResponse), (status = 409, body = ErrorResponse), (status = 429, body = ErrorResponse)))]
 pub(crate) async fn send_message(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
     Path(name): Path<String>,
     headers: HeaderMap,
@@ -103,26 +103,26 @@ pub(crate) async fn send_message(
     let session = parse_session_id(&name)?;
     let accepts = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let prompt = TurnPrompt { text: value.text, command, max_output_tokens: None };
-    let accepted = door.runner.send_message(&by, session, prompt).await?;
+    let accepted = app.runner.send_message(&by, session, prompt).await?;
     if !accepts.contains("text/event-stream") {
         return Ok((StatusCode::ACCEPTED, Json(accepted.sent)).into_response());
     }
     let first = format!("event: sent\ndata: {}\n\n", json!(accepted.sent));
-    let cursor = TurnCursor::new(&door, &accepted);
+    let cursor = TurnCursor::new(&app, &accepted);
     let chunks =
-        stream::unfold((Some(first), cursor, door), |(first, mut cursor, door)| async move {
+        stream::unfold((Some(first), cursor, app), |(first, mut cursor, app)| async move {
             if let Some(first) = first {
-                return Some((Ok::<_, Infallible>(Bytes::from(first)), (None, cursor, door)));
+                return Some((Ok::<_, Infallible>(Bytes::from(first)), (None, cursor, app)));
             }
             let next = tokio::select! {
-                () = door.closing.cancelled() => return None,
+                () = app.closing.cancelled() => return None,
                 next = cursor.next() => next.ok()??,
             };
             let mut chunk = sse::encode_events(&[next.event]).to_vec();
             if let Some(TurnEnd::Failed(error)) = next.end {
                 chunk.extend(format!("event: error\ndata: {}\n\n", json!(error)).into_bytes());
             }
-            Some((Ok(Bytes::from(chunk)), (None, cursor, door)))
+            Some((Ok(Bytes::from(chunk)), (None, cursor, app)))
         });
     let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")];
     Ok((headers, Body::from_stream(chunks)).into_response())
@@ -131,14 +131,14 @@ pub(crate) async fn send_message(
 /// Withdraw a queued message.
 #[utoipa::path(delete, path = "/api/sessions/{id}/messages/{message}", params(("id" = String, Path), ("message" = String, Path)), responses((status = 200, body = Object), (status = 404, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
 pub(crate) async fn withdraw_message(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
     Path((name, message)): Path<(String, String)>,
     IdempotencyHeader(command): IdempotencyHeader,
 ) -> JsonResult<Value> {
     let missing = |_| ApiError::new(Code::NotFound, format!("no message `{message}`"));
     let message = message.parse().map_err(missing)?;
-    door.runner.withdraw_message(&by, parse_session_id(&name)?, message, command).await?;
+    app.runner.withdraw_message(&by, parse_session_id(&name)?, message, command).await?;
     Ok(Json(json!({ "withdrawn": true })))
 }
 
@@ -146,13 +146,13 @@ pub(crate) async fn withdraw_message(
 /// Responds when none of its actions runs any more, also if the turn was over before.
 #[utoipa::path(post, path = "/api/sessions/{id}/messages/{message}/cancel", params(("id" = String, Path), ("message" = String, Path)), responses((status = 204), (status = 404, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
 pub(crate) async fn cancel_message(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(_): RequireOperator,
     Path((name, message)): Path<(String, String)>,
 ) -> Result<StatusCode, ApiError> {
     let missing = |_| ApiError::new(Code::NotFound, format!("no message `{message}`"));
     let message: MessageId = message.parse().map_err(missing)?;
-    door.runner.cancel_message(parse_session_id(&name)?, message).await?;
+    app.runner.cancel_message(parse_session_id(&name)?, message).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -160,22 +160,22 @@ pub(crate) async fn cancel_message(
 /// Queued messages stay queued until a message is sent or the session is continued.
 #[utoipa::path(post, path = "/api/sessions/{id}/cancel", params(("id" = String, Path)), responses((status = 200, body = Object), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn cancel(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(_): RequireOperator,
     Path(name): Path<String>,
 ) -> JsonResult<Value> {
-    let cancelled = door.runner.cancel_turn(parse_session_id(&name)?).await?;
+    let cancelled = app.runner.cancel_turn(parse_session_id(&name)?).await?;
     Ok(Json(json!({ "cancelled": cancelled })))
 }
 
 /// Continue a turn that was interrupted, failed or was cancelled, then the queued messages.
 #[utoipa::path(post, path = "/api/sessions/{id}/continue", params(("id" = String, Path)), responses((status = 202, body = Object), (status = 404, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
 pub(crate) async fn continue_session(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
     Path(name): Path<String>,
 ) -> Result<impl IntoResponse, ApiError> {
-    let turn = door.runner.continue_turn(&by, parse_session_id(&name)?).await?;
+    let turn = app.runner.continue_turn(&by, parse_session_id(&name)?).await?;
     Ok((StatusCode::ACCEPTED, Json(json!({ "turn": turn }))))
 }
 
@@ -188,14 +188,14 @@ pub(crate) struct FollowSessionQuery {
 /// Follow a session: all events after a position, then live.
 #[utoipa::path(get, path = "/api/sessions/{id}/events", params(("id" = String, Path), ("after" = Option<u64>, Query), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content_type = "text/event-stream", body = provost_proto::Event), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn follow(
-    State(door): State<Arc<AppState>>,
-    RequireOperatorLease(_, pass): RequireOperatorLease,
+    State(app): State<Arc<AppState>>,
+    RequireOperatorLease(_, lease): RequireOperatorLease,
     Path(name): Path<String>,
     Query(which): Query<FollowSessionQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let session = door.runner.load_session(parse_session_id(&name)?).await?;
+    let session = app.runner.load_session(parse_session_id(&name)?).await?;
     let last = super::events::parse_last_event_id(&headers)?;
     let scope = EventScope::Stream(Stream::Session(session.id));
-    Ok(sse::stream_events(door, pass, scope, last.or(which.after).unwrap_or(0)))
+    Ok(sse::stream_events(app, lease, scope, last.or(which.after).unwrap_or(0)))
 }

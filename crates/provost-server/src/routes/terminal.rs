@@ -41,13 +41,13 @@ pub(crate) struct AttachQuery {
 /// Get a ticket for one connection to a project's terminal, valid for 30 seconds.
 #[utoipa::path(post, path = "/api/projects/{p}/terminal/ticket", params(("p" = String, Path)), responses((status = 200, body = TerminalTicket), (status = 403, body = ErrorResponse), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn create_ticket(
-    State(door): State<Arc<AppState>>,
-    RequireOperatorLease(by, pass): RequireOperatorLease,
+    State(app): State<Arc<AppState>>,
+    RequireOperatorLease(by, lease): RequireOperatorLease,
     Path(project): Path<String>,
 ) -> JsonResult<TerminalTicket> {
-    let project = door.gateway.projects.get_project(&project).await?;
-    let access = TerminalAccess::from_operator(by, pass);
-    let ticket = door.gateway.terminal.create_terminal_ticket(access, &project)?;
+    let project = app.gateway.projects.get_project(&project).await?;
+    let access = TerminalAccess::from_operator(by, lease);
+    let ticket = app.gateway.terminal.create_terminal_ticket(access, &project)?;
     Ok(Json(TerminalTicket { ticket: ticket.reveal().to_owned() }))
 }
 
@@ -55,8 +55,8 @@ pub(crate) async fn create_ticket(
 /// ticket.
 #[utoipa::path(get, path = "/api/projects/{p}/terminal/attach", params(("p" = String, Path), ("after" = Option<u64>, Query, description = "how many bytes of output the client has"), ("cols" = u16, Query), ("rows" = u16, Query), ("ticket" = Option<String>, Query)), responses((status = 101, description = "the terminal's stream"), (status = 401, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
 pub(crate) async fn attach(
-    State(door): State<Arc<AppState>>,
-    RequireTerminalTicket(seat): RequireTerminalTicket,
+    State(app): State<Arc<AppState>>,
+    RequireTerminalTicket(access): RequireTerminalTicket,
     Path(project): Path<String>,
     Query(AttachQuery { after, cols, rows, .. }): Query<AttachQuery>,
     socket: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
@@ -77,5 +77,5 @@ pub(crate) async fn attach(
         .max_message_size(MAX_READ_BYTES)
         .max_frame_size(MAX_READ_BYTES);
     Ok(socket
-        .on_upgrade(move |socket| terminal_bridge::run_bridge(door, socket, seat, project, view)))
+        .on_upgrade(move |socket| terminal_bridge::run_bridge(app, socket, access, project, view)))
 }

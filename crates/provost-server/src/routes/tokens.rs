@@ -17,31 +17,31 @@ use crate::middleware::extractors::{JsonBody, Path};
 /// List the valid tokens.
 #[utoipa::path(get, path = "/api/tokens", responses((status = 200, body = TokenList), (status = 403, body = ErrorResponse)))]
 pub(crate) async fn list(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
 ) -> Json<TokenList> {
-    Json(TokenList { tokens: door.gateway.auth.list_tokens(&by) })
+    Json(TokenList { tokens: app.gateway.auth.list_tokens(&by) })
 }
 
 /// Create a token. Its secret is shown only in this response.
 #[utoipa::path(post, path = "/api/tokens", request_body = CreateTokenRequest, responses((status = 200, body = CreatedToken), (status = 403, body = ErrorResponse)))]
 pub(crate) async fn create(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
     JsonBody { value, command }: JsonBody<CreateTokenRequest>,
 ) -> JsonResult<CreatedToken> {
     let (secret, entry) =
-        door.gateway.auth.create_token(OperatorRequest { by: &by, command }, value).await?;
+        app.gateway.auth.create_token(OperatorRequest { by: &by, command }, value).await?;
     Ok(Json(CreatedToken { token: secret.reveal().to_owned(), entry }))
 }
 
 /// Revoke a token.
 #[utoipa::path(delete, path = "/api/tokens/{id}", params(("id" = String, Path)), responses((status = 204), (status = 404, body = ErrorResponse)))]
 pub(crate) async fn revoke(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
     Path(id): Path<String>,
 ) -> Result<StatusCode, ApiError> {
-    door.gateway.auth.revoke_token(&by, &id).await?;
+    app.gateway.auth.revoke_token(&by, &id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

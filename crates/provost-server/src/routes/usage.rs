@@ -15,13 +15,13 @@ use crate::middleware::auth::RequireOperator;
 /// Show the usage and cost of models.
 #[utoipa::path(get, path = "/api/usage", responses((status = 200, body = UsageReport), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn show_usage(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(_): RequireOperator,
 ) -> JsonResult<UsageReport> {
-    let mut report = door.runner.build_usage_report().await?;
+    let mut report = app.runner.build_usage_report().await?;
     // A price table of the user has a date of its own.
     let models = report.rows.iter().map(|row| row.model.as_str());
-    report.prices_as_of = door.runner.prices().price_dates(models).join(" and ");
+    report.prices_as_of = app.runner.prices().price_dates(models).join(" and ");
     Ok(Json(report))
 }
 
@@ -30,10 +30,10 @@ pub(crate) async fn show_usage(
 /// `provider/model`.
 #[utoipa::path(get, path = "/api/models", responses((status = 200, body = ModelList), (status = 401, body = ErrorResponse)))]
 pub(crate) async fn list_models(
-    State(door): State<Arc<AppState>>,
+    State(app): State<Arc<AppState>>,
     RequireOperator(_): RequireOperator,
 ) -> JsonResult<ModelList> {
-    let models = door.runner.models();
+    let models = app.runner.models();
     let registry = models.registry();
     let script = |name: String| {
         let title = registry.script_title(&name).map(str::to_owned);
@@ -64,8 +64,8 @@ pub(crate) async fn list_models(
         let provider = name.split_once('/').and_then(|(name, _)| registry.provider(name));
         provider.is_some_and(|provider| provider.status() == ProviderStatus::Ready)
     };
-    let known = door.runner.prices().priced_models().filter(ready);
+    let known = app.runner.prices().priced_models().filter(ready);
     list.extend(known.map(|name| ModelView { name: name.into(), title: None, scripted: false }));
-    let default = door.runner.default_model().map(str::to_owned);
+    let default = app.runner.default_model().map(str::to_owned);
     Ok(Json(ModelList { models: list, providers, default }))
 }

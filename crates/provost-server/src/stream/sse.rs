@@ -37,8 +37,8 @@ const INTERVAL_PER_FOLLOWER: Duration = Duration::from_micros(50);
 const MAX_SEND_INTERVAL: Duration = Duration::from_millis(10);
 
 struct SseStream {
-    door: Arc<AppState>,
-    pass: TokenLease,
+    app: Arc<AppState>,
+    lease: TokenLease,
     first: Option<Bytes>,
     tail: PacedTail,
     _follower: FollowerGuard,
@@ -53,12 +53,12 @@ struct PacedTail {
 
 /// Streams the events of a scope after `after`, without an end.
 pub(crate) fn stream_events(
-    door: Arc<AppState>,
-    pass: TokenLease,
+    app: Arc<AppState>,
+    lease: TokenLease,
     scope: EventScope,
     after: Seq,
 ) -> Response {
-    let head = *door.gateway.store().watch_head().borrow();
+    let head = *app.gateway.store().watch_head().borrow();
     // A client with a later position has seen another log.
     let (first, after) = if after > head {
         (Bytes::from_static(b"event: resync\ndata: {}\n\n"), 0)
@@ -66,15 +66,15 @@ pub(crate) fn stream_events(
         (Bytes::from_static(b": provost\n\n"), after)
     };
     let feed = SseStream {
-        pass,
+        lease,
         first: Some(first),
         tail: PacedTail {
-            tail: LogTail::new(Arc::clone(door.gateway.store()), scope, after),
+            tail: LogTail::new(Arc::clone(app.gateway.store()), scope, after),
             replaying: true,
             not_before: Instant::now(),
         },
-        _follower: door.meter.track_follower(),
-        door,
+        _follower: app.meter.track_follower(),
+        app,
     };
     let chunks = stream::unfold(feed, |mut feed| async move {
         let chunk = feed.next().await?;
@@ -90,15 +90,15 @@ impl SseStream {
         if let Some(first) = self.first.take() {
             return Some(first);
         }
-        let door = Arc::clone(&self.door);
+        let app = Arc::clone(&self.app);
         let chunk = tokio::select! {
             biased;
-            () = door.closing.cancelled() => None,
-            () = door.gateway.auth.wait_lease_end(&mut self.pass) => None,
-            chunk = self.tail.next_chunk(send_interval(door.meter.follower_count())) => chunk,
+            () = app.closing.cancelled() => None,
+            () = app.gateway.auth.wait_lease_end(&mut self.lease) => None,
+            chunk = self.tail.next_chunk(send_interval(app.meter.follower_count())) => chunk,
         };
         // The token may have been revoked meanwhile.
-        chunk.filter(|_| door.gateway.auth.is_lease_valid(&self.pass))
+        chunk.filter(|_| app.gateway.auth.is_lease_valid(&self.lease))
     }
 }
 

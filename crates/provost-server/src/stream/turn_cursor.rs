@@ -38,9 +38,9 @@ pub(crate) enum TurnEnd {
 
 impl TurnCursor {
     /// Starts at the message, which may be an earlier one whose turn is over.
-    pub(crate) fn new(door: &AppState, AcceptedMessage { sent, after }: &AcceptedMessage) -> Self {
+    pub(crate) fn new(app: &AppState, AcceptedMessage { sent, after }: &AcceptedMessage) -> Self {
         let scope = EventScope::Stream(Stream::Session(sent.session));
-        let store = Arc::clone(door.gateway.store());
+        let store = Arc::clone(app.gateway.store());
         Self {
             tail: LogTail::new(Arc::clone(&store), scope, *after),
             store,

@@ -51,14 +51,14 @@ enum BridgeEnd {
 
 /// Attaches a client to a terminal and forwards messages until either side ends.
 pub(crate) async fn run_bridge(
-    door: Arc<AppState>,
+    app: Arc<AppState>,
     socket: WebSocket,
-    mut seat: TerminalAccess,
+    mut access: TerminalAccess,
     project: String,
     view: TerminalAttachOptions,
 ) {
     let (mut to, mut from) = socket.split();
-    let end = match connect_terminal(&door, &seat, &project, view).await {
+    let end = match connect_terminal(&app, &access, &project, view).await {
         Err(error) => end_from_error(error),
         Ok(TerminalAttachment { reader: look, writer: keys, .. }) => {
             let is_alive = AtomicBool::new(true);
@@ -72,10 +72,10 @@ pub(crate) async fn run_bridge(
                     end
                 }
                 end = &mut up => end,
-                () = door.gateway.auth.wait_lease_end(&mut seat.lease) => {
+                () = app.gateway.auth.wait_lease_end(&mut access.lease) => {
                     BridgeEnd::Failed(Code::Unauthenticated, "the token is not valid any more".into())
                 }
-                () = door.closing.cancelled() => {
+                () = app.closing.cancelled() => {
                     BridgeEnd::Failed(Code::Unavailable, "the daemon is stopping; the terminal keeps running".into())
                 }
             }
@@ -86,13 +86,13 @@ pub(crate) async fn run_bridge(
 }
 
 async fn connect_terminal(
-    door: &AppState,
+    app: &AppState,
     access: &TerminalAccess,
     project: &str,
     options: TerminalAttachOptions,
 ) -> Result<TerminalAttachment, GatewayError> {
-    let project = door.gateway.projects.get_project(project).await?;
-    door.gateway.terminal.connect_terminal(access, &project, options).await
+    let project = app.gateway.projects.get_project(project).await?;
+    app.gateway.terminal.connect_terminal(access, &project, options).await
 }
 
 async fn close_socket(

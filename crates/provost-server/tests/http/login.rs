@@ -133,8 +133,9 @@ async fn half_a_login_is_nobody_on_every_route() {
                 (anyone().bearer_auth(&browser.page), "unknown"),
             ] {
                 let response = request.send().await.unwrap();
-                let seat = path.ends_with("/attach");
-                refused(response, "UNAUTHENTICATED", if seat { "ticket" } else { sentence }).await;
+                let is_attach = path.ends_with("/attach");
+                refused(response, "UNAUTHENTICATED", if is_attach { "ticket" } else { sentence })
+                    .await;
                 n_checked += 1;
             }
         }

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::govern::Asked;
+use super::govern::PendingResponse;
 use super::{Home, Running};
 
 /// Allows `true`, denies `curl`.
@@ -28,15 +28,15 @@ impl Scene {
         Self { home, daemon, agent }
     }
 
-    fn run(&self, command: &str) -> Asked {
-        self.daemon.ask(&self.agent, "terminal.runCommand", &json!({ "command": command }))
+    fn run(&self, command: &str) -> PendingResponse {
+        self.daemon.submit(&self.agent, "terminal.runCommand", &json!({ "command": command }))
     }
 
-    /// The question that is open, answered; with the action it is about.
+    /// Answers the pending approval, and returns its action.
     async fn answer(&self, args: &[&str]) -> String {
-        let open = self.daemon.questions(1).await;
+        let open = self.daemon.wait_for_approvals(1).await;
         let (id, how) = (open[0]["id"].as_str().unwrap(), args[0]);
-        self.home.says(&[&["approvals", how, id][..], &args[1..]].concat());
+        self.home.run_ok(&[&["approvals", how, id][..], &args[1..]].concat());
         open[0]["action"].as_str().unwrap().to_owned()
     }
 
@@ -47,8 +47,8 @@ impl Scene {
     }
 
     #[track_caller]
-    fn tells(&self, action: &str, parts: &[&str]) {
-        let said = self.home.says(&["audit", "--action", action]);
+    fn assert_report(&self, action: &str, parts: &[&str]) {
+        let said = self.home.run_ok(&["audit", "--action", action]);
         for part in parts {
             assert!(said.contains(part), "{part}: {said}");
         }
@@ -68,22 +68,22 @@ async fn what_rules_decided_is_told_with_the_rules() {
     let rule = "Allowed by rules. The user rule `harmless` says allow: does nothing.";
     let allowed = scene.last().await;
     let sandbox = ["with profile build", "Sandbox layers:", "seccomp"];
-    scene.tells(&allowed, &["(agent:dev) in the role `dev` requested to run `true`", rule]);
-    scene.tells(&allowed, &sandbox);
-    scene.tells(&allowed, &["Output: 0 bytes on stdout", "with code 0"]);
+    scene.assert_report(&allowed, &["(agent:dev) in the role `dev` requested to run `true`", rule]);
+    scene.assert_report(&allowed, &sandbox);
+    scene.assert_report(&allowed, &["Output: 0 bytes on stdout", "with code 0"]);
 
     assert_eq!(scene.run("curl example.org").await.unwrap().0, 403);
     let rule = "The user rule `no-net` says deny: use the mirror.";
-    scene.tells(&scene.last().await, &["in the role `dev`", "Denied (", rule]);
+    scene.assert_report(&scene.last().await, &["in the role `dev`", "Denied (", rule]);
 
-    let list = scene.home.says(&["audit"]);
+    let list = scene.home.run_ok(&["audit"]);
     for part in ["denied", "exit 0", &allowed[allowed.len() - 8..]] {
         assert!(list.contains(part), "{part}: {list}");
     }
-    let few = scene.home.says(&["audit", "--limit", "1", "--json", "--project", "app"]);
+    let few = scene.home.run_ok(&["audit", "--limit", "1", "--json", "--project", "app"]);
     let few: Value = serde_json::from_str(&few).unwrap();
     assert_eq!((few.as_array().unwrap().len(), &few[0]["status"]), (1, &json!("denied")), "{few}");
-    let said = scene.home.complains(&["audit", "--action", "nothing"], 1);
+    let said = scene.home.run_failing(&["audit", "--action", "nothing"], 1);
     assert!(said.contains("no action among the latest `nothing`"), "{said}");
 }
 
@@ -91,19 +91,19 @@ async fn what_rules_decided_is_told_with_the_rules() {
 async fn what_a_person_allowed_is_told_and_so_is_what_they_granted_with_it() {
     let scene = Scene::new();
     let asked = scene.run("echo hello");
-    scene.daemon.questions(1).await;
+    scene.daemon.wait_for_approvals(1).await;
     let waiting = ["An approval was requested (apr_", "It is still waiting for approval"];
-    scene.tells(&scene.last().await, &waiting);
+    scene.assert_report(&scene.last().await, &waiting);
     let action = scene.answer(&["allow", "--scope", "session", "--yes"]).await;
     assert_eq!(asked.await.unwrap().0, 200);
     let said = ["local:ann (cli) allowed it (session).", "The answer also grants the same action"];
-    scene.tells(&action, &said);
-    scene.tells(
+    scene.assert_report(&action, &said);
+    scene.assert_report(
         &action,
         &["Allowed by the answer to apr_", "Output: 6 bytes on stdout, 0 on stderr."],
     );
     assert_eq!(scene.run("echo hello").await.unwrap().0, 200);
-    scene.tells(&scene.last().await, &["Allowed by grt_", "granted by local:ann"]);
+    scene.assert_report(&scene.last().await, &["Allowed by grt_", "granted by local:ann"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -125,7 +125,7 @@ async fn what_changed_while_a_command_ran_is_told() {
     ] {
         let (status, answer) = scene.daemon.act("terminal.runCommand", params(command)).await;
         assert_eq!(status, 200, "{answer}");
-        let said = scene.home.says(&["audit", "--action", &scene.last().await]);
+        let said = scene.home.run_ok(&["audit", "--action", &scene.last().await]);
         let changes: Vec<_> = said.lines().filter(|line| line.contains("Changed")).collect();
         assert_eq!(changes.len(), wanted.len(), "{command}: {said}");
         for part in wanted {
@@ -139,18 +139,18 @@ async fn what_a_person_denied_is_told_with_their_words_however_large_it_was() {
     let scene = Scene::new();
     // Its events are large, and kept beside the log.
     let write = json!({ "path": "a.txt", "content": "x".repeat(9000) });
-    let asked = scene.daemon.ask(&scene.agent, "fs.writeFile", &write);
+    let asked = scene.daemon.submit(&scene.agent, "fs.writeFile", &write);
     let action = scene.answer(&["deny", "--message", "too\tlong"]).await;
     assert_eq!(asked.await.unwrap().0, 403);
     let end = &action[action.len() - 8..];
-    scene.tells(end, &["write 9000 bytes", "The approver was shown a diff of 1 lines"]);
-    scene.tells(end, &["local:ann (cli) denied it: `too\\tlong`.", "APPROVAL_DENIED"]);
+    scene.assert_report(end, &["write 9000 bytes", "The approver was shown a diff of 1 lines"]);
+    scene.assert_report(end, &["local:ann (cli) denied it: `too\\tlong`.", "APPROVAL_DENIED"]);
 
     let write = ["do", "fs.writeFile", "path=b.txt", "content=y", "--project", "app"];
-    scene.home.says(&write);
+    scene.home.run_ok(&write);
     let own = ["local:ann (cli) requested to", "a person executed it"];
-    scene.tells(&scene.last().await, &own);
-    scene.tells(&scene.last().await, &["Changed: `b.txt` was created."]);
+    scene.assert_report(&scene.last().await, &own);
+    scene.assert_report(&scene.last().await, &["Changed: `b.txt` was created."]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -161,7 +161,7 @@ async fn the_events_of_an_action_are_found_with_its_questions_and_grants() {
     asked.await.unwrap();
     let grants = scene.daemon.get("/api/projects/app/grants").await;
     let grant = grants["grants"][0]["id"].as_str().unwrap();
-    scene.home.says(&["grants", "revoke", grant, "--project", "app"]);
+    scene.home.run_ok(&["grants", "revoke", grant, "--project", "app"]);
     let other = scene.run("echo 2");
     scene.answer(&["deny"]).await;
     other.await.unwrap();

@@ -107,7 +107,7 @@ async fn a_command_runs_in_the_sandbox_and_the_log_records_it() {
     assert_eq!(kinds, ["ACTION_REQUESTED", "ACTION_ALLOWED", "ACTION_STARTED", "ACTION_FINISHED"]);
     let layers = &daemon.events("ACTION_STARTED").await[0]["layers"];
     assert_eq!((&layers["seccomp"], &layers["noNewPrivs"]), (&json!(true), &json!(true)));
-    assert!(home.says(&["audit", "verify"]).contains("The log is intact"));
+    assert!(home.run_ok(&["audit", "verify"]).contains("The log is intact"));
 }
 
 #[tokio::test]
@@ -394,12 +394,12 @@ async fn a_kernel_that_hangs_is_shown_and_down_ends_it() {
     let daemon = home.up();
     daemon.act("fs.listFiles", json!({})).await;
     let pid = kernel_pid(&daemon).await;
-    assert!(home.says(&["status"]).contains(&format!("(kernel {})", pid.as_raw_nonzero())));
+    assert!(home.run_ok(&["status"]).contains(&format!("(kernel {})", pid.as_raw_nonzero())));
     kill_process(pid, Signal::STOP).unwrap();
     until_kernel_is(&daemon, "unresponsive").await;
-    let status = home.says(&["status"]);
+    let status = home.run_ok(&["status"]);
     assert!(status.contains("unresponsive"), "{status}");
-    let status: Value = serde_json::from_str(&home.says(&["status", "--json"])).unwrap();
+    let status: Value = serde_json::from_str(&home.run_ok(&["status", "--json"])).unwrap();
     assert_eq!(status["projects"][0]["kernel"]["status"], "unresponsive", "{status}");
     kill_process(pid, Signal::CONT).unwrap();
     until_kernel_is(&daemon, "connected").await;
@@ -409,7 +409,7 @@ async fn a_kernel_that_hangs_is_shown_and_down_ends_it() {
     assert_eq!(daemon.events("KERNEL_UNRESPONSIVE").await.len(), 1, "beats are not logged");
     kill_process(pid, Signal::STOP).unwrap();
     until_kernel_is(&daemon, "unresponsive").await;
-    home.says(&["down"]);
+    home.run_ok(&["down"]);
     assert!(!super::is_provost(pid), "the kernel outlived down");
 }
 
@@ -493,7 +493,7 @@ async fn a_command_that_fills_the_disk_is_stopped_before_it_is_full() {
     }
     let (status, answer) = daemon.act("terminal.runCommand", json!({ "command": "true" })).await;
     assert_eq!(status, 200, "{answer}");
-    home.says(&["down"]);
+    home.run_ok(&["down"]);
     unmount(&app, UnmountFlags::DETACH).unwrap();
 }
 
@@ -522,13 +522,13 @@ async fn down_stops_the_kernels_and_down_keep_lets_them_live_on() {
     let id = daemon.start(json!({ "command": "sleep 3600", "background": true })).await;
     daemon.until(&id, "running").await;
     let pid = kernel_pid(&daemon).await;
-    home.says(&["down", "--keep"]);
+    home.run_ok(&["down", "--keep"]);
     assert_eq!(processes_with("sleep 3600", &home), 1);
 
     let daemon = home.up();
     assert_eq!(kernel_pid(&daemon).await, pid, "the same kernel");
     assert_eq!(daemon.get(&format!("/api/actions/{id}")).await["status"], "running");
-    home.says(&["down"]);
+    home.run_ok(&["down"]);
     assert_eq!(processes_with("sleep 3600", &home), 0);
     assert!(rustix::process::test_kill_process(pid).is_err() || !super::is_provost(pid));
 }

@@ -10,8 +10,9 @@ use super::Home;
 async fn the_first_answer_counts_and_a_later_one_changes_nothing() {
     let home = Home::new();
     let (daemon, agent) = home.with_agent();
-    let asked = daemon.ask(&agent, "terminal.runCommand", &json!({ "command": "echo x >> log" }));
-    let open = daemon.questions(1).await;
+    let asked =
+        daemon.submit(&agent, "terminal.runCommand", &json!({ "command": "echo x >> log" }));
+    let open = daemon.wait_for_approvals(1).await;
     let path = format!("/api/approvals/{}", open[0]["id"].as_str().unwrap());
     let answer = |decision| json!({ "decision": decision, "actionHash": open[0]["actionHash"] });
     let (status, _) = daemon.post(&path, &agent, &answer("allow")).await;
@@ -31,14 +32,14 @@ async fn a_script_that_changed_since_it_was_shown_is_asked_for_again() {
     let (daemon, agent) = home.with_agent();
     let script = home.path("app").join("build.sh");
     fs::write(&script, "echo good > out\n").unwrap();
-    let _asked = daemon.ask(&agent, "terminal.runCommand", &json!({ "command": "sh build.sh" }));
-    let open = daemon.questions(1).await;
+    let _asked = daemon.submit(&agent, "terminal.runCommand", &json!({ "command": "sh build.sh" }));
+    let open = daemon.wait_for_approvals(1).await;
     let id = open[0]["id"].as_str().unwrap();
-    assert!(home.says(&["approvals", "show", id]).contains("Runs the script `build.sh`"));
+    assert!(home.run_ok(&["approvals", "show", id]).contains("Runs the script `build.sh`"));
     fs::write(&script, "echo evil > out\n").unwrap();
-    let said = home.complains(&["approvals", "allow", id, "--yes"], 1);
+    let said = home.run_failing(&["approvals", "allow", id, "--yes"], 1);
     assert!(said.contains("HASH_MISMATCH"), "{said}");
-    let again = daemon.questions(1).await;
+    let again = daemon.wait_for_approvals(1).await;
     assert_ne!(again[0]["id"].as_str(), Some(id), "it is another question");
     assert_ne!(again[0]["question"]["pins"], open[0]["question"]["pins"]);
     assert!(!home.path("app").join("out").exists(), "nothing ran");
@@ -48,13 +49,13 @@ async fn a_script_that_changed_since_it_was_shown_is_asked_for_again() {
 async fn a_question_outlives_the_daemon_and_is_answered_by_the_next() {
     let home = Home::new();
     let (daemon, agent) = home.with_agent();
-    let _asked = daemon.ask(&agent, "terminal.runCommand", &json!({ "command": "touch made" }));
-    let open = daemon.questions(1).await;
+    let _asked = daemon.submit(&agent, "terminal.runCommand", &json!({ "command": "touch made" }));
+    let open = daemon.wait_for_approvals(1).await;
     daemon.kill();
     let daemon = home.up();
-    let after: Value = serde_json::from_str(&home.says(&["approvals", "--json"])).unwrap();
+    let after: Value = serde_json::from_str(&home.run_ok(&["approvals", "--json"])).unwrap();
     assert_eq!(after[0], open[0], "it is the same question");
-    home.says(&["approvals", "allow", open[0]["id"].as_str().unwrap(), "--yes"]);
+    home.run_ok(&["approvals", "allow", open[0]["id"].as_str().unwrap(), "--yes"]);
     daemon.until(open[0]["action"].as_str().unwrap(), "finished").await;
     assert!(home.path("app").join("made").exists());
 }

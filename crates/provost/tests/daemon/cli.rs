@@ -19,33 +19,33 @@ fn json(text: &str) -> Value {
 #[test]
 fn from_nothing_to_a_project_and_back() {
     let home = Home::new();
-    let said = home.says(&["up", "--no-open", home.path("app").to_str().unwrap()]);
+    let said = home.run_ok(&["up", "--no-open", home.path("app").to_str().unwrap()]);
     assert!(said.contains("Project app is open") && said.contains("/login?code="), "{said}");
     assert!(!said.contains('\x1b'), "colour in a pipe: {said:?}");
 
-    let again = home.says(&["up", "--no-open", home.path("app").to_str().unwrap()]);
+    let again = home.run_ok(&["up", "--no-open", home.path("app").to_str().unwrap()]);
     assert_eq!(said.lines().next(), again.lines().next(), "the same daemon");
 
-    let status = json(&home.says(&["status", "--json"]));
+    let status = json(&home.run_ok(&["status", "--json"]));
     assert_eq!(status["status"], "running");
     assert_eq!(status["projects"][0]["slug"], "app");
 
-    let events = home.says(&["events", "--json"]);
+    let events = home.run_ok(&["events", "--json"]);
     let kinds: Vec<_> = events.lines().map(|line| json(line)["kind"].clone()).collect();
     assert_eq!(kinds, ["DAEMON_STARTED", "PROJECT_OPENED"]);
-    assert!(home.says(&["events"]).contains("PROJECT_OPENED"));
-    assert!(home.says(&["projects", "close", "app"]).contains("Closed: app"));
+    assert!(home.run_ok(&["events"]).contains("PROJECT_OPENED"));
+    assert!(home.run_ok(&["projects", "close", "app"]).contains("Closed: app"));
     let app = home.path("app");
-    let opened = json(&home.says(&["projects", "open", app.to_str().unwrap(), "--json"]));
+    let opened = json(&home.run_ok(&["projects", "open", app.to_str().unwrap(), "--json"]));
     assert_eq!((&opened["slug"], &opened["status"]), (&"app".into(), &"open".into()));
-    let closed = json(&home.says(&["projects", "close", "app", "--json"]));
+    let closed = json(&home.run_ok(&["projects", "close", "app", "--json"]));
     assert_eq!((&closed["id"], &closed["status"]), (&opened["id"], &"closed".into()));
-    assert_eq!(json(&home.says(&["projects", "--json"])), Value::Array(Vec::new()));
+    assert_eq!(json(&home.run_ok(&["projects", "--json"])), Value::Array(Vec::new()));
 
-    assert!(home.says(&["down"]).contains("has stopped"));
-    assert!(home.says(&["down"]).contains("No daemon is running"));
+    assert!(home.run_ok(&["down"]).contains("has stopped"));
+    assert!(home.run_ok(&["down"]).contains("No daemon is running"));
     home.provost(&["status"]).assert().code(3);
-    let verified = json(&home.says(&["audit", "verify", "--json"]));
+    let verified = json(&home.run_ok(&["audit", "verify", "--json"]));
     assert_eq!((&verified["events"], &verified["bad"]), (&Value::from(6), &Value::Null));
 }
 
@@ -70,7 +70,7 @@ fn what_provost_keeps_is_closed_to_others() {
 fn a_second_daemon_is_refused_with_the_pid_of_the_first() {
     let home = Home::new();
     let daemon = home.up();
-    let said = home.complains(&["serve"], 1);
+    let said = home.run_failing(&["serve"], 1);
     let pid = daemon.pid.as_raw_nonzero().to_string();
     assert!(said.contains(&format!("pid {pid}")) && said.contains("provost down"), "{said}");
 }
@@ -90,9 +90,9 @@ fn the_lock_of_a_dead_daemon_is_taken_over() {
 fn a_daemon_that_is_being_killed_is_waited_for_and_replaced() {
     let home = Home::new();
     home.up();
-    home.says(&["down"]);
+    home.run_ok(&["down"]);
     // What a killed daemon looks like until it has left the disk: the lock is held, its record
-    // is there, and nobody lives or answers. No process has so high a number.
+    // is there, and no process runs or answers. No process has so high a number.
     let pid = 2_147_483_646;
     fs::write(home.data().join("daemon.lock"), format!("{pid}\n")).unwrap();
     let lock = fs::File::open(home.data().join("daemon.lock")).unwrap();
@@ -115,9 +115,9 @@ fn a_daemon_that_is_being_killed_is_waited_for_and_replaced() {
 fn a_token_that_others_can_read_is_not_used() {
     let home = Home::new();
     home.up();
-    home.says(&["down"]);
+    home.run_ok(&["down"]);
     fs::set_permissions(home.data().join("token"), fs::Permissions::from_mode(0o644)).unwrap();
-    let said = home.complains(&["serve"], 1);
+    let said = home.run_failing(&["serve"], 1);
     assert!(said.contains("can be read by others") && said.contains("remove it"), "{said}");
 }
 
@@ -126,9 +126,9 @@ fn a_port_that_is_taken_is_said_with_what_to_do() {
     let home = Home::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let said = home.complains(&["serve", "--listen", &address], 1);
+    let said = home.run_failing(&["serve", "--listen", &address], 1);
     assert!(said.contains("cannot listen on") && said.contains("--listen"), "{said}");
-    let said = home.complains(&["up", "--no-open", "--listen", &address], 1);
+    let said = home.run_failing(&["up", "--no-open", "--listen", &address], 1);
     assert!(
         said.contains("the daemon exited immediately") && said.contains("cannot listen"),
         "{said}"
@@ -163,7 +163,7 @@ fn an_address_that_is_none_is_named_by_those_who_listen_and_ignored_by_others() 
 #[test]
 fn a_daemon_that_ends_before_it_can_say_anything_is_noticed_at_once() {
     let home = Home::new();
-    // No file may hold a byte: what the daemon says is lost, and so is the daemon.
+    // No file can grow by a byte: the daemon's output is lost, and the daemon stops.
     let program = env!("CARGO_BIN_EXE_provost");
     let mut command = assert_cmd::Command::new("/bin/sh");
     command
@@ -183,7 +183,7 @@ fn a_daemon_that_ends_before_it_can_say_anything_is_noticed_at_once() {
 #[test]
 fn listening_beyond_this_machine_needs_a_name() {
     let home = Home::new();
-    let said = home.complains(&["serve", "--listen", "0.0.0.0:0"], 1);
+    let said = home.run_failing(&["serve", "--listen", "0.0.0.0:0"], 1);
     assert!(said.contains("--allow-host"), "{said}");
 }
 
@@ -195,8 +195,8 @@ fn the_command_line_reaches_a_daemon_on_any_address_of_this_machine() {
         args.extend(host.into_iter().flat_map(|host| ["--allow-host", host]));
         let app = home.path("app");
         args.push(app.to_str().unwrap());
-        assert!(home.says(&args).contains("Project app is open"), "{listen}");
-        home.says(&["down"]);
+        assert!(home.run_ok(&args).contains("Project app is open"), "{listen}");
+        home.run_ok(&["down"]);
     }
 }
 
@@ -225,10 +225,10 @@ fn a_browser_is_given_no_login_link_in_its_arguments() {
 fn commands_without_a_daemon_say_how_to_start_one() {
     let home = Home::new();
     for args in [&["projects"][..], &["events"], &["token", "list"]] {
-        let said = home.complains(args, 1);
+        let said = home.run_failing(args, 1);
         assert!(said.contains("no daemon is running") && said.contains("provost up"), "{said}");
     }
-    assert!(home.complains(&["audit", "verify"], 1).contains("there is no log"));
+    assert!(home.run_failing(&["audit", "verify"], 1).contains("there is no log"));
 }
 
 #[test]
@@ -236,10 +236,10 @@ fn an_unfit_folder_is_refused_and_the_daemon_stays_up() {
     let home = Home::new();
     for (path, sentence) in [("/", "root of the whole file system"), ("nowhere", "does not exist")]
     {
-        let said = home.complains(&["up", "--no-open", path], 1);
+        let said = home.run_failing(&["up", "--no-open", path], 1);
         assert!(said.contains(sentence), "{said}");
     }
-    assert_eq!(json(&home.says(&["status", "--json"]))["status"], "running");
+    assert_eq!(json(&home.run_ok(&["status", "--json"]))["status"], "running");
 }
 
 #[test]
@@ -247,13 +247,13 @@ fn tokens_are_shown_once_listed_and_revoked() {
     let home = Home::new();
     home.up();
     let create = ["token", "create", "--class", "agent", "--project", "app", "--role", "dev"];
-    let token = home.says(&create);
+    let token = home.run_ok(&create);
     assert!(token.starts_with("provost_agent_") && token.lines().count() == 1, "{token}");
-    let list = home.says(&["token", "list"]);
+    let list = home.run_ok(&["token", "list"]);
     assert!(list.contains("agent:dev") && !list.contains(token.trim()), "{list}");
     let id = list.split_whitespace().next().unwrap();
-    home.says(&["token", "revoke", id]);
-    assert_eq!(home.says(&["token", "list"]), "");
+    home.run_ok(&["token", "revoke", id]);
+    assert_eq!(home.run_ok(&["token", "list"]), "");
 }
 
 #[test]
@@ -355,7 +355,7 @@ fn a_hang_up_stops_the_daemon_in_good_order() {
     flock(&lock, FlockOperation::LockShared).unwrap();
     drop(lock);
     home.up();
-    assert!(home.says(&["events"]).contains("reason=SIGHUP"));
+    assert!(home.run_ok(&["events"]).contains("reason=SIGHUP"));
 }
 
 #[test]
@@ -363,7 +363,7 @@ fn following_ends_with_what_the_daemon_said_when_it_refuses() {
     let home = Home::new();
     home.up();
     fs::write(home.data().join("token"), "provost_operator_of_another_daemon_entirely\n").unwrap();
-    let said = home.complains(&["events", "--follow"], 1);
+    let said = home.run_failing(&["events", "--follow"], 1);
     assert!(said.contains("UNAUTHENTICATED") && said.contains("revoked"), "{said}");
 }
 
@@ -371,7 +371,7 @@ fn following_ends_with_what_the_daemon_said_when_it_refuses() {
 fn a_daemon_whose_log_cannot_be_written_is_not_started_and_it_is_said_why() {
     let home = Home::new();
     fs::create_dir_all(home.data().join("daemon.log")).unwrap();
-    let said = home.complains(&["up", "--no-open"], 1);
+    let said = home.run_failing(&["up", "--no-open"], 1);
     assert!(said.contains("cannot start the daemon") && said.contains("daemon.log"), "{said}");
 }
 
@@ -414,15 +414,15 @@ fn a_broken_configuration_keeps_nobody_from_looking_at_the_daemon_and_stopping_i
     let done = run(&["down"]).success();
     let warned = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
     assert!(warned.contains("config.toml") && warned.contains("--data"), "{warned}");
-    assert!(home.says(&["down"]).contains("No daemon is running"));
+    assert!(home.run_ok(&["down"]).contains("No daemon is running"));
 }
 
 #[test]
 fn a_byte_flipped_in_the_database_is_named() {
     let home = Home::new();
     home.up();
-    home.says(&["token", "create", "--class", "viewer", "--label", "flip this label"]);
-    home.says(&["down"]);
+    home.run_ok(&["token", "create", "--class", "viewer", "--label", "flip this label"]);
+    home.run_ok(&["down"]);
     let path = home.data().join("log.db");
     let mut bytes = fs::read(&path).unwrap();
     let needle = b"flip this label";
@@ -456,7 +456,7 @@ fn last_record(bytes: &[u8]) -> (Vec<usize>, usize) {
 fn whatever_bit_of_the_last_event_is_flipped_it_is_named() {
     let home = Home::new();
     home.up();
-    home.says(&["down"]);
+    home.run_ok(&["down"]);
     let path = home.data().join("log.db");
     let good = fs::read(&path).unwrap();
     let (copies, length) = last_record(&good);
@@ -472,17 +472,17 @@ fn whatever_bit_of_the_last_event_is_flipped_it_is_named() {
         assert!(said.contains("Event 3 is invalid"), "byte {at}: {said}");
     }
     fs::write(&path, good).unwrap();
-    assert!(home.says(&["audit", "verify"]).contains("The log is intact: 3 events"));
+    assert!(home.run_ok(&["audit", "verify"]).contains("The log is intact: 3 events"));
 }
 
 #[test]
 fn a_file_that_is_no_database_is_called_so_and_not_sent_in_circles() {
     let home = Home::new();
     home.up();
-    home.says(&["down"]);
+    home.run_ok(&["down"]);
     fs::write(home.data().join("log.db"), "a letter ".repeat(1000)).unwrap();
     for args in [&["audit", "verify"][..], &["audit", "rebuild"], &["serve"]] {
-        let said = home.complains(args, 1);
+        let said = home.run_failing(args, 1);
         assert!(said.contains("log.db cannot be read as a log"), "{said}");
         assert!(!said.contains("audit verify"), "{said}");
     }
@@ -492,9 +492,9 @@ fn a_file_that_is_no_database_is_called_so_and_not_sent_in_circles() {
 fn a_damaged_view_neither_stops_the_daemon_nor_stays() {
     let home = Home::new();
     home.up();
-    let running = home.complains(&["audit", "rebuild"], 1);
+    let running = home.run_failing(&["audit", "rebuild"], 1);
     assert!(running.contains("provost down"), "{running}");
-    home.says(&["down"]);
+    home.run_ok(&["down"]);
     let path = home.data().join("log.db");
     let good = fs::read(&path).unwrap();
     // Documents begin so; events begin with their actor.
@@ -513,26 +513,26 @@ fn a_damaged_view_neither_stops_the_daemon_nor_stays() {
     let output = home.provost(&["audit", "verify"]).assert().code(4);
     let said = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
     assert!(said.contains("events are intact") && said.contains("audit rebuild"), "{said}");
-    assert!(home.says(&["audit", "rebuild"]).contains("were rebuilt"));
-    assert!(home.says(&["audit", "verify"]).contains("The log is intact"));
+    assert!(home.run_ok(&["audit", "rebuild"]).contains("were rebuilt"));
+    assert!(home.run_ok(&["audit", "verify"]).contains("The log is intact"));
     damage();
     home.up();
-    assert!(home.says(&["projects"]).contains("app"));
-    assert!(home.says(&["audit", "verify"]).contains("The log is intact"));
+    assert!(home.run_ok(&["projects"]).contains("app"));
+    assert!(home.run_ok(&["audit", "verify"]).contains("The log is intact"));
 }
 
 #[test]
 fn the_help_teaches_and_every_shell_gets_completions() {
     let home = Home::new();
-    let help = home.says(&["--help"]);
+    let help = home.run_ok(&["--help"]);
     for word in ["provost up", "login", "doctor", "--data"] {
         assert!(help.contains(word), "{word}: {help}");
     }
     for shell in ["bash", "zsh", "fish"] {
-        assert!(home.says(&["completions", shell]).contains("provost"), "{shell}");
+        assert!(home.run_ok(&["completions", shell]).contains("provost"), "{shell}");
     }
-    assert!(home.says(&["man"]).contains(".TH provost"));
-    let doctor = json(&home.says(&["doctor", "--json"]));
+    assert!(home.run_ok(&["man"]).contains(".TH provost"));
+    let doctor = json(&home.run_ok(&["doctor", "--json"]));
     assert!(doctor["machine"]["landlockAbi"].is_number(), "{doctor}");
     assert_eq!(doctor["wall"]["seccomp"], true, "{doctor}");
 }

@@ -33,10 +33,10 @@ fn project(home: &Home) -> (Running, String) {
     std::fs::write(app.join(".provost/roles/dev.md"), ROLE).unwrap();
     std::fs::write(app.join("README.md"), "# Storefront\n\nSells.\n").unwrap();
     let daemon = home.up();
-    home.says(&["roles", "trust", "--yes", "--project", "app"]);
+    home.run_ok(&["roles", "trust", "--yes", "--project", "app"]);
     let create = ["token", "create", "--class", "agent", "--project", "app", "--role", "dev"];
     let created: Value =
-        serde_json::from_str(&home.says(&[&create[..], &["--json"]].concat())).unwrap();
+        serde_json::from_str(&home.run_ok(&[&create[..], &["--json"]].concat())).unwrap();
     (daemon, created["token"].as_str().unwrap().to_owned())
 }
 

@@ -14,7 +14,7 @@ pub(super) const ROLE: &str = "---\nname: dev\ndescription: Works on the app.\ns
                                fs.write, terminal.runCommand]\n---\nYou work on the app.\n";
 
 /// An agent's answer, when it comes.
-pub(super) type Asked = tokio::task::JoinHandle<(StatusCode, Value)>;
+pub(super) type PendingResponse = tokio::task::JoinHandle<(StatusCode, Value)>;
 
 impl Home {
     fn write(&self, file: &str, text: &str) {
@@ -27,9 +27,9 @@ impl Home {
     pub(super) fn with_agent(&self) -> (Running, String) {
         self.write(".provost/roles/dev.md", ROLE);
         let daemon = self.up();
-        self.says(&["roles", "trust", "--yes", "--project", "app"]);
+        self.run_ok(&["roles", "trust", "--yes", "--project", "app"]);
         let create = ["token", "create", "--class", "agent", "--project", "app", "--role", "dev"];
-        let token = self.says(&create).trim().to_owned();
+        let token = self.run_ok(&create).trim().to_owned();
         (daemon, token)
     }
 
@@ -48,8 +48,8 @@ impl Home {
 }
 
 impl Running {
-    /// An agent asks, and waits for what becomes of it.
-    pub(super) fn ask(&self, token: &str, action: &str, params: &Value) -> Asked {
+    /// An agent requests an action, and waits for its outcome.
+    pub(super) fn submit(&self, token: &str, action: &str, params: &Value) -> PendingResponse {
         let http = provost_runner::model::local_http_client_builder().build().unwrap();
         let request = http
             .post(format!("{}/api/projects/app/actions", self.base))
@@ -61,8 +61,8 @@ impl Running {
         })
     }
 
-    /// Waits until so many questions are open.
-    pub(super) async fn questions(&self, count: usize) -> Vec<Value> {
+    /// Waits until this many approvals are pending.
+    pub(super) async fn wait_for_approvals(&self, count: usize) -> Vec<Value> {
         loop {
             let open = self.get("/api/approvals").await["approvals"].as_array().unwrap().clone();
             if open.len() == count {
@@ -78,24 +78,25 @@ fn a_role_is_shown_and_trusted_as_it_is_and_a_change_takes_the_trust_away() {
     let home = Home::new();
     home.write(".provost/roles/dev.md", ROLE);
     home.up();
-    let said = home.says(&["roles", "--project", "app"]);
+    let said = home.run_ok(&["roles", "--project", "app"]);
     assert!(said.contains("NOT TRUSTED") && said.contains("terminal.runCommand"), "{said}");
-    let said = home.complains(&["roles", "trust", "--project", "app"], 1);
+    let said = home.run_failing(&["roles", "trust", "--project", "app"], 1);
     assert!(said.contains("cannot ask for confirmation") && said.contains("--yes"), "{said}");
-    let said = home.says(&["roles", "trust", ".provost/roles/dev.md", "--yes", "--project", "app"]);
+    let said =
+        home.run_ok(&["roles", "trust", ".provost/roles/dev.md", "--yes", "--project", "app"]);
     assert!(said.contains("+You work on the app.") && said.contains("Trusted: "), "{said}");
-    let said = home.says(&["roles", "list", "--project", "app"]);
+    let said = home.run_ok(&["roles", "list", "--project", "app"]);
     assert!(said.contains("dev  trusted"), "{said}");
 
     let said =
-        home.says(&["roles", "model", "dev", "anthropic/claude-sonnet-5", "--project", "app"]);
+        home.run_ok(&["roles", "model", "dev", "anthropic/claude-sonnet-5", "--project", "app"]);
     assert!(said.contains("dev  trusted  anthropic/claude-sonnet-5"), "{said}");
     home.write(".provost/roles/dev.md", &ROLE.replace("Works on the app.", "Rules the world."));
-    let said = home.says(&["roles", "trust", "--yes", "--project", "app"]);
+    let said = home.run_ok(&["roles", "trust", "--yes", "--project", "app"]);
     assert!(said.contains("+description: Rules the world."), "{said}");
     assert!(!said.contains("+You work on the app."), "only the change: {said}");
     assert!(
-        home.says(&["roles", "trust", "--project", "app"])
+        home.run_ok(&["roles", "trust", "--project", "app"])
             .contains("Everything is trusted already")
     );
 
@@ -110,23 +111,23 @@ async fn what_an_agent_asks_is_seen_understood_allowed_and_denied_with_a_message
     let home = Home::new();
     let (daemon, agent) = home.with_agent();
     let asked =
-        daemon.ask(&agent, "terminal.runCommand", &json!({ "command": "echo 'a\tb' > out" }));
-    let open = daemon.questions(1).await;
+        daemon.submit(&agent, "terminal.runCommand", &json!({ "command": "echo 'a\tb' > out" }));
+    let open = daemon.wait_for_approvals(1).await;
     let id = open[0]["id"].as_str().unwrap();
     let end = &id[id.len() - 8..];
-    let said = home.says(&["approvals"]);
+    let said = home.run_ok(&["approvals"]);
     assert!(said.contains(end) && said.contains("echo") && said.contains("expires in"), "{said}");
 
-    let said = home.complains(&["approvals", "allow", end], 1);
+    let said = home.run_failing(&["approvals", "allow", end], 1);
     let hash = open[0]["actionHash"].as_str().unwrap();
     assert!(said.contains("cannot ask for confirmation") && said.contains(hash), "{said}");
     let other = "0".repeat(64);
-    let said = home.complains(&["approvals", "allow", end, "--hash", &other], 1);
+    let said = home.run_failing(&["approvals", "allow", end, "--hash", &other], 1);
     assert!(said.contains("not the one that was shown"), "{said}");
-    let said = home.complains(&["approvals", "allow", "nothing", "--yes"], 1);
+    let said = home.run_failing(&["approvals", "allow", "nothing", "--yes"], 1);
     assert!(said.contains("no pending approval `nothing`"), "{said}");
 
-    let said = home.says(&["approvals", "allow", end, "--hash", hash]);
+    let said = home.run_ok(&["approvals", "allow", end, "--hash", hash]);
     for part in [
         "in the role `dev`",
         "`a\\tb`",
@@ -143,15 +144,15 @@ async fn what_an_agent_asks_is_seen_understood_allowed_and_denied_with_a_message
     assert_eq!((status.as_u16(), &answer["result"]["exitCode"]), (200, &json!(0)), "{answer}");
     assert_eq!(fs::read_to_string(home.path("app").join("out")).unwrap(), "a\tb\n");
 
-    let asked = daemon.ask(&agent, "terminal.runCommand", &json!({ "command": "npm install" }));
-    let open = daemon.questions(1).await;
+    let asked = daemon.submit(&agent, "terminal.runCommand", &json!({ "command": "npm install" }));
+    let open = daemon.wait_for_approvals(1).await;
     let id = open[0]["id"].as_str().unwrap();
-    home.says(&["approvals", "deny", id, "--message", "use npm ci instead"]);
+    home.run_ok(&["approvals", "deny", id, "--message", "use npm ci instead"]);
     let (status, answer) = asked.await.unwrap();
     assert_eq!((status.as_u16(), &answer["code"]), (403, &json!("APPROVAL_DENIED")), "{answer}");
     assert!(answer["error"].as_str().unwrap().contains("use npm ci instead"), "{answer}");
-    assert!(home.says(&["approvals"]).contains("No pending approvals"));
-    let all = home.says(&["approvals", "list", "--all"]);
+    assert!(home.run_ok(&["approvals"]).contains("No pending approvals"));
+    let all = home.run_ok(&["approvals", "list", "--all"]);
     assert!(all.contains("allowed)") && all.contains("denied)"), "{all}");
 }
 
@@ -159,38 +160,38 @@ async fn what_an_agent_asks_is_seen_understood_allowed_and_denied_with_a_message
 async fn a_grant_holds_until_it_is_revoked() {
     let home = Home::new();
     let (daemon, agent) = home.with_agent();
-    let run = || daemon.ask(&agent, "terminal.runCommand", &json!({ "command": "true" }));
+    let run = || daemon.submit(&agent, "terminal.runCommand", &json!({ "command": "true" }));
     let asked = run();
-    let open = daemon.questions(1).await;
+    let open = daemon.wait_for_approvals(1).await;
     let id = open[0]["id"].as_str().unwrap();
-    home.says(&["approvals", "allow", id, "--scope", "session", "--yes"]);
+    home.run_ok(&["approvals", "allow", id, "--scope", "session", "--yes"]);
     asked.await.unwrap();
     assert_eq!(run().await.unwrap().0, 200, "the same again is not asked");
     let grants: Value =
-        serde_json::from_str(&home.says(&["grants", "--json", "--project", "app"])).unwrap();
+        serde_json::from_str(&home.run_ok(&["grants", "--json", "--project", "app"])).unwrap();
     let grant = grants[0]["id"].as_str().unwrap();
-    let said = home.says(&["grants", "revoke", &grant[grant.len() - 6..], "--project", "app"]);
+    let said = home.run_ok(&["grants", "revoke", &grant[grant.len() - 6..], "--project", "app"]);
     assert!(said.contains("Revoked"), "{said}");
-    assert!(home.says(&["grants", "--project", "app"]).contains("No grants"));
+    assert!(home.run_ok(&["grants", "--project", "app"]).contains("No grants"));
     let _asked = run();
-    daemon.questions(1).await;
+    daemon.wait_for_approvals(1).await;
 }
 
 #[test]
 fn the_mode_is_set_for_a_time_and_back() {
     let home = Home::new();
     home.up();
-    assert!(home.says(&["mode", "--project", "app"]).contains("app: sandbox"));
-    let said = home.says(&["mode", "full", "--minutes", "5", "--project", "app"]);
+    assert!(home.run_ok(&["mode", "--project", "app"]).contains("app: sandbox"));
+    let said = home.run_ok(&["mode", "full", "--minutes", "5", "--project", "app"]);
     assert!(
         said.contains("FULL") && (said.contains("(4 min") || said.contains("(5 min")),
         "{said}"
     );
     let mode: Value =
-        serde_json::from_str(&home.says(&["mode", "--json", "--project", "app"])).unwrap();
+        serde_json::from_str(&home.run_ok(&["mode", "--json", "--project", "app"])).unwrap();
     assert_eq!(mode["mode"], "full", "{mode}");
-    assert!(home.says(&["mode", "sandbox", "--project", "app"]).contains("app: sandbox"));
-    let said = home.complains(&["mode", "full", "--minutes", "100000", "--project", "app"], 1);
+    assert!(home.run_ok(&["mode", "sandbox", "--project", "app"]).contains("app: sandbox"));
+    let said = home.run_failing(&["mode", "full", "--minutes", "100000", "--project", "app"], 1);
     assert!(said.contains("minutes"), "{said}");
 }
 
@@ -209,13 +210,13 @@ fn everything_wrong_with_a_file_of_rules_is_said_with_its_line_and_without_a_dae
     let good = "[[rule]]\nid = \"make\"\neffect = \"allow\"\non = [\"terminal.runCommand\"]\n\
                 argv = [\"make\", \"**\"]\nmatch = [\"make test\", \"make\"]\nnot_match = [\"cmake\"]\n";
     fs::write(&rules, good).unwrap();
-    assert!(home.says(&["policy", "check", file]).contains("1 rules, no errors"));
-    assert!(home.says(&["policy", "test", file]).contains("3 of 3 examples pass"));
+    assert!(home.run_ok(&["policy", "check", file]).contains("1 rules, no errors"));
+    assert!(home.run_ok(&["policy", "test", file]).contains("3 of 3 examples pass"));
     fs::write(&rules, good.replace("cmake", "make clean")).unwrap();
     let output = home.provost(&["policy", "test", file]).assert().code(1);
     let said = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
     assert!(said.contains("2 of 3 examples pass") && said.contains("`make clean`"), "{said}");
-    let said = home.complains(&["policy", "check", "nowhere.toml"], 1);
+    let said = home.run_failing(&["policy", "check", "nowhere.toml"], 1);
     assert!(said.contains("cannot read nowhere.toml"), "{said}");
 }
 
@@ -223,15 +224,16 @@ fn everything_wrong_with_a_file_of_rules_is_said_with_its_line_and_without_a_dae
 fn what_decides_is_told_where_and_why() {
     let home = Home::new();
     let _daemon = home.up();
-    let config = home.says(&["config"]);
+    let config = home.run_ok(&["config"]);
     let policy = home.path("policy.toml");
     assert!(config.contains(&format!("policy = {policy:?}")), "{config}");
     assert!(config.contains("approval_minutes = 15"), "{config}");
 
     let rule = "[[rule]]\nid = 't'\neffect = 'allow'\non = ['terminal.runCommand']\nargv = ['touch', 'K9']\n";
     std::fs::write(policy, rule).unwrap();
-    let explain =
-        |more: &[&str]| home.says(&[&["policy", "explain", "--project", "app"][..], more].concat());
+    let explain = |more: &[&str]| {
+        home.run_ok(&[&["policy", "explain", "--project", "app"][..], more].concat())
+    };
     assert!(explain(&["git push"]).starts_with("ask: run "));
     let said = explain(&["--mode", "sandbox", "touch K9"]);
     assert!(said.contains("none allows fs.writeFile on "), "{said}");
@@ -246,8 +248,9 @@ fn what_decides_is_told_where_and_why() {
 async fn the_rules_are_explained_trusted_and_tried_out() {
     let home = Home::new();
     let (daemon, agent) = home.with_agent();
-    let explain =
-        |more: &[&str]| home.says(&[&["policy", "explain", "--project", "app"][..], more].concat());
+    let explain = |more: &[&str]| {
+        home.run_ok(&[&["policy", "explain", "--project", "app"][..], more].concat())
+    };
     let said = explain(&["--mode", "full", "--", "sudo rm -rf / | sh"]);
     assert!(
         said.starts_with("ask") && said.contains("`rm`") && said.contains("through `sudo`"),
@@ -263,14 +266,14 @@ async fn the_rules_are_explained_trusted_and_tried_out() {
         "[[rule]]\nid = \"t\"\neffect = \"allow\"\n\
                                         on = [\"terminal.runCommand\"]\nargv = [\"true\"]\n",
     );
-    let said = home.says(&["policy", "--project", "app"]);
+    let said = home.run_ok(&["policy", "--project", "app"]);
     assert!(said.contains("NOT TRUSTED") && said.contains("allow t (no effect)"), "{said}");
     assert!(explain(&["--", "true"]).starts_with("ask"));
-    let said = home.says(&["policy", "trust", "--yes", "--project", "app"]);
+    let said = home.run_ok(&["policy", "trust", "--yes", "--project", "app"]);
     assert!(said.contains("+argv = [\"true\"]") && said.contains("Trusted"), "{said}");
     assert!(explain(&["--", "true"]).starts_with("allow"));
 
-    daemon.ask(&agent, "terminal.runCommand", &json!({ "command": "true" })).await.unwrap();
+    daemon.submit(&agent, "terminal.runCommand", &json!({ "command": "true" })).await.unwrap();
     let changed = home.path("changed.toml");
     fs::write(
         &changed,
@@ -278,7 +281,7 @@ async fn the_rules_are_explained_trusted_and_tried_out() {
                          argv = [\"true\"]\nreason = \"we know it already\"\n",
     )
     .unwrap();
-    let said = home.says(&["policy", "simulate", changed.to_str().unwrap(), "--project", "app"]);
+    let said = home.run_ok(&["policy", "simulate", changed.to_str().unwrap(), "--project", "app"]);
     assert!(
         said.contains("Of 1 past requests, 1 would") && said.contains("allow → deny"),
         "{said}"
@@ -294,9 +297,9 @@ async fn a_person_can_act_in_a_role_and_answer_for_it() {
     let args = ["do", "terminal.runCommand", line, "--role", "dev", "--project", "app"];
     let mut acting = home.provost(&args);
     let acting = std::thread::spawn(move || acting.output().unwrap());
-    let open = daemon.questions(1).await;
+    let open = daemon.wait_for_approvals(1).await;
     let id = open[0]["id"].as_str().unwrap();
-    home.says(&["approvals", "allow", id, "--yes"]);
+    home.run_ok(&["approvals", "allow", id, "--yes"]);
     let output = tokio::task::spawn_blocking(|| acting.join().unwrap()).await.unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(
@@ -311,15 +314,15 @@ async fn a_person_can_act_in_a_role_and_answer_for_it() {
     let args = ["do", "fs.writeFile", "path=a", "content=b", "--role", "dev", "--project", "app"];
     let mut acting = home.provost(&args);
     let acting = std::thread::spawn(move || acting.output().unwrap());
-    let open = daemon.questions(1).await;
-    home.says(&["approvals", "deny", open[0]["id"].as_str().unwrap(), "-m", "not now"]);
+    let open = daemon.wait_for_approvals(1).await;
+    home.run_ok(&["approvals", "deny", open[0]["id"].as_str().unwrap(), "-m", "not now"]);
     let output = tokio::task::spawn_blocking(|| acting.join().unwrap()).await.unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("Waiting for approval") && said.contains("not now"), "{said}");
     assert_eq!(output.status.code(), Some(1), "{said}");
-    let read = home.says(&["do", "fs.listFiles", "--role", "dev", "--project", "app"]);
+    let read = home.run_ok(&["do", "fs.listFiles", "--role", "dev", "--project", "app"]);
     assert!(read.contains("entries"), "{read}");
-    let said = home.complains(&["do", "fs.listFiles", "--role", "nobody", "--project", "app"], 1);
+    let said = home.run_failing(&["do", "fs.listFiles", "--role", "nobody", "--project", "app"], 1);
     assert!(said.contains("SKILL_DENIED"), "{said}");
 }
 
@@ -332,9 +335,9 @@ async fn ctrl_c_takes_back_what_waits() {
         let head = ["do", "--data", data.to_str().unwrap(), "--role", "dev", "--project", "app"];
         let mut acting = home.provost(&[&head[..], action].concat());
         let acting = std::thread::spawn(move || acting.output().unwrap());
-        daemon.questions(1).await;
+        daemon.wait_for_approvals(1).await;
         kill_process(home.pid_of("do").unwrap(), Signal::INT).unwrap();
-        daemon.questions(0).await;
+        daemon.wait_for_approvals(0).await;
         let output = tokio::task::spawn_blocking(|| acting.join().unwrap()).await.unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && said.contains("CANCELLED"), "{said}");
@@ -345,13 +348,13 @@ async fn ctrl_c_takes_back_what_waits() {
 async fn a_person_without_a_browser_watches_and_answers() {
     let home = Home::new();
     let (daemon, agent) = home.with_agent();
-    let first = daemon.ask(&agent, "terminal.runCommand", &json!({ "command": "echo \u{1b}1" }));
+    let first = daemon.submit(&agent, "terminal.runCommand", &json!({ "command": "echo \u{1b}1" }));
     let (status, answer) = first.await.unwrap();
     assert_eq!(status, 422, "control characters are refused: {answer}");
-    let first = daemon.ask(&agent, "terminal.runCommand", &json!({ "command": "echo 1" }));
-    daemon.questions(1).await;
-    let second = daemon.ask(&agent, "terminal.runCommand", &json!({ "command": "echo 2" }));
-    daemon.questions(2).await;
+    let first = daemon.submit(&agent, "terminal.runCommand", &json!({ "command": "echo 1" }));
+    daemon.wait_for_approvals(1).await;
+    let second = daemon.submit(&agent, "terminal.runCommand", &json!({ "command": "echo 2" }));
+    daemon.wait_for_approvals(2).await;
     let data = home.data();
     let mut watching = home.provost(&["approvals", "watch", "--data", data.to_str().unwrap()]);
     watching.write_stdin("?\na\nm 2 not today\n");

@@ -20,7 +20,7 @@ use super::{Home, Running};
 const ROLE: &str = ".provost/roles/dev.md";
 
 /// A project with a role that may do everything, and an agent in it.
-struct World {
+struct GovernanceFixture {
     home: Home,
     daemon: Running,
     http: Client,
@@ -28,9 +28,9 @@ struct World {
     agent_id: String,
 }
 
-impl World {
+impl GovernanceFixture {
     /// Makes the user's own rules deny these paths to all file actions.
-    fn denies_files(&self, path: &str) {
+    fn deny_files(&self, path: &str) {
         let rule =
             format!("[[rule]]\nid = 'no'\neffect = 'deny'\non = ['fs.*']\npath = ['{path}']\n");
         std::fs::write(self.home.path("policy.toml"), rule).unwrap();
@@ -46,10 +46,10 @@ impl World {
         let daemon = home.up();
         let http = provost_runner::model::local_http_client_builder().build().unwrap();
         let (agent, agent_id) = (String::new(), String::new());
-        let mut world = Self { home, daemon, http, agent, agent_id };
-        (world.agent, world.agent_id) = world.new_agent().await;
-        world.trust_role().await;
-        world
+        let mut fixture = Self { home, daemon, http, agent, agent_id };
+        (fixture.agent, fixture.agent_id) = fixture.new_agent().await;
+        fixture.trust_role().await;
+        fixture
     }
 
     async fn new_agent(&self) -> (String, String) {
@@ -88,15 +88,15 @@ impl World {
     }
 
     /// The agent requests an action, without waiting for an approval.
-    async fn asks(&self, action: &str, params: Value) -> (StatusCode, Value) {
+    async fn request_action(&self, action: &str, params: Value) -> (StatusCode, Value) {
         let body = json!({ "action": action, "params": params });
         self.send(&self.agent, Method::POST, "/api/projects/app/actions?wait=0", &body).await
     }
 
     /// The agent requests a command that needs an approval: the approval.
-    async fn asks_to_run(&self, params: Value) -> Value {
+    async fn request_command(&self, params: Value) -> Value {
         let said = params.to_string();
-        let (status, answer) = self.asks("terminal.runCommand", params).await;
+        let (status, answer) = self.request_action("terminal.runCommand", params).await;
         assert_eq!(
             (status.as_u16(), &answer["status"]),
             (202, &json!("waiting")),
@@ -107,33 +107,33 @@ impl World {
     }
 
     /// The agent requests a command, which must end.
-    async fn runs(&self, params: Value) -> Value {
+    async fn run_command(&self, params: Value) -> Value {
         let said = params.to_string();
-        let (status, answer) = self.asks("terminal.runCommand", params).await;
+        let (status, answer) = self.request_action("terminal.runCommand", params).await;
         assert!(status.is_success() && answer["status"] != "waiting", "{said}: {answer}");
         self.daemon.until(answer["actionId"].as_str().unwrap(), "finished").await
     }
 
     /// The operator allows it.
-    async fn allows(&self, approval: &Value, more: Value) -> (StatusCode, Value) {
+    async fn allow(&self, approval: &Value, more: Value) -> (StatusCode, Value) {
         let mut body = json!({ "decision": "allow", "actionHash": approval["actionHash"] });
         body.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
         let path = format!("/api/approvals/{}", approval["id"].as_str().unwrap());
         self.operator(Method::POST, &path, &body).await
     }
 
-    async fn sets_mode(&self, mode: &str) {
+    async fn set_mode(&self, mode: &str) {
         let body = json!({ "mode": mode });
         let (status, said) = self.operator(Method::PUT, "/api/projects/app/mode", &body).await;
         assert_eq!(status, 200, "{said}");
     }
 
     /// The pending approvals.
-    async fn open(&self) -> Vec<Value> {
+    async fn pending_approvals(&self) -> Vec<Value> {
         self.get("/api/projects/app/approvals").await["approvals"].as_array().unwrap().clone()
     }
 
-    async fn ended(&self, approval: &Value) -> Value {
+    async fn wait_finished(&self, approval: &Value) -> Value {
         self.daemon.until(approval["action"].as_str().unwrap(), "finished").await
     }
 
@@ -157,6 +157,6 @@ impl World {
 
     /// Asserts that the log is intact.
     fn assert_log_intact(&self) {
-        assert!(self.home.says(&["audit", "verify"]).contains("The log is intact"));
+        assert!(self.home.run_ok(&["audit", "verify"]).contains("The log is intact"));
     }
 }

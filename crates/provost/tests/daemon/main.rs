@@ -64,14 +64,14 @@ impl Home {
 
     /// Runs it and returns standard output; it must succeed.
     #[track_caller]
-    fn says(&self, args: &[&str]) -> String {
+    fn run_ok(&self, args: &[&str]) -> String {
         let output = self.provost(args).assert().success();
         String::from_utf8(output.get_output().stdout.clone()).unwrap()
     }
 
     /// Standard error followed by standard output.
     #[track_caller]
-    fn says_and_remarks(&self, args: &[&str]) -> String {
+    fn run_ok_with_stderr(&self, args: &[&str]) -> String {
         let output = self.provost(args).assert().success();
         let text = [&*output.get_output().stderr, &*output.get_output().stdout].concat();
         String::from_utf8(text).unwrap()
@@ -79,13 +79,13 @@ impl Home {
 
     /// Runs it and returns standard error; it must exit with this code.
     #[track_caller]
-    fn complains(&self, args: &[&str], code: i32) -> String {
+    fn run_failing(&self, args: &[&str], code: i32) -> String {
         let output = self.provost(args).assert().code(code);
         String::from_utf8(output.get_output().stderr.clone()).unwrap()
     }
 
     fn up(&self) -> Running {
-        self.says(&["up", "--no-open", self.path("app").to_str().unwrap()]);
+        self.run_ok(&["up", "--no-open", self.path("app").to_str().unwrap()]);
         self.running()
     }
 

@@ -273,7 +273,7 @@ async fn a_preview_ends_with_the_token_it_was_asked_for_with() {
     assert_eq!(preview.json("/x").await["url"], "/x");
     let (mut line, head) = upgraded(&preview).await;
     assert!(head.starts_with("http/1.1 101"), "{head}");
-    // A way in that nobody has used yet.
+    // A preview link that was not used yet.
     let url = format!("{}/api/projects/app/preview/url", daemon.base);
     let unused = http().get(url).bearer_auth(token).send().await.unwrap();
     let unused: Value = unused.json().await.unwrap();
@@ -349,7 +349,7 @@ async fn a_port_of_its_own_answers_to_our_names_and_to_none_that_others_could_le
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let first = taken.local_addr().unwrap().port().to_string();
     let app = home.path("app");
-    home.says(&["up", "--no-open", "--preview-port", &first, app.to_str().unwrap()]);
+    home.run_ok(&["up", "--no-open", "--preview-port", &first, app.to_str().unwrap()]);
     let daemon = home.running();
     daemon.post("/api/projects/app/runtime/run", &daemon.token, &json!({})).await;
     let ready = |status: &Value| status["preview"]["url"].is_string();
@@ -383,8 +383,8 @@ async fn with_ports_of_their_own_two_projects_share_no_origin_and_see_nothing_of
     let first = taken.local_addr().unwrap().port();
     let (app, other) = (home.path("app"), home.path("other"));
     let port = first.to_string();
-    home.says(&["up", "--no-open", "--preview-port", &port, app.to_str().unwrap()]);
-    home.says(&["up", "--no-open", other.to_str().unwrap()]);
+    home.run_ok(&["up", "--no-open", "--preview-port", &port, app.to_str().unwrap()]);
+    home.run_ok(&["up", "--no-open", other.to_str().unwrap()]);
     let daemon = home.running();
     let client = http();
     let mut seen = Vec::new();

@@ -9,7 +9,7 @@ use super::{Home, Running};
 const STATUS: &str = "/api/projects/app/runtime/status";
 
 impl Running {
-    /// Waits until the status says so; the status.
+    /// Waits until the status matches, and returns it.
     pub(super) async fn until_status(&self, mut is: impl FnMut(&Value) -> bool) -> Value {
         loop {
             let status = self.get(STATUS).await;
@@ -40,10 +40,10 @@ async fn a_folder_of_pages_is_served_and_the_commands_tell_of_it() {
     let daemon = home.up();
     let app = ["app"];
     assert!(
-        home.says(&["init", "--dry-run", home.path("app").to_str().unwrap()])
+        home.run_ok(&["init", "--dry-run", home.path("app").to_str().unwrap()])
             .contains("static = \".\"")
     );
-    let said = home.says(&["run", app[0]]);
+    let said = home.run_ok(&["run", app[0]]);
     assert!(said.contains("serve the files in ."), "{said}");
     assert!(said.contains("http://app.localhost:"), "{said}");
     let status = daemon.get(STATUS).await;
@@ -57,12 +57,12 @@ async fn a_folder_of_pages_is_served_and_the_commands_tell_of_it() {
         let page = daemon.act("preview.fetch", json!({ "path": path })).await.1;
         assert_eq!(page["result"]["status"], 404, "{path}: {page}");
     }
-    assert!(home.says(&["status"]).contains("running http://app.localhost:"));
-    assert!(home.says(&["logs", "app"]).contains("Serving . on http://127.0.0.1:"));
-    let again = home.says(&["run", "app", "--json"]);
+    assert!(home.run_ok(&["status"]).contains("running http://app.localhost:"));
+    assert!(home.run_ok(&["logs", "app"]).contains("Serving . on http://127.0.0.1:"));
+    let again = home.run_ok(&["run", "app", "--json"]);
     let again: Value = serde_json::from_str(&again).unwrap();
     assert_eq!(again["devServer"]["pid"], status["devServer"]["pid"]);
-    assert!(home.says(&["stop", "app"]).contains("with all its processes"));
+    assert!(home.run_ok(&["stop", "app"]).contains("with all its processes"));
     assert_eq!(daemon.get(STATUS).await["status"], "stopped");
     let kinds: Vec<_> = daemon.get("/api/audit?limit=500").await["events"]
         .as_array()
@@ -81,7 +81,7 @@ async fn a_folder_of_pages_is_served_and_the_commands_tell_of_it() {
 async fn failures_have_exit_codes_and_words() {
     let home = Home::new();
     home.up();
-    let said = home.complains(&["run", "app"], 1);
+    let said = home.run_failing(&["run", "app"], 1);
     assert!(said.contains("NOTHING_TO_RUN") && said.contains("provost.toml"), "{said}");
     home.put(
         "provost.toml",
@@ -93,7 +93,7 @@ async fn failures_have_exit_codes_and_words() {
     let output = home.provost(&["run", "app"]).assert().code(5);
     let printed = String::from_utf8(output.get_output().stdout.clone()).unwrap();
     assert!(printed.contains("oops"), "{printed}");
-    assert!(home.complains(&["preview", "app"], 1).contains("not listening on any port"));
+    assert!(home.run_failing(&["preview", "app"], 1).contains("not listening on any port"));
 }
 
 #[tokio::test]
@@ -101,11 +101,11 @@ async fn init_writes_what_was_detected_and_only_once() {
     let home = Home::new();
     home.put("package.json", r#"{ "scripts": { "dev": "vite" } }"#);
     let app = home.path("app");
-    let said = home.says(&["init", app.to_str().unwrap()]);
+    let said = home.run_ok(&["init", app.to_str().unwrap()]);
     assert!(said.contains("package.json has the script `dev`"), "{said}");
     let text = std::fs::read_to_string(app.join("provost.toml")).unwrap();
     assert!(text.contains("dev = \"npm run dev\""), "{text}");
-    assert!(home.complains(&["init", app.to_str().unwrap()], 1).contains("already exists"));
+    assert!(home.run_failing(&["init", app.to_str().unwrap()], 1).contains("already exists"));
 }
 
 #[tokio::test]
@@ -137,7 +137,7 @@ async fn the_status_tells_the_truth_after_the_daemon_was_killed() {
     assert_eq!(crashed["devServer"]["crash"]["exitCode"], 7);
     assert_eq!(crashed["devServer"]["crash"]["lastLines"], json!(["up"]));
     assert_eq!(daemon.events("RUNTIME_CRASHED").await.len(), 1);
-    assert!(home.says(&["audit", "verify"]).contains("The log is intact"));
+    assert!(home.run_ok(&["audit", "verify"]).contains("The log is intact"));
 }
 
 #[tokio::test]
@@ -202,7 +202,7 @@ async fn a_kernel_that_hangs_is_told_of_and_stop_ends_it_with_all_that_runs_in_i
     while !is_stopped(kernel) {
         tokio::task::yield_now().await;
     }
-    // Whoever asks is told, and what can be done.
+    // The response names the cause and what can be done.
     let (read, build) = tokio::join!(
         async {
             let params = json!({ "action": "fs.stat", "params": { "path": "provost.toml" } });
@@ -216,7 +216,7 @@ async fn a_kernel_that_hangs_is_told_of_and_stop_ends_it_with_all_that_runs_in_i
         assert_eq!((status, &answer["code"]), (503, &json!("KERNEL_LOST")), "{answer}");
         assert!(answer["error"].as_str().unwrap().contains("`provost stop`"), "{answer}");
     }
-    let said = home.says(&["stop", "app"]);
+    let said = home.run_ok(&["stop", "app"]);
     assert!(said.contains("is stopped, with all its processes"), "{said}");
     assert!(!super::is_provost(kernel));
     let lives = || {
@@ -255,21 +255,21 @@ async fn an_agent_drives_what_people_see_as_far_as_it_is_allowed() {
     std::fs::create_dir_all(home.path("app").join(".provost/roles")).unwrap();
     home.put(".provost/roles/dev.md", ROLE);
     let daemon = home.up();
-    home.says(&["roles", "trust", "--yes", "--project", "app"]);
+    home.run_ok(&["roles", "trust", "--yes", "--project", "app"]);
     let create = ["token", "create", "--class", "agent", "--project", "app", "--role", "dev"];
-    let agent = home.says(&create).trim().to_owned();
+    let agent = home.run_ok(&create).trim().to_owned();
     // It may not build, and may run when a person says so.
-    let (status, answer) = daemon.ask(&agent, "runtime.build", &json!({})).await.unwrap();
+    let (status, answer) = daemon.submit(&agent, "runtime.build", &json!({})).await.unwrap();
     assert_eq!((status.as_u16(), &answer["code"]), (403, &json!("SKILL_DENIED")), "{answer}");
-    let asked = daemon.ask(&agent, "runtime.run", &json!({}));
-    let question = daemon.questions(1).await.remove(0);
+    let asked = daemon.submit(&agent, "runtime.run", &json!({}));
+    let question = daemon.wait_for_approvals(1).await.remove(0);
     assert_eq!(daemon.get(STATUS).await["status"], "stopped", "not before the answer");
-    home.says(&["approvals", "allow", question["id"].as_str().unwrap(), "--yes"]);
+    home.run_ok(&["approvals", "allow", question["id"].as_str().unwrap(), "--yes"]);
     let (status, answer) = asked.await.unwrap();
     assert_eq!((status.as_u16(), &answer["result"]["started"]), (200, &json!(true)), "{answer}");
     let seen = daemon.until_status(|status| status["preview"]["status"] == "ready").await;
     assert_eq!(seen["devServer"]["action"], answer["actionId"], "the log says who began it");
-    let (_, told) = daemon.ask(&agent, "runtime.status", &json!({})).await.unwrap();
+    let (_, told) = daemon.submit(&agent, "runtime.status", &json!({})).await.unwrap();
     let told = &told["result"]["runtime"];
     assert_eq!(told["devServer"]["pid"], seen["devServer"]["pid"], "{told}");
     assert_eq!(
@@ -291,26 +291,27 @@ async fn an_agent_observes_the_real_build_and_what_runs_and_reads_its_log_by_cur
     let dev = "dev = \"echo up-$((1)); while [ ! -e die ]; do sleep 0.02; done; echo down-$((1)); exit 3\"";
     home.put("provost.toml", &format!("[runtime]\n{broken}\n{dev}\n"));
     let daemon = home.up();
-    home.says(&["roles", "trust", "--yes", "--project", "app"]);
-    home.says(&["mode", "auto", "--project", "app"]);
+    home.run_ok(&["roles", "trust", "--yes", "--project", "app"]);
+    home.run_ok(&["mode", "auto", "--project", "app"]);
     let create = ["token", "create", "--class", "agent", "--project", "app", "--role", "dev"];
-    let agent = home.says(&create).trim().to_owned();
-    let ask = async |name: &str, params: Value| daemon.ask(&agent, name, &params).await.unwrap().1;
+    let agent = home.run_ok(&create).trim().to_owned();
+    let run =
+        async |name: &str, params: Value| daemon.submit(&agent, name, &params).await.unwrap().1;
 
     // What the files of the project would run, a person has seen once.
     let allowed = async |name: &str| {
-        let asked = daemon.ask(&agent, name, &json!({}));
-        let question = daemon.questions(1).await.remove(0);
-        home.says(&["approvals", "allow", question["id"].as_str().unwrap(), "--yes"]);
+        let asked = daemon.submit(&agent, name, &json!({}));
+        let question = daemon.wait_for_approvals(1).await.remove(0);
+        home.run_ok(&["approvals", "allow", question["id"].as_str().unwrap(), "--yes"]);
         asked.await.unwrap().1
     };
 
     let failed = allowed("runtime.build").await;
     assert_eq!(failed["code"], "BUILD_FAILED", "{failed}");
-    let status = ask("runtime.status", json!({})).await["result"]["runtime"].clone();
+    let status = run("runtime.status", json!({})).await["result"]["runtime"].clone();
     let error = &status["build"]["errors"][0];
     assert_eq!((&error["file"], &error["line"]), (&json!("src/a.c"), &json!(3)), "{status}");
-    let log = ask("runtime.logs", json!({})).await["result"].clone();
+    let log = run("runtime.logs", json!({})).await["result"].clone();
     assert!(log["text"].as_str().unwrap().contains("no such thing"), "{log}");
 
     let whole = "build = \"echo built-$((1))\"\nbuild_first = true";
@@ -321,8 +322,8 @@ async fn an_agent_observes_the_real_build_and_what_runs_and_reads_its_log_by_cur
     let (mut cursor, mut seen) = (log["next"].clone(), String::new());
     let mut follow = async |until: &str| {
         while !seen.contains(until) {
-            let page = ask("runtime.logs", json!({ "after": cursor, "limit": 16 })).await;
-            let page = &page["result"];
+            let page =
+                &run("runtime.logs", json!({ "after": cursor, "limit": 16 })).await["result"];
             assert_eq!(page["offset"], cursor, "{page}");
             seen.push_str(page["text"].as_str().unwrap());
             cursor = page["next"].clone();
@@ -334,7 +335,7 @@ async fn an_agent_observes_the_real_build_and_what_runs_and_reads_its_log_by_cur
     let places = ["built-1", "up-1", "down-1"].map(|text| seen.find(text).unwrap());
     assert!(places.is_sorted() && !seen.contains("no such thing"), "{seen}");
     let crashed = loop {
-        let status = ask("runtime.status", json!({})).await["result"]["runtime"].clone();
+        let status = run("runtime.status", json!({})).await["result"]["runtime"].clone();
         if status["status"] == "crashed" {
             break status;
         }
@@ -345,7 +346,7 @@ async fn an_agent_observes_the_real_build_and_what_runs_and_reads_its_log_by_cur
         assert_eq!(crashed[part][what], people[part][what], "as people see it: {part} {what}");
     }
     let stranger = ["token", "create", "--class", "agent", "--project", "app", "--role", "nobody"];
-    let stranger = home.says(&stranger).trim().to_owned();
-    let (status, answer) = daemon.ask(&stranger, "runtime.logs", &json!({})).await.unwrap();
+    let stranger = home.run_ok(&stranger).trim().to_owned();
+    let (status, answer) = daemon.submit(&stranger, "runtime.logs", &json!({})).await.unwrap();
     assert_eq!((status.as_u16(), &answer["code"]), (403, &json!("SKILL_DENIED")), "{answer}");
 }

@@ -56,7 +56,7 @@ impl Home {
         fs::write(self.path("app/AGENTS.md"), "Use tabs.\n").unwrap();
         fs::write(self.path("app/hello.txt"), "hello from the file\n").unwrap();
         let daemon = self.up();
-        self.says(&["roles", "trust", "--yes", "--project", "app"]);
+        self.run_ok(&["roles", "trust", "--yes", "--project", "app"]);
         daemon
     }
 }
@@ -180,9 +180,9 @@ async fn a_denial_with_its_message_returns_to_the_model() {
     let daemon = home.with_model(&model, ALL[2], "");
     let session = daemon.session(json!({})).await;
     daemon.send_message(&session, "Make it.").await;
-    let open = daemon.questions(1).await;
+    let open = daemon.wait_for_approvals(1).await;
     assert_eq!(open[0]["session"], session);
-    home.says(&["approvals", "deny", open[0]["id"].as_str().unwrap(), "--message", "use npm ci"]);
+    home.run_ok(&["approvals", "deny", open[0]["id"].as_str().unwrap(), "--message", "use npm ci"]);
     let detail = daemon.turn_end(&session, "finished").await;
     assert_eq!(tools(&detail)[0]["result"]["status"], "denied");
     assert!(model.received_requests()[1].body.to_string().contains("use npm ci"));
@@ -223,13 +223,13 @@ async fn a_turn_is_cancelled_while_it_streams_while_it_asks_and_while_a_command_
     assert!(texts(&detail)[1].starts_with("word "), "what was said stays");
 
     daemon.send_message(&session, "two").await;
-    daemon.questions(1).await;
+    daemon.wait_for_approvals(1).await;
     assert_eq!(daemon.post(&cancel, &daemon.token, &json!({})).await.0, 200);
-    daemon.questions(0).await;
+    daemon.wait_for_approvals(0).await;
     let detail = daemon.turn_end(&session, "cancelled").await;
     assert_eq!(tools(&detail)[0]["result"]["status"], "cancelled");
 
-    home.says(&["mode", "full", "--minutes", "5", "--project", "app"]);
+    home.run_ok(&["mode", "full", "--minutes", "5", "--project", "app"]);
     daemon.send_message(&session, "three").await;
     let runs = daemon.session_until(&session, |now| tools(now).len() == 2).await;
     daemon.until(tools(&runs)[1]["action"].as_str().unwrap(), "running").await;

@@ -37,7 +37,7 @@ async fn every_line_is_in_the_log_once_when_the_daemon_is_killed_while_a_command
         let wrong = (1..=LINES).zip(&lines).find(|(n, line)| n.to_string() != **line);
         assert_eq!((wrong, lines.len()), (None, LINES), "round {round}");
     }
-    assert!(home.says(&["audit", "verify"]).contains("The log is intact"));
+    assert!(home.run_ok(&["audit", "verify"]).contains("The log is intact"));
 }
 
 /// How many pieces of output of an action are in the log, and all their text.

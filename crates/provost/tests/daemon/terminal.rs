@@ -107,11 +107,11 @@ impl Client {
 
     async fn send_message(&mut self, message: &ClientMessage) {
         let text = serde_json::to_string(message).unwrap();
-        // It may be gone, which the next message tells.
+        // The connection may be closed; the next read shows it.
         drop(self.socket.send(Message::Text(text.into())).await);
     }
 
-    async fn types(&mut self, keys: &str) {
+    async fn type_keys(&mut self, keys: &str) {
         self.socket.send(Message::Binary(keys.to_owned().into())).await.unwrap();
     }
 
@@ -123,7 +123,7 @@ impl Client {
     }
 
     /// Reads so many bytes, and keeps none of them.
-    async fn pass(&mut self, size: u64) {
+    async fn read_bytes(&mut self, size: u64) {
         let end = self.at + size;
         while self.at < end {
             self.seen.clear();
@@ -131,7 +131,7 @@ impl Client {
         }
     }
 
-    async fn hear_out(&mut self) -> &[ServerMessage] {
+    async fn read_to_end(&mut self) -> &[ServerMessage] {
         while self.next().await {}
         &self.said
     }
@@ -144,7 +144,7 @@ async fn a_ticket_opens_one_connection_and_the_log_says_who_opened_the_terminal(
     let (_, ticket) = daemon.ticket(&daemon.token).await;
     let query = format!("cols=80&rows=24&ticket={}", ticket["ticket"].as_str().unwrap());
     let mut client = daemon.dial(&query, &[]).await.unwrap();
-    client.types("echo so-$((40 + 2))\r").await;
+    client.type_keys("echo so-$((40 + 2))\r").await;
     client.until("so-42").await;
     let (status, problem) = daemon.dial(&query, &[]).await.unwrap_err();
     assert_eq!((status, &problem["code"]), (401, &json!("UNAUTHENTICATED")), "{problem}");
@@ -156,10 +156,10 @@ async fn a_ticket_opens_one_connection_and_the_log_says_who_opened_the_terminal(
     let mut second = daemon.attach(None).await;
     second.until("so-42").await;
     assert_eq!(daemon.events("TERMINAL_OPENED").await.len(), 1, "one for all");
-    client.types("exit 5\r").await;
+    client.type_keys("exit 5\r").await;
     let exit = ServerMessage::Exit { exit_code: Some(5), signal: None };
-    assert_eq!(client.hear_out().await.last(), Some(&exit));
-    assert_eq!(second.hear_out().await.last(), Some(&exit));
+    assert_eq!(client.read_to_end().await.last(), Some(&exit));
+    assert_eq!(second.read_to_end().await.last(), Some(&exit));
     let closed = loop {
         // It is written a moment after everybody was told.
         if let [closed] = &daemon.events("TERMINAL_CLOSED").await[..] {
@@ -175,7 +175,7 @@ async fn nobody_comes_in_without_a_ticket_or_with_a_foreign_page() {
     let daemon = home.up();
     let agent =
         ["token", "create", "--class", "agent", "--project", "app", "--role", "dev", "--json"];
-    let agent: Value = serde_json::from_str(&home.says(&agent)).unwrap();
+    let agent: Value = serde_json::from_str(&home.run_ok(&agent)).unwrap();
     let (status, problem) = daemon.ticket(agent["token"].as_str().unwrap()).await;
     assert_eq!((status.as_u16(), &problem["code"]), (403, &json!("FORBIDDEN")));
     let size = "cols=80&rows=24";
@@ -219,7 +219,7 @@ async fn nobody_comes_in_without_a_ticket_or_with_a_foreign_page() {
     assert!(daemon.events("TERMINAL_OPENED").await.is_empty(), "nothing was opened");
     let query = format!("{size}&ticket={}", daemon.fresh_ticket().await);
     let mut page = daemon.dial(&query, &[ours]).await.unwrap();
-    page.types("echo from-the-page-$((1))\r").await;
+    page.type_keys("echo from-the-page-$((1))\r").await;
     page.until("from-the-page-1").await;
 }
 
@@ -228,15 +228,15 @@ async fn a_message_that_is_too_long_is_answered_with_why_and_nothing_of_it_is_ty
     let home = Home::new();
     let daemon = home.up();
     let mut client = daemon.attach(None).await;
-    client.types("PS1='ready> '; clear\r").await;
+    client.type_keys("PS1='ready> '; clear\r").await;
     client.until("ready> ").await;
-    client.types(&"x".repeat(1024 * 1024 + 1)).await;
-    let said = client.hear_out().await.last().cloned();
+    client.type_keys(&"x".repeat(1024 * 1024 + 1)).await;
+    let said = client.read_to_end().await.last().cloned();
     let Some(ServerMessage::Error { code, message }) = said else { panic!("{said:?}") };
     assert_eq!(code.as_str(), "TOO_LARGE");
     assert!(message.contains("longer than 1048576 bytes"), "{message}");
     let mut again = daemon.attach(None).await;
-    again.types("echo still-$((1))\r").await;
+    again.type_keys("echo still-$((1))\r").await;
     again.until("still-1").await;
     assert!(!String::from_utf8_lossy(&again.seen).contains("xxxx"));
 }
@@ -246,7 +246,7 @@ async fn whoever_comes_back_to_a_terminal_that_died_with_its_kernel_is_shown_the
     let home = Home::new();
     let daemon = home.up();
     let mut client = daemon.attach(None).await;
-    client.types("echo of-the-first-$((1))\r").await;
+    client.type_keys("echo of-the-first-$((1))\r").await;
     client.until("of-the-first-1").await;
     // The status tells where the client is, when both have all that was printed.
     let (status, before) = loop {
@@ -261,7 +261,7 @@ async fn whoever_comes_back_to_a_terminal_that_died_with_its_kernel_is_shown_the
     };
     let pid = i32::try_from(status["kernel"]["pid"].as_i64().unwrap()).unwrap();
     kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
-    client.hear_out().await;
+    client.read_to_end().await;
     let mut fresh = loop {
         // Until the daemon knows that it is gone, there is nothing to attach to.
         let mut fresh = daemon.attach(None).await;
@@ -270,7 +270,7 @@ async fn whoever_comes_back_to_a_terminal_that_died_with_its_kernel_is_shown_the
         }
     };
     // More than the first one had printed, so that its places could be taken for these.
-    fresh.types("seq 1 5000; echo of-the-second-$((1))\r").await;
+    fresh.type_keys("seq 1 5000; echo of-the-second-$((1))\r").await;
     fresh.until("of-the-second-1").await;
     let mut back = daemon.attach(Some(before)).await;
     back.until("of-the-second-1").await;
@@ -300,8 +300,8 @@ async fn a_gigabyte_past_clients_that_stall_leaves_the_memory_of_kernel_and_daem
     let flood =
         |size: u64, word: &str| format!("yes {line} | head -c {size}; echo; echo {word}-$((1))\r");
     // What the terminal keeps for itself is full before it is measured.
-    client.types(&flood(12_000_000, "full")).await;
-    client.pass(12_000_000).await;
+    client.type_keys(&flood(12_000_000, "full")).await;
+    client.read_bytes(12_000_000).await;
     client.until("full-1").await;
     let stalled = daemon.attach(None).await;
     let status = daemon.get("/api/projects/app/runtime/status").await;
@@ -310,9 +310,9 @@ async fn a_gigabyte_past_clients_that_stall_leaves_the_memory_of_kernel_and_daem
     let before = pids.map(memory);
     let (begin, mut most) = (client.at, before);
     let mut measure = || most = [0, 1].map(|n| memory(pids[n]).max(most[n]));
-    client.types(&flood(ALL, "end")).await;
+    client.type_keys(&flood(ALL, "end")).await;
     for _ in 0..READ / MILLION {
-        client.pass(MILLION).await;
+        client.read_bytes(MILLION).await;
         measure();
     }
     // From here on it stalls too.
@@ -347,7 +347,7 @@ async fn what_is_typed_in_the_terminal_reaches_the_projects_dev_server() {
     let mut client = daemon.attach(None).await;
     let script =
         format!("fetch(`http://localhost:{port}/`).then((a) => a.text()).then(console.log)");
-    client.types(&format!("node -e '{script}'\r")).await;
+    client.type_keys(&format!("node -e '{script}'\r")).await;
     client.until("served-42").await;
 }
 
@@ -356,13 +356,13 @@ async fn the_terminal_and_its_screen_outlive_the_daemon() {
     let home = Home::new();
     let mut daemon = home.up();
     let mut client = daemon.attach(None).await;
-    client.types("PS1='ready> '; x=kept-$$; clear\r").await;
+    client.type_keys("PS1='ready> '; x=kept-$$; clear\r").await;
     client.until("ready> ").await;
-    client.types("echo on-the-screen-$((1))\r").await;
+    client.type_keys("echo on-the-screen-$((1))\r").await;
     client.until("on-the-screen-1").await;
     for round in 0..5 {
         client
-            .types(&format!("for i in $(seq 1 3000); do echo r{round}-$i; done; echo $x\r"))
+            .type_keys(&format!("for i in $(seq 1 3000); do echo r{round}-$i; done; echo $x\r"))
             .await;
         client.until(&format!("r{round}-1")).await;
         daemon.kill();
@@ -390,15 +390,15 @@ async fn the_terminal_and_its_screen_outlive_the_daemon() {
 async fn attach_in_a_shell_shows_types_detaches_and_ends_with_the_shells_status() {
     let home = Home::new();
     let daemon = home.up();
-    let complaint = home.complains(&["attach", "app"], 1);
+    let complaint = home.run_failing(&["attach", "app"], 1);
     assert!(complaint.contains("must run in a terminal"), "{complaint}");
-    let detached = inside(&home, |user| user.types(b"echo typed-$((1))\r\x1cd")).await;
+    let detached = inside(&home, |user| user.type_keys(b"echo typed-$((1))\r\x1cd")).await;
     let said = String::from_utf8_lossy(&detached.stdout).into_owned();
     assert!(detached.status.success() && said.contains("detached"), "{said}");
     assert!(said.contains("\x1b[?1049h") && said.contains("\x1b[?1049l"), "{said:?}");
     let mut client = daemon.attach(None).await;
     client.until("typed-1").await;
-    let ended = inside(&home, |user| user.types(b"exit 9\r")).await;
+    let ended = inside(&home, |user| user.type_keys(b"exit 9\r")).await;
     assert_eq!(ended.status.code(), Some(9), "{}", String::from_utf8_lossy(&ended.stdout));
 }
 
@@ -408,12 +408,12 @@ async fn attach_says_that_the_daemon_is_gone_and_goes_on_when_it_is_back() {
     let daemon = home.up();
     let shown = home.path("shown");
     let typing = inside(&home, |user| {
-        user.sees("reconnecting", 1);
+        user.wait_for_screen("reconnecting", 1);
         // The window, the first snapshot, and the one that is drawn when it is back.
-        user.sees("\x1b[2J", 3);
-        user.types(b"echo back-$((1))\r");
-        user.sees("back-1", 1);
-        user.types(b"\x1cd");
+        user.wait_for_screen("\x1b[2J", 3);
+        user.type_keys(b"echo back-$((1))\r");
+        user.wait_for_screen("back-1", 1);
+        user.type_keys(b"\x1cd");
     });
     let outage = async {
         wait_for(&shown, "\x1b[2J", 2);
@@ -444,16 +444,16 @@ struct AttachedUser {
 }
 
 impl AttachedUser {
-    fn types(&mut self, keys: &[u8]) {
+    fn type_keys(&mut self, keys: &[u8]) {
         std::io::Write::write_all(&mut self.keyboard, keys).unwrap();
     }
 
-    fn sees(&self, text: &str, n_times: usize) {
+    fn wait_for_screen(&self, text: &str, n_times: usize) {
         wait_for(&self.shown, text, n_times);
     }
 }
 
-/// Runs `provost attach` in a terminal of its own and does this, when it is there.
+/// Runs `provost attach` in a terminal of its own, and this function once it is attached.
 async fn inside(
     home: &Home,
     what: impl FnOnce(&mut AttachedUser) + Send + 'static,
@@ -473,7 +473,7 @@ async fn inside(
     let typing = tokio::task::spawn_blocking(move || {
         let keyboard = std::fs::File::options().write(true).open(keyboard).unwrap();
         let mut user = AttachedUser { keyboard, shown };
-        user.sees("\x1b[?1049h", 1);
+        user.wait_for_screen("\x1b[?1049h", 1);
         what(&mut user);
         user
     });

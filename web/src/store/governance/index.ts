@@ -1,4 +1,3 @@
 /** Modes, grants, roles and rules. */
 export { grantStatus, type GrantStatus } from './grants.ts'
 export type { CurrentMode } from './modes.ts'
-export type { ExplanationState } from './policy-explainer.svelte.ts'

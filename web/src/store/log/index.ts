@@ -1,4 +1,3 @@
 /** The event log: connection, projection and verification. */
 export type { ConnectionState } from '../../net/index.ts'
 export type { DaemonState } from './daemon.ts'
-export type { VerificationState } from './log-verification.svelte.ts'

@@ -24,9 +24,9 @@ fn exit(code: i32) -> RuntimeExit {
 
 const BOTH: [RuntimeProcessKind; 2] = [RuntimeProcessKind::Build, RuntimeProcessKind::Dev];
 
-/// The world as a correct executor of the effects sees it.
+/// A correct executor of the effects, with the state that it sees.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-struct World {
+struct SimulatedExecutor {
     machine: RuntimeStateMachine,
     build: Tree,
     dev: Tree,
@@ -71,7 +71,7 @@ fn timers() -> impl Iterator<Item = RuntimeTimer> {
         .chain([RuntimeTimer::Backoff])
 }
 
-impl World {
+impl SimulatedExecutor {
     fn tree(&mut self, which: RuntimeProcessKind) -> &mut Tree {
         match which {
             RuntimeProcessKind::Build => &mut self.build,
@@ -227,18 +227,18 @@ fn inputs() -> Vec<RuntimeInput> {
     inputs
 }
 
-/// All reachable worlds, with their successors.
-fn all() -> HashMap<World, Vec<World>> {
-    let mut seen: HashMap<World, Vec<World>> = HashMap::new();
-    let mut queue = VecDeque::from([World::default()]);
-    while let Some(mut world) = queue.pop_front() {
-        if seen.contains_key(&world) {
+/// All reachable states, with their successors.
+fn all() -> HashMap<SimulatedExecutor, Vec<SimulatedExecutor>> {
+    let mut seen: HashMap<SimulatedExecutor, Vec<SimulatedExecutor>> = HashMap::new();
+    let mut queue = VecDeque::from([SimulatedExecutor::default()]);
+    while let Some(mut executor) = queue.pop_front() {
+        if seen.contains_key(&executor) {
             continue;
         }
-        let possible: Vec<_> = inputs().into_iter().filter(|input| world.can(*input)).collect();
-        let next: Vec<_> = possible.into_iter().map(|input| world.step(input)).collect();
+        let possible: Vec<_> = inputs().into_iter().filter(|input| executor.can(*input)).collect();
+        let next: Vec<_> = possible.into_iter().map(|input| executor.step(input)).collect();
         queue.extend(next.iter().filter(|next| !seen.contains_key(next)).cloned());
-        seen.insert(world, next);
+        seen.insert(executor, next);
     }
     seen
 }
@@ -251,18 +251,18 @@ fn every_state_keeps_its_promises_whatever_happens() {
 
 #[test]
 fn what_cannot_happen_changes_nothing() {
-    for mut world in all().into_keys() {
+    for mut executor in all().into_keys() {
         for input in inputs() {
-            if world.can(input) {
+            if executor.can(input) {
                 continue;
             }
-            let (machine, effects) = world.machine.clone().step(0, input);
+            let (machine, effects) = executor.machine.clone().step(0, input);
             // A timer may expire in the moment in which it is stopped.
             let stray = matches!(input, RuntimeInput::Spawned { .. });
             let harmless =
                 effects.iter().all(|effect| stray && matches!(effect, RuntimeEffect::Kill(_)));
-            assert!(harmless, "{world:#?} {input:?} {effects:?}");
-            assert_eq!(machine, world.machine, "{input:?}");
+            assert!(harmless, "{executor:#?} {input:?} {effects:?}");
+            assert_eq!(machine, executor.machine, "{input:?}");
         }
     }
 }
@@ -270,33 +270,33 @@ fn what_cannot_happen_changes_nothing() {
 /// After Stop, if processes react to signals, nothing is left and the requester is answered.
 #[test]
 fn every_state_comes_to_stopped_by_stop() {
-    for world in all().into_keys() {
-        let mut world = world.step(RuntimeInput::Stop);
+    for executor in all().into_keys() {
+        let mut executor = executor.step(RuntimeInput::Stop);
         for _ in 0..8 {
             for which in BOTH {
-                world = match *world.tree(which) {
-                    Tree::None => world,
-                    Tree::Spawning => world.step(RuntimeInput::Spawned { which, pid: 7 }),
-                    Tree::Alive => world.step(RuntimeInput::Exited { which, exit: exit(0) }),
-                    Tree::Left => world.step(RuntimeInput::TreeGone { which }),
+                executor = match *executor.tree(which) {
+                    Tree::None => executor,
+                    Tree::Spawning => executor.step(RuntimeInput::Spawned { which, pid: 7 }),
+                    Tree::Alive => executor.step(RuntimeInput::Exited { which, exit: exit(0) }),
+                    Tree::Left => executor.step(RuntimeInput::TreeGone { which }),
                 };
             }
         }
-        assert_eq!(world.machine, RuntimeStateMachine::default());
-        assert!(!world.alive() && world.waiting.is_empty());
+        assert_eq!(executor.machine, RuntimeStateMachine::default());
+        assert!(!executor.alive() && executor.waiting.is_empty());
     }
 }
 
 #[test]
 fn two_who_press_run_start_one() {
-    for (world, _) in all() {
-        if world.dev == Tree::None || world.machine.status() == RuntimeStatus::Stopping {
+    for (executor, _) in all() {
+        if executor.dev == Tree::None || executor.machine.status() == RuntimeStatus::Stopping {
             continue;
         }
         let shape = DevServerOptions { build: false, restart: false };
         let (machine, effects) =
-            world.machine.clone().step(0, RuntimeInput::Run { action: action(9), shape });
-        assert_eq!(machine, world.machine);
+            executor.machine.clone().step(0, RuntimeInput::Run { action: action(9), shape });
+        assert_eq!(machine, executor.machine);
         let spawns = |effect: &RuntimeEffect| matches!(effect, RuntimeEffect::Spawn { .. });
         assert!(!effects.iter().any(spawns), "{effects:?}");
     }

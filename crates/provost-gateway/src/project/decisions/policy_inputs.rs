@@ -93,9 +93,9 @@ impl<'g> PolicyInputs<'g> {
             mode: self.mode,
             now: self.now,
             pins: &self.pins,
-            leads_to: &self.link_targets,
-            unseen: self.unreviewed_runtime.as_deref(),
-            again: self.n_repeats,
+            link_targets: &self.link_targets,
+            unreviewed_runtime: self.unreviewed_runtime.as_deref(),
+            n_repeats: self.n_repeats,
         }
     }
 }

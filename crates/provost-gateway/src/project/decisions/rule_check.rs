@@ -37,7 +37,7 @@ impl Decisions {
         let policy_context = PolicyContext {
             broken: None,
             grants: &[],
-            again: 0,
+            n_repeats: 0,
             ..inputs.as_policy_context(&governance, &rules)
         };
         let acting_role = governance.resolve_acting_role(approval.role.as_deref());

@@ -126,8 +126,8 @@ pub(crate) fn apply_links(links: &SymlinkSnapshot, bound_action: &BoundAction) -
 /// the kernel does not follow it.
 pub(crate) fn to_kernel_links(links: &SymlinkSnapshot) -> Vec<ObservedLink> {
     let text = |path: &Path| path.to_str().map(str::to_owned);
-    let one = |(path, leads_to): (&Path, &Path)| {
-        Some(ObservedLink { path: text(path)?, leads_to: text(leads_to)? })
+    let one = |(path, target): (&Path, &Path)| {
+        Some(ObservedLink { path: text(path)?, target: text(target)? })
     };
     links.iter().filter_map(one).collect()
 }

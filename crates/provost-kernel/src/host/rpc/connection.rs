@@ -151,8 +151,8 @@ async fn receive_requests(
                 return Ok(());
             }
         };
-        let RpcRequest { id, ask, .. } = request;
-        match ask {
+        let RpcRequest { id, method, .. } = request;
+        match method {
             Method::Acknowledge { up_to } => {
                 host.spool.acknowledge(up_to);
                 append_response(id, Ok(Value::Null), &mut responses)?;
@@ -167,8 +167,8 @@ async fn receive_requests(
                 let result = if started { Ok(Value::Null) } else { Err(already_attached_error()) };
                 append_response(id, result, &mut responses)?;
             }
-            Method::Execute { action, params, terms, .. } if is_quick(&action) => {
-                let read = execute_read(host, &action, params, terms.as_ref());
+            Method::Execute { action, params, preconditions, .. } if is_quick(&action) => {
+                let read = execute_read(host, &action, params, preconditions.as_ref());
                 append_read_response(id, read, &mut responses)?;
             }
             Method::Hello { .. }
@@ -183,7 +183,7 @@ async fn receive_requests(
                 let (host, sender) = (Arc::clone(host), sender.clone());
                 // Detached: an action continues when the connection breaks.
                 drop(tokio::spawn(async move {
-                    let result = handle_request(&host, ask).await;
+                    let result = handle_request(&host, method).await;
                     let mut response = Vec::new();
                     if append_response(id, result, &mut response).is_ok() {
                         // A daemon that reconnects asks for the outcomes.

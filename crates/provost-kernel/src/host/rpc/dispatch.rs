@@ -21,9 +21,9 @@ pub(super) async fn handle_request(
     method: Method,
 ) -> Result<Value, ActionError> {
     match method {
-        Method::Execute { id, action, params, limits, terms } => {
+        Method::Execute { id, action, params, visibility_rules, preconditions } => {
             let action = parse_action(&action, params)?;
-            execute_action(host, id, action, &limits, terms).await
+            execute_action(host, id, action, &visibility_rules, preconditions).await
         }
         Method::Cancel { id } => {
             let found = host.commands.processes.cancel(id) || host.runtime.cancel(id);

@@ -67,7 +67,7 @@ pub(super) async fn authenticate_connection(
     else {
         return None;
     };
-    let Method::Hello { secret, protocol } = &request.ask else { return None };
+    let Method::Hello { secret, protocol } = &request.method else { return None };
     if !constant_time_eq(secret.as_bytes(), host.secret.as_bytes()) {
         tracing::warn!("rejected a connection with a wrong secret");
         return None;
@@ -81,7 +81,7 @@ pub(super) async fn authenticate_connection(
         return None;
     }
     let purpose = match timeout(HANDSHAKE_TIMEOUT, read.peek()).await {
-        Ok(Ok(Some(KernelFrame::Request(RpcRequest { id, ask, .. })))) => match ask {
+        Ok(Ok(Some(KernelFrame::Request(RpcRequest { id, method, .. })))) => match method {
             Method::Terminal { after, cols, rows } => {
                 let (after, cols, rows) = (*after, *cols, *rows);
                 ConnectionPurpose::Terminal(TerminalAttachRequest {

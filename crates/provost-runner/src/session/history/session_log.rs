@@ -45,8 +45,8 @@ impl SessionLog {
     ) -> Result<AppendOutcome, GatewayError> {
         let CallerIdentity { principal, actor } = by.clone();
         let durability = Durability::Synced;
-        let saying = SessionAppend { principal, actor, command, durability, facts };
-        self.gateway.sessions.append_session_events(self.session, saying).await
+        let append = SessionAppend { principal, actor, command, durability, facts };
+        self.gateway.sessions.append_session_events(self.session, append).await
     }
 
     /// Appends facts with the session's role as their actor, on the caller's authority.
@@ -58,8 +58,8 @@ impl SessionLog {
         let principal = by.principal.clone();
         let actor = Actor::Agent(self.role.clone());
         let (command, durability) = (None, Durability::Buffered);
-        let saying = SessionAppend { principal, actor, command, durability, facts };
-        self.gateway.sessions.append_session_events(self.session, saying).await?;
+        let append = SessionAppend { principal, actor, command, durability, facts };
+        self.gateway.sessions.append_session_events(self.session, append).await?;
         Ok(())
     }
 }

@@ -54,14 +54,14 @@ impl Runner {
             turn: turn.id,
             why,
         }));
-        let saying = SessionAppend {
+        let append = SessionAppend {
             principal: turn.principal.clone(),
             actor: Actor::Daemon,
             command: None,
             durability: Durability::Buffered,
             facts,
         };
-        self.gateway.sessions.append_session_events(session.id, saying).await?;
+        self.gateway.sessions.append_session_events(session.id, append).await?;
         self.ledger.lock_accounts().remove_account(AccountKey::Turn(turn.id));
         Ok(())
     }

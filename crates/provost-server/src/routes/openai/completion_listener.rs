@@ -21,19 +21,19 @@ impl CompletionListener {
     /// Sends the message. In a task of its own, so that a client that disconnects meanwhile
     /// leaves no turn without a guard.
     pub(super) async fn send_and_listen(
-        door: &Arc<AppState>,
+        app: &Arc<AppState>,
         by: Operator,
         session: SessionId,
         prompt: TurnPrompt,
     ) -> Result<Self, ApiError> {
-        let door = Arc::clone(door);
+        let app = Arc::clone(app);
         let sending = tokio::spawn(async move {
-            let accepted = door.runner.send_message(&by, session, prompt).await?;
-            let cursor = TurnCursor::new(&door, &accepted);
+            let accepted = app.runner.send_message(&by, session, prompt).await?;
+            let cursor = TurnCursor::new(&app, &accepted);
             let message = accepted.sent.message;
             Ok(Self {
                 cursor,
-                cancel_guard: TurnCancelGuard { door, session, message, is_over: false },
+                cancel_guard: TurnCancelGuard { app, session, message, is_over: false },
             })
         });
         let failed = |_| ApiError::new(Code::Internal, "cannot send the message");
@@ -55,7 +55,7 @@ impl CompletionListener {
         {
             match self
                 .cancel_guard
-                .door
+                .app
                 .runner
                 .cancel_message(self.cancel_guard.session, self.cancel_guard.message)
                 .await
@@ -76,7 +76,7 @@ impl CompletionListener {
 
 /// Cancels the turn of the message, and no other, if dropped before it is over.
 struct TurnCancelGuard {
-    door: Arc<AppState>,
+    app: Arc<AppState>,
     session: SessionId,
     message: MessageId,
     is_over: bool,
@@ -85,13 +85,13 @@ struct TurnCancelGuard {
 impl Drop for TurnCancelGuard {
     fn drop(&mut self) {
         // A daemon that stops leaves its turns to be resumed.
-        if self.is_over || self.door.closing.is_cancelled() {
+        if self.is_over || self.app.closing.is_cancelled() {
             return;
         }
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let (door, session, message) = (Arc::clone(&self.door), self.session, self.message);
+        let (app, session, message) = (Arc::clone(&self.app), self.session, self.message);
         runtime.spawn(async move {
-            if let Err(error) = door.runner.cancel_message(session, message).await {
+            if let Err(error) = app.runner.cancel_message(session, message).await {
                 tracing::debug!(%error, "cannot cancel the turn of a disconnected client");
             }
         });

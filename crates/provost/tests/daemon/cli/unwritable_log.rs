@@ -11,7 +11,7 @@ use super::Home;
 #[test]
 fn a_daemon_that_nobody_hears_goes_on_answering() {
     let home = Home::new();
-    // The only reader of what it says is gone before it begins.
+    // The only reader of its output is gone before it starts.
     let script = r#"mkfifo "$1"; true <"$1" & exec 4>"$1"; wait
         "$0" serve --log debug >/dev/null 2>&4 &"#;
     let mut command = assert_cmd::Command::new("sh");
@@ -24,9 +24,9 @@ fn a_daemon_that_nobody_hears_goes_on_answering() {
         std::thread::sleep(Duration::from_millis(5));
     }
     for label in ["one", "two", "three"] {
-        home.says(&["token", "create", "--class", "viewer", "--label", label]);
+        home.run_ok(&["token", "create", "--class", "viewer", "--label", label]);
     }
-    assert!(home.says(&["down"]).contains("has stopped"));
+    assert!(home.run_ok(&["down"]).contains("has stopped"));
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn a_daemon_on_a_full_disk_says_so_and_works_again_when_there_is_space() {
     }
     home.up();
     let ballast = home.data().join("ballast");
-    // As much as there is room for, on the disk and in the last page of what the daemon said.
+    // As much as there is room for, on the disk and in the last page of the daemon's output.
     drop(fs::write(&ballast, vec![0; 4 * 1024 * 1024]));
     let mut log = fs::OpenOptions::new().append(true).open(home.data().join("daemon.log")).unwrap();
     log.write_all(&[b'\n'; 8192]).unwrap_err();
@@ -59,9 +59,9 @@ fn a_daemon_on_a_full_disk_says_so_and_works_again_when_there_is_space() {
         assert!(said.contains("NO_SPACE"), "it stays what it was: {said}");
     }
     fs::remove_file(&ballast).unwrap();
-    home.says(&create);
-    home.says(&["status"]);
-    home.says(&["down"]);
-    assert!(home.says(&["audit", "verify"]).contains("The log is intact"));
+    home.run_ok(&create);
+    home.run_ok(&["status"]);
+    home.run_ok(&["down"]);
+    assert!(home.run_ok(&["audit", "verify"]).contains("The log is intact"));
     unmount(home.data(), UnmountFlags::DETACH).unwrap();
 }

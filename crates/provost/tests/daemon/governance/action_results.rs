@@ -2,10 +2,10 @@
 
 use super::*;
 
-impl World {
+impl GovernanceFixture {
     /// The agent requests an action without waiting: its id.
     pub(super) async fn begins(&self, action: &str, params: Value, expected: &str) -> String {
-        let (_, answer) = self.asks(action, params.clone()).await;
+        let (_, answer) = self.request_action(action, params.clone()).await;
         assert_eq!(answer["status"], expected, "{action} {params}: {answer}");
         answer["actionId"].as_str().unwrap().to_owned()
     }
@@ -18,47 +18,47 @@ impl World {
 
 #[tokio::test]
 async fn the_result_of_a_read_can_be_fetched_later_and_from_another_daemon() {
-    let mut world = World::new().await;
-    world.write("a.txt", "a");
+    let mut fixture = GovernanceFixture::new().await;
+    fixture.write("a.txt", "a");
     // So long that the body of the event is a blob.
     let long = vec!["folder"; 580].join("/");
     let mut looks = Vec::new();
     for (path, outcome) in [("a.txt", Value::Null), (&long, json!("NOT_FOUND"))] {
-        world.asks("fs.readFile", json!({ "path": path })).await;
-        let last = world.daemon.events("ACTION_READ").await.pop().unwrap();
+        fixture.request_action("fs.readFile", json!({ "path": path })).await;
+        let last = fixture.daemon.events("ACTION_READ").await.pop().unwrap();
         looks.push((last["action"].as_str().unwrap().to_owned(), path, outcome));
     }
     for round in ["the same daemon", "another"] {
         for (id, path, fault) in &looks {
-            let (status, shown) = world.get_action(&world.daemon.token, id).await;
+            let (status, shown) = fixture.get_action(&fixture.daemon.token, id).await;
             assert_eq!((status.as_u16(), &shown["status"]), (200, &json!("finished")), "{round}");
             assert!(shown["what"].as_str().unwrap().contains(path), "{round}: {shown}");
             assert_eq!(&shown["outcome"]["fault"]["code"], fault, "{round}: {shown}");
         }
-        world.home.says(&["down"]);
-        world.daemon = world.home.up();
+        fixture.home.run_ok(&["down"]);
+        fixture.daemon = fixture.home.up();
     }
-    world.assert_log_intact();
+    fixture.assert_log_intact();
 }
 
 #[tokio::test]
 async fn a_read_is_recorded_though_the_client_disconnects() {
     use tokio::io::AsyncWriteExt as _;
-    let world = World::new().await;
-    world.write("a.txt", "a");
-    let looked = || world.daemon.events("ACTION_READ");
-    world.asks("fs.readFile", json!({ "path": "a.txt" })).await;
-    let kernel = world.get("/api/projects/app/kernel").await["pid"].as_i64().unwrap();
+    let fixture = GovernanceFixture::new().await;
+    fixture.write("a.txt", "a");
+    let looked = || fixture.daemon.events("ACTION_READ");
+    fixture.request_action("fs.readFile", json!({ "path": "a.txt" })).await;
+    let kernel = fixture.get("/api/projects/app/kernel").await["pid"].as_i64().unwrap();
     let kernel = rustix::process::Pid::from_raw(i32::try_from(kernel).unwrap()).unwrap();
     let signal = |signal| rustix::process::kill_process(kernel, signal).unwrap();
     // Nobody answers while they wait.
     signal(rustix::process::Signal::STOP);
-    let address = world.daemon.base.strip_prefix("http://").unwrap();
+    let address = fixture.daemon.base.strip_prefix("http://").unwrap();
     let body = json!({ "action": "fs.readFile", "params": { "path": "a.txt" } }).to_string();
     let request = format!(
         "POST /api/projects/app/actions HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {}\r\n\
          Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-        world.agent,
+        fixture.agent,
         body.len()
     );
     // A client that disconnects before its request was read has read nothing.
@@ -71,69 +71,71 @@ async fn a_read_is_recorded_though_the_client_disconnects() {
     signal(rustix::process::Signal::CONT);
     let last = looked().await.pop().unwrap();
     assert_eq!(last["outcome"]["fault"]["code"], "CANCELLED", "{last}");
-    world.assert_log_intact();
+    fixture.assert_log_intact();
 }
 
 #[tokio::test]
 async fn the_requester_reads_the_result_later_and_nobody_else_does() {
-    let world = World::new().await;
-    world.write("a.txt", "what it holds\n");
-    world.write(".env", "KEY=1\n");
+    let fixture = GovernanceFixture::new().await;
+    fixture.write("a.txt", "what it holds\n");
+    fixture.write(".env", "KEY=1\n");
     let command = json!({ "command": "echo out; echo err >&2; exit 3" });
-    let ran = world.begins("terminal.runCommand", command, "waiting").await;
-    let denied = world.begins("terminal.runCommand", json!({ "command": "make" }), "waiting").await;
-    let read = world.begins("fs.readFile", json!({ "path": ".env" }), "waiting").await;
-    for question in world.open().await {
+    let ran = fixture.begins("terminal.runCommand", command, "waiting").await;
+    let denied =
+        fixture.begins("terminal.runCommand", json!({ "command": "make" }), "waiting").await;
+    let read = fixture.begins("fs.readFile", json!({ "path": ".env" }), "waiting").await;
+    for question in fixture.pending_approvals().await {
         if question["action"] == json!(denied) {
             let no = json!({
                 "decision": "deny", "actionHash": question["actionHash"], "message": "not now",
             });
             let path = format!("/api/approvals/{}", question["id"].as_str().unwrap());
-            assert_eq!(world.operator(Method::POST, &path, &no).await.0, 200);
+            assert_eq!(fixture.operator(Method::POST, &path, &no).await.0, 200);
         } else {
-            assert_eq!(world.allows(&question, json!({})).await.0, 200);
-            world.ended(&question).await;
+            assert_eq!(fixture.allow(&question, json!({})).await.0, 200);
+            fixture.wait_finished(&question).await;
         }
     }
-    let (_, shown) = world.get_action(&world.agent, &ran).await;
+    let (_, shown) = fixture.get_action(&fixture.agent, &ran).await;
     assert_eq!(shown["result"]["stdout"], "out\n", "{shown}");
     assert_eq!(shown["result"]["stderr"], "err\n", "{shown}");
     assert_eq!(shown["result"]["exitCode"], 3, "{shown}");
-    let (_, shown) = world.get_action(&world.agent, &denied).await;
+    let (_, shown) = fixture.get_action(&fixture.agent, &denied).await;
     let message = shown["outcome"]["fault"]["message"].as_str().unwrap();
     assert_eq!((message, &shown["status"]), ("a person said no: not now", &json!("denied")));
-    let (_, shown) = world.get_action(&world.agent, &read).await;
+    let (_, shown) = fixture.get_action(&fixture.agent, &read).await;
     assert_eq!(shown["result"]["content"], "KEY=1\n", "{shown}");
     // For another agent it is as if there were none.
-    let (other, _) = world.new_agent().await;
-    let (status, foreign) = world.get_action(&other, &ran).await;
-    let (_, missing) = world.get_action(&other, "01900000-0000-7000-8000-000000000000").await;
+    let (other, _) = fixture.new_agent().await;
+    let (status, foreign) = fixture.get_action(&other, &ran).await;
+    let (_, missing) = fixture.get_action(&other, "01900000-0000-7000-8000-000000000000").await;
     assert_eq!((status.as_u16(), &foreign["code"]), (404, &missing["code"]), "{foreign}");
     // A person sees the action, and reads the rest in the log.
-    let (status, seen) = world.get_action(&world.daemon.token, &ran).await;
+    let (status, seen) = fixture.get_action(&fixture.daemon.token, &ran).await;
     assert_eq!((status.as_u16(), seen.get("result")), (200, None), "{seen}");
-    world.assert_log_intact();
+    fixture.assert_log_intact();
 }
 
 #[tokio::test]
 async fn what_is_not_kept_across_a_restart_is_said_to_be_gone_and_is_not_done_again() {
-    let mut world = World::new().await;
-    world.write(".env", "KEY=1\n");
-    let read = world.begins("fs.readFile", json!({ "path": ".env" }), "waiting").await;
-    let ran = world.begins("terminal.runCommand", json!({ "command": "echo x" }), "waiting").await;
-    for question in world.open().await {
-        assert_eq!(world.allows(&question, json!({})).await.0, 200);
-        world.ended(&question).await;
+    let mut fixture = GovernanceFixture::new().await;
+    fixture.write(".env", "KEY=1\n");
+    let read = fixture.begins("fs.readFile", json!({ "path": ".env" }), "waiting").await;
+    let ran =
+        fixture.begins("terminal.runCommand", json!({ "command": "echo x" }), "waiting").await;
+    for question in fixture.pending_approvals().await {
+        assert_eq!(fixture.allow(&question, json!({})).await.0, 200);
+        fixture.wait_finished(&question).await;
     }
-    let (_, shown) = world.get_action(&world.agent, &read).await;
+    let (_, shown) = fixture.get_action(&fixture.agent, &read).await;
     assert_eq!((&shown["result"]["content"], shown.get("gone")), (&json!("KEY=1\n"), None));
-    world.daemon.kill();
-    world.daemon = world.home.up();
-    let (status, shown) = world.get_action(&world.agent, &read).await;
+    fixture.daemon.kill();
+    fixture.daemon = fixture.home.up();
+    let (status, shown) = fixture.get_action(&fixture.agent, &read).await;
     assert_eq!((status.as_u16(), &shown["status"]), (200, &json!("finished")), "{shown}");
     assert_eq!((shown.get("result"), &shown["gone"]["code"]), (None, &json!("RESULT_GONE")));
     // What a command printed is in the log.
-    let (_, shown) = world.get_action(&world.agent, &ran).await;
+    let (_, shown) = fixture.get_action(&fixture.agent, &ran).await;
     assert_eq!((&shown["result"]["stdout"], shown.get("gone")), (&json!("x\n"), None), "{shown}");
-    world.assert_log_intact();
+    fixture.assert_log_intact();
 }

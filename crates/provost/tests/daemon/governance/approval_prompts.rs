@@ -2,12 +2,12 @@
 
 use super::*;
 
-impl World {
-    /// The agent asks for something that a person must decide about: the question,
-    /// which is then taken back.
-    async fn is_asked(&self, action: &str, params: Value) -> Value {
+impl GovernanceFixture {
+    /// The agent requests an action that needs an approval: its prompt. The action is then
+    /// cancelled.
+    async fn request_with_approval(&self, action: &str, params: Value) -> Value {
         let said = params.to_string();
-        let (status, answer) = self.asks(action, params).await;
+        let (status, answer) = self.request_action(action, params).await;
         assert_eq!(status, 202, "{action} {said}: {answer}");
         let id = answer["approvalId"].as_str().unwrap();
         let question = self.get(&format!("/api/approvals/{id}")).await["question"].clone();
@@ -19,18 +19,18 @@ impl World {
 
 #[tokio::test]
 async fn a_question_says_what_is_there_and_what_becomes_of_it() {
-    let world = World::new().await;
-    let app = world.home.path("app");
-    world.write("old.txt", "one\ntwo\n");
-    world.write("large.txt", &"a line\n".repeat(500_000));
-    world.write("tree/a.txt", "aaa");
-    world.write("tree/deep/b.txt", "bbbb");
-    world.write("real/x.txt", "x");
+    let fixture = GovernanceFixture::new().await;
+    let app = fixture.home.path("app");
+    fixture.write("old.txt", "one\ntwo\n");
+    fixture.write("large.txt", &"a line\n".repeat(500_000));
+    fixture.write("tree/a.txt", "aaa");
+    fixture.write("tree/deep/b.txt", "bbbb");
+    fixture.write("real/x.txt", "x");
     std::os::unix::fs::symlink("real", app.join("way")).unwrap();
     std::os::unix::fs::symlink("..", app.join("out")).unwrap();
     let write = |path: &str| json!({ "path": path, "content": "new\n" });
     let read = json!({ "action": "fs.readFile", "params": { "path": "old.txt" } });
-    let (_, read) = world.operator(Method::POST, "/api/projects/app/actions", &read).await;
+    let (_, read) = fixture.operator(Method::POST, "/api/projects/app/actions", &read).await;
     let hash = read["result"]["hash"].as_str().unwrap().to_owned();
     for (action, params, parts) in [
         ("fs.writeFile", write("new.txt"), vec!["new.txt is not there yet: it is created"]),
@@ -57,78 +57,84 @@ async fn a_question_says_what_is_there_and_what_becomes_of_it() {
         ),
     ] {
         let said = params.to_string();
-        let question = world.is_asked(action, params).await;
+        let question = fixture.request_with_approval(action, params).await;
         let notes = question["notes"].to_string();
         for part in parts {
             assert!(notes.contains(part), "{action} {said}: {part}\n{notes}");
         }
         assert!(!question["what"].as_str().unwrap().contains("replacing"), "{question}");
     }
-    let question = world.is_asked("fs.writeFile", write("large.txt")).await;
+    let question = fixture.request_with_approval("fs.writeFile", write("large.txt")).await;
     let diff = question["diff"].as_str().unwrap();
     assert!(diff.contains("-a line") && diff.contains("+new"), "not as if it were new: {diff}");
-    world.assert_log_intact();
+    fixture.assert_log_intact();
 }
 
 #[tokio::test]
 async fn an_edit_that_cannot_match_asks_nobody_but_tells_nothing_that_may_not_be_read() {
-    let world = World::new().await;
-    world.write("a.txt", "x x\n");
-    world.write(".env", "KEY=secret\n");
+    let fixture = GovernanceFixture::new().await;
+    fixture.write("a.txt", "x x\n");
+    fixture.write(".env", "KEY=secret\n");
     let edit =
         |path: &str, old: &str| json!({ "path": path, "edits": [{ "old": old, "new": "" }] });
     for (old, code) in [("missing", "NO_MATCH"), ("x", "AMBIGUOUS")] {
-        let (status, said) = world.asks("fs.editFile", edit("a.txt", old)).await;
+        let (status, said) = fixture.request_action("fs.editFile", edit("a.txt", old)).await;
         assert_eq!((status.as_u16(), &said["code"]), (409, &json!(code)), "{said}");
     }
-    assert!(world.open().await.is_empty());
-    assert_eq!(world.daemon.events("ACTION_DENIED").await.len(), 2, "the log says so");
-    // Reading `.env` asks, so whether it holds a text is not told before someone says yes.
+    assert!(fixture.pending_approvals().await.is_empty());
+    assert_eq!(fixture.daemon.events("ACTION_DENIED").await.len(), 2, "the log says so");
+    // Reading `.env` needs an approval, so the prompt does not reveal whether it holds a text.
     for old in ["KEY=secret", "KEY=guess"] {
-        world.is_asked("fs.editFile", edit(".env", old)).await;
+        fixture.request_with_approval("fs.editFile", edit(".env", old)).await;
     }
-    let question = world.is_asked("fs.editFile", edit(".env", "KEY=guess")).await;
+    let question = fixture.request_with_approval("fs.editFile", edit(".env", "KEY=guess")).await;
     assert!(question["notes"].to_string().contains("as the file is now, this fails"), "{question}");
-    assert!(world.is_asked("fs.editFile", edit("a.txt", "x x")).await["diff"].is_string());
-    world.assert_log_intact();
+    assert!(
+        fixture.request_with_approval("fs.editFile", edit("a.txt", "x x")).await["diff"]
+            .is_string()
+    );
+    fixture.assert_log_intact();
 }
 
 #[tokio::test]
 async fn a_question_names_words_of_the_shell_and_variables_for_what_they_are() {
-    let world = World::new().await;
+    let fixture = GovernanceFixture::new().await;
     let params = json!({ "command": "cd src && env FOO=1 git log" });
-    let demands = world.is_asked("terminal.runCommand", params).await["demands"].clone();
+    let demands =
+        fixture.request_with_approval("terminal.runCommand", params).await["demands"].clone();
     assert_eq!((&demands[0]["argv"][0], &demands[0]["builtin"]), (&json!("cd"), &json!(true)));
     assert_eq!(demands[1]["assignments"], json!(["FOO=1"]), "{demands}");
     assert_eq!(demands[1].get("builtin"), None, "{demands}");
     let params = json!({ "argv": ["cd", "src"] });
-    let demands = world.is_asked("terminal.runCommand", params).await["demands"].clone();
+    let demands =
+        fixture.request_with_approval("terminal.runCommand", params).await["demands"].clone();
     assert_eq!(demands[0].get("builtin"), None, "without a shell it is a program: {demands}");
-    world.asks_to_run(json!({ "command": "make" })).await;
-    let listed = world.home.says(&["approvals"]);
+    fixture.request_command(json!({ "command": "make" })).await;
+    let listed = fixture.home.run_ok(&["approvals"]);
     assert!(listed.contains(" in app, expires"), "{listed}");
-    let shown = world.open().await[0]["id"].as_str().unwrap().to_owned();
-    let shown = world.home.says(&["approvals", "show", &shown]);
+    let shown = fixture.pending_approvals().await[0]["id"].as_str().unwrap().to_owned();
+    let shown = fixture.home.run_ok(&["approvals", "show", &shown]);
     assert!(shown.contains("in the project app\n"), "{shown}");
-    world.assert_log_intact();
+    fixture.assert_log_intact();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_log_says_is_asked_is_in_the_list_of_what_is_asked() {
-    let world = World::new().await;
-    let url = format!("{}/api/events?after=0", world.daemon.base);
-    let stream = world.http.get(url).bearer_auth(&world.daemon.token);
+    let fixture = GovernanceFixture::new().await;
+    let url = format!("{}/api/events?after=0", fixture.daemon.base);
+    let stream = fixture.http.get(url).bearer_auth(&fixture.daemon.token);
     let mut stream = stream.send().await.unwrap();
     let mut seen = String::new();
     // Whoever follows the log looks at the list at once, while the asker is not yet answered.
     for n in 1..=30 {
-        let asks = world.asks("terminal.runCommand", json!({ "command": format!("echo {n}") }));
+        let asks = fixture
+            .request_action("terminal.runCommand", json!({ "command": format!("echo {n}") }));
         let looks = async {
             while seen.matches("\"kind\":\"APPROVAL_ASKED\"").count() < n {
                 let piece = stream.chunk().await.unwrap().unwrap();
                 seen.push_str(&String::from_utf8_lossy(&piece));
             }
-            world.open().await.len()
+            fixture.pending_approvals().await.len()
         };
         let ((status, answer), listed) = tokio::join!(asks, looks);
         assert_eq!((status.as_u16(), listed), (202, n), "{answer}");

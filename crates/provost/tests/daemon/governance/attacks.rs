@@ -4,18 +4,18 @@ use super::*;
 
 #[tokio::test]
 async fn threat_23_an_agents_token_decides_nothing_and_sees_nothing_that_governs() {
-    let world = World::new().await;
-    let question = world.asks_to_run(json!({ "command": "echo x >> ran" })).await;
+    let fixture = GovernanceFixture::new().await;
+    let question = fixture.request_command(json!({ "command": "echo x >> ran" })).await;
     let answer = json!({ "decision": "allow", "actionHash": question["actionHash"] });
     let approval = format!("/api/approvals/{}", question["id"].as_str().unwrap());
-    let roles = world.get("/api/projects/app/roles").await;
+    let roles = fixture.get("/api/projects/app/roles").await;
     let trust = json!({ "what": "role", "file": ROLE, "hash": roles["roles"][0]["hash"] });
-    let project = world.get("/api/projects/app").await["id"].clone();
+    let project = fixture.get("/api/projects/app").await["id"].clone();
     let token = json!({ "class": "operator" });
     let agent = json!({ "class": "agent", "project": project, "role": "admin" });
     let none = Value::Null;
-    let own = format!("/api/tokens/{}", world.agent_id);
-    let app = world.home.path("app");
+    let own = format!("/api/tokens/{}", fixture.agent_id);
+    let app = fixture.home.path("app");
     let explain = json!({ "params": { "command": "ls" } });
     for (method, path, body) in [
         (Method::POST, approval.as_str(), &answer),
@@ -40,37 +40,37 @@ async fn threat_23_an_agents_token_decides_nothing_and_sees_nothing_that_governs
         (Method::POST, "/api/login-links", &none),
         (Method::POST, "/api/shutdown", &none),
     ] {
-        let (status, said) = world.send(&world.agent, method.clone(), path, body).await;
+        let (status, said) = fixture.send(&fixture.agent, method.clone(), path, body).await;
         assert_eq!(status.as_u16(), 403, "{method} {path}: {status} {said}");
     }
     // The role of its token and no other, in its project and no other.
     let act = |role: &str| json!({ "action": "fs.stat", "params": { "path": "." }, "role": role });
     let path = "/api/projects/app/actions";
-    let (status, said) = world.send(&world.agent, Method::POST, path, &act("admin")).await;
+    let (status, said) = fixture.send(&fixture.agent, Method::POST, path, &act("admin")).await;
     assert_eq!(status, 403, "{said}");
-    let other = world.home.path("other");
+    let other = fixture.home.path("other");
     std::fs::create_dir(&other).unwrap();
-    world.operator(Method::POST, "/api/projects", &json!({ "path": other })).await;
+    fixture.operator(Method::POST, "/api/projects", &json!({ "path": other })).await;
     let there = "/api/projects/other/actions";
-    let (status, said) = world.send(&world.agent, Method::POST, there, &act("dev")).await;
+    let (status, said) = fixture.send(&fixture.agent, Method::POST, there, &act("dev")).await;
     assert_eq!(status, 403, "{said}");
-    assert_eq!(world.open().await.len(), 1, "nothing of that answered the question");
-    assert_eq!(world.get("/api/projects/app/mode").await["mode"], "sandbox");
-    assert_eq!(world.read("ran"), "");
-    world.assert_log_intact();
+    assert_eq!(fixture.pending_approvals().await.len(), 1, "nothing of that answered the question");
+    assert_eq!(fixture.get("/api/projects/app/mode").await["mode"], "sandbox");
+    assert_eq!(fixture.read("ran"), "");
+    fixture.assert_log_intact();
 }
 
 #[tokio::test]
 async fn threat_27_no_mode_lets_an_agent_write_what_governs() {
-    let world = World::new().await;
-    let app = world.home.path("app").canonicalize().unwrap();
-    world.write(".git/config", "[core]\n");
-    world.write("docs/a.txt", "");
+    let fixture = GovernanceFixture::new().await;
+    let app = fixture.home.path("app").canonicalize().unwrap();
+    fixture.write(".git/config", "[core]\n");
+    fixture.write("docs/a.txt", "");
     for (link, to) in [("g", ".git"), ("docs/roles", "../.provost/roles"), ("rc", ".envrc")] {
         std::os::unix::fs::symlink(to, app.join(link)).unwrap();
     }
-    let before = (world.read(".git/config"), world.read(ROLE));
-    world.sets_mode("full").await;
+    let before = (fixture.read(".git/config"), fixture.read(ROLE));
+    fixture.set_mode("full").await;
     let absolute = format!("echo x > {}/.git/config", app.display());
     let name = app.file_name().unwrap().to_str().unwrap();
     let around = format!("cd .. && echo x > {name}/.git/config");
@@ -82,7 +82,8 @@ async fn threat_27_no_mode_lets_an_agent_write_what_governs() {
         &absolute,
         &around,
     ] {
-        let (status, said) = world.asks("terminal.runCommand", json!({ "command": command })).await;
+        let (status, said) =
+            fixture.request_action("terminal.runCommand", json!({ "command": command })).await;
         let code = (status.as_u16(), &said["code"]);
         assert_eq!(code, (403, &json!("PROTECTED_PATH")), "{command}: {said}");
     }
@@ -97,7 +98,7 @@ async fn threat_27_no_mode_lets_an_agent_write_what_governs() {
         ".provost/policy.toml",
     ] {
         let params = json!({ "path": path, "content": "x" });
-        let (status, said) = world.asks("fs.writeFile", params).await;
+        let (status, said) = fixture.request_action("fs.writeFile", params).await;
         let code = (status.as_u16(), &said["code"]);
         assert_eq!(code, (403, &json!("PROTECTED_PATH")), "{path}: {said}");
     }
@@ -108,50 +109,50 @@ async fn threat_27_no_mode_lets_an_agent_write_what_governs() {
         ("fs.createDir", json!({ "path": "g/hooks/x" })),
         ("fs.editFile", json!({ "path": "g/config", "edits": [{ "old": "core", "new": "x" }] })),
     ] {
-        let (status, said) = world.asks(action, params).await;
+        let (status, said) = fixture.request_action(action, params).await;
         let code = (status.as_u16(), &said["code"]);
         assert_eq!(code, (403, &json!("PROTECTED_PATH")), "{action}: {said}");
     }
-    assert_eq!((world.read(".git/config"), world.read(ROLE)), before);
-    world.assert_log_intact();
+    assert_eq!((fixture.read(".git/config"), fixture.read(ROLE)), before);
+    fixture.assert_log_intact();
 }
 
 #[tokio::test]
 async fn no_mode_lets_an_agent_delete_the_project_or_the_home_by_its_whole_name() {
-    let world = World::new().await;
-    let app = world.home.path("app").canonicalize().unwrap();
+    let fixture = GovernanceFixture::new().await;
+    let app = fixture.home.path("app").canonicalize().unwrap();
     let (app, home) = (app.display(), app.parent().unwrap().display());
-    world.write("kept.txt", "kept");
+    fixture.write("kept.txt", "kept");
     for (mode, command) in [
         ("auto", format!("find {app} -delete")),
         ("full", format!("rm -rf {app}/")),
         ("full", format!("rm -rf {app}/*")),
         ("full", format!("rm -rf {home}")),
     ] {
-        world.sets_mode(mode).await;
-        let question = world.asks_to_run(json!({ "command": command })).await;
+        fixture.set_mode(mode).await;
+        let question = fixture.request_command(json!({ "command": command })).await;
         assert!(question["question"]["gate"].is_string(), "{command}: {question}");
     }
-    assert_eq!(world.read("kept.txt"), "kept");
-    world.assert_log_intact();
+    assert_eq!(fixture.read("kept.txt"), "kept");
+    fixture.assert_log_intact();
 }
 
 #[tokio::test]
 async fn a_link_to_a_file_that_a_rule_denies_is_denied_too() {
-    let world = World::new().await;
-    world.denies_files("**/.env");
-    world.write(".env", "KEY=1");
-    std::os::unix::fs::symlink(".env", world.home.path("app").join("notes.md")).unwrap();
-    let (_, said) = world.asks("fs.readFile", json!({ "path": "notes.md" })).await;
+    let fixture = GovernanceFixture::new().await;
+    fixture.deny_files("**/.env");
+    fixture.write(".env", "KEY=1");
+    std::os::unix::fs::symlink(".env", fixture.home.path("app").join("notes.md")).unwrap();
+    let (_, said) = fixture.request_action("fs.readFile", json!({ "path": "notes.md" })).await;
     assert_eq!(said["code"], "POLICY_DENIED", "{said}");
-    world.assert_log_intact();
+    fixture.assert_log_intact();
 }
 
 #[tokio::test]
 async fn a_read_through_a_link_that_may_be_followed_is_answered_and_recorded_once() {
-    let world = World::new().await;
-    world.write("docs/real.md", "here");
-    let app = world.home.path("app");
+    let fixture = GovernanceFixture::new().await;
+    fixture.write("docs/real.md", "here");
+    let app = fixture.home.path("app");
     std::os::unix::fs::symlink("docs", app.join("d")).unwrap();
     std::os::unix::fs::symlink("/etc/hostname", app.join("out")).unwrap();
     for (params, status, said) in [
@@ -160,23 +161,23 @@ async fn a_read_through_a_link_that_may_be_followed_is_answered_and_recorded_onc
         (json!({ "path": "d/none.md" }), 404, "NOT_FOUND"),
         (json!({ "path": "out" }), 403, "OUTSIDE_PROJECT"),
     ] {
-        let (is, answer) = world.asks("fs.readFile", params.clone()).await;
+        let (is, answer) = fixture.request_action("fs.readFile", params.clone()).await;
         assert_eq!(is.as_u16(), status, "{params}: {answer}");
         assert!(answer.to_string().contains(said), "{params}: {answer}");
     }
-    let read = world.daemon.events("ACTION_READ").await;
+    let read = fixture.daemon.events("ACTION_READ").await;
     assert_eq!(read.len(), 4, "{read:?}");
-    world.assert_log_intact();
+    fixture.assert_log_intact();
 }
 
 #[tokio::test]
 async fn a_command_reaches_no_file_through_a_link_that_it_may_not_reach_by_its_name() {
-    let world = World::new().await;
-    world.denies_files("**/.env");
-    let app = world.home.path("app").canonicalize().unwrap();
-    world.write(".env", "KEY=1");
-    world.write("web/a.txt", "a");
-    world.write(".git/config", "[core]\n");
+    let fixture = GovernanceFixture::new().await;
+    fixture.deny_files("**/.env");
+    let app = fixture.home.path("app").canonicalize().unwrap();
+    fixture.write(".env", "KEY=1");
+    fixture.write("web/a.txt", "a");
+    fixture.write(".git/config", "[core]\n");
     let absolute = app.join(".env");
     for (link, to) in [
         ("lnk", ".env"),
@@ -190,7 +191,7 @@ async fn a_command_reaches_no_file_through_a_link_that_it_may_not_reach_by_its_n
     ] {
         std::os::unix::fs::symlink(to, app.join(link)).unwrap();
     }
-    world.sets_mode("full").await;
+    fixture.set_mode("full").await;
     let whole = format!("cat {}/lnk", app.display());
     for (params, code) in [
         (json!({ "command": "cat lnk" }), "POLICY_DENIED"),
@@ -205,26 +206,26 @@ async fn a_command_reaches_no_file_through_a_link_that_it_may_not_reach_by_its_n
         (json!({ "command": "echo x > lnk" }), "POLICY_DENIED"),
         (json!({ "command": "echo x > g/config" }), "PROTECTED_PATH"),
     ] {
-        let (status, said) = world.asks("terminal.runCommand", params.clone()).await;
+        let (status, said) = fixture.request_action("terminal.runCommand", params.clone()).await;
         assert_eq!((status.as_u16(), &said["code"]), (403, &json!(code)), "{params}: {said}");
     }
-    world.asks_to_run(json!({ "command": "find here/ -delete" })).await;
-    let ended = world.runs(json!({ "command": "cat fine none" })).await;
+    fixture.request_command(json!({ "command": "find here/ -delete" })).await;
+    let ended = fixture.run_command(json!({ "command": "cat fine none" })).await;
     assert!(ended.to_string().contains('a'), "{ended}");
-    assert_eq!(world.read(".env"), "KEY=1");
-    world.assert_log_intact();
+    assert_eq!(fixture.read(".env"), "KEY=1");
+    fixture.assert_log_intact();
 }
 
 #[tokio::test]
 async fn threat_22_no_token_is_in_the_log_or_in_any_file_but_its_own() {
-    let world = World::new().await;
-    let question = world.asks_to_run(json!({ "command": "echo threat-22-was-here" })).await;
-    world.allows(&question, json!({})).await;
-    world.ended(&question).await;
-    let log = world.get("/api/audit").await.to_string();
-    assert!(!log.contains(&world.agent) && !log.contains(&world.daemon.token));
+    let fixture = GovernanceFixture::new().await;
+    let question = fixture.request_command(json!({ "command": "echo threat-22-was-here" })).await;
+    fixture.allow(&question, json!({})).await;
+    fixture.wait_finished(&question).await;
+    let log = fixture.get("/api/audit").await.to_string();
+    assert!(!log.contains(&fixture.agent) && !log.contains(&fixture.daemon.token));
     let mut files = Vec::new();
-    let mut folders = vec![world.home.data()];
+    let mut folders = vec![fixture.home.data()];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
             match entry.file_type().unwrap() {
@@ -243,7 +244,7 @@ async fn threat_22_no_token_is_in_the_log_or_in_any_file_but_its_own() {
     };
     // What happened is in one of them, or this would look in the wrong place.
     assert!(!holds("threat-22-was-here").is_empty(), "{files:?}");
-    for token in [&world.agent, &world.daemon.token] {
+    for token in [&fixture.agent, &fixture.daemon.token] {
         assert!(holds(token).is_empty(), "{:?}", holds(token));
     }
 }

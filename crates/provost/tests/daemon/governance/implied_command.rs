@@ -3,29 +3,29 @@
 
 use super::*;
 
-impl World {
+impl GovernanceFixture {
     /// With a role that may run the project, too.
     async fn that_runs() -> Self {
-        let world = Self::new().await;
+        let fixture = Self::new().await;
         let role =
             "---\nname: dev\nskills: [fs.read, fs.write, terminal.*, runtime.*]\n---\nWork.\n";
-        world.write(ROLE, role);
-        world.trust_role().await;
-        world
+        fixture.write(ROLE, role);
+        fixture.trust_role().await;
+        fixture
     }
 }
 
 #[tokio::test]
 async fn what_a_planted_file_has_the_project_run_is_asked_about_and_shown() {
-    let world = World::that_runs().await;
-    world.sets_mode("auto").await;
-    let plant = |dev: &str| world.write("provost.toml", &format!("[runtime]\nbuild = '{dev}'\n"));
+    let fixture = GovernanceFixture::that_runs().await;
+    fixture.set_mode("auto").await;
+    let plant = |dev: &str| fixture.write("provost.toml", &format!("[runtime]\nbuild = '{dev}'\n"));
     plant("sh serve.sh");
-    world.write("serve.sh", "echo built\n");
-    let (status, answer) = world.asks("runtime.build", json!({})).await;
+    fixture.write("serve.sh", "echo built\n");
+    let (status, answer) = fixture.request_action("runtime.build", json!({})).await;
     assert_eq!((status.as_u16(), &answer["status"]), (202, &json!("waiting")), "{answer}");
     let path = format!("/api/approvals/{}", answer["approvalId"].as_str().unwrap());
-    let question = world.get(&path).await;
+    let question = fixture.get(&path).await;
     let shown = question["question"].to_string();
     for part in ["no person has run", "sh serve.sh", "provost.toml says so"] {
         assert!(shown.contains(part), "{part}: {shown}");
@@ -34,58 +34,59 @@ async fn what_a_planted_file_has_the_project_run_is_asked_about_and_shown() {
     assert!(pins.contains("provost.toml") && pins.contains("serve.sh"), "{pins}");
     // What was shown is not what runs if it changes before the answer.
     plant("sh other.sh");
-    let (status, said) = world.allows(&question, json!({})).await;
+    let (status, said) = fixture.allow(&question, json!({})).await;
     assert_eq!((status.as_u16(), &said["code"]), (409, &json!("HASH_MISMATCH")), "{said}");
-    let again = world.open().await.remove(0);
+    let again = fixture.pending_approvals().await.remove(0);
     assert!(again["question"].to_string().contains("sh other.sh"), "{again}");
-    assert_eq!(world.allows(&again, json!({})).await.0, 200);
-    world.ended(&again).await;
-    // A person said yes to exactly this, and mode auto allows it from now on.
-    let (status, answer) = world.asks("runtime.build", json!({})).await;
+    assert_eq!(fixture.allow(&again, json!({})).await.0, 200);
+    fixture.wait_finished(&again).await;
+    // A person approved exactly this, and mode `auto` allows it from now on.
+    let (status, answer) = fixture.request_action("runtime.build", json!({})).await;
     assert!(status.is_success() && answer["status"] != "waiting", "{answer}");
     plant("git push");
-    let (_, answer) = world.asks("runtime.build", json!({})).await;
+    let (_, answer) = fixture.request_action("runtime.build", json!({})).await;
     assert_eq!(answer["status"], "waiting", "{answer}");
-    world.assert_log_intact();
+    fixture.assert_log_intact();
 }
 
 #[tokio::test]
 async fn what_a_rule_denies_the_project_does_not_run_for_an_agent() {
-    let world = World::that_runs().await;
-    world.sets_mode("full").await;
+    let fixture = GovernanceFixture::that_runs().await;
+    fixture.set_mode("full").await;
     let rule = "[[rule]]\nid = 'no'\neffect = 'deny'\non = ['terminal.runCommand']\nargv = ['git', 'push', '**']\n";
-    std::fs::write(world.home.path("policy.toml"), rule).unwrap();
-    world.write(
+    std::fs::write(fixture.home.path("policy.toml"), rule).unwrap();
+    fixture.write(
         "provost.toml",
         "[runtime]\ndev = 'sleep 1'\nbuild = 'git push'\nbuild_first = true\n",
     );
     for action in ["runtime.run", "runtime.build", "runtime.restart"] {
-        let (status, said) = world.asks(action, json!({})).await;
+        let (status, said) = fixture.request_action(action, json!({})).await;
         assert_eq!((status.as_u16(), &said["code"]), (403, &json!("POLICY_DENIED")), "{said}");
     }
     // A person runs their project with one click.
     let body = json!({ "action": "runtime.build", "params": {} });
-    let (_, said) = world.operator(Method::POST, "/api/projects/app/actions", &body).await;
+    let (_, said) = fixture.operator(Method::POST, "/api/projects/app/actions", &body).await;
     assert_ne!(said["code"], "POLICY_DENIED", "{said}");
-    let trusted = world.daemon.events("FILE_TRUSTED").await;
+    let trusted = fixture.daemon.events("FILE_TRUSTED").await;
     assert!(trusted.iter().any(|body| body["file"] == "provost.toml"), "{trusted:?}");
-    world.assert_log_intact();
+    fixture.assert_log_intact();
 }
 
 #[tokio::test]
 async fn what_is_typed_into_a_shell_is_a_command_and_into_an_interpreter_is_asked_about() {
-    let world = World::new().await;
-    world.sets_mode("full").await;
+    let fixture = GovernanceFixture::new().await;
+    fixture.set_mode("full").await;
     let start = |command: &str| json!({ "command": command, "background": true });
     let mut ids = Vec::new();
     for command in ["bash", "python3 -i", "cat"] {
-        ids.push(world.begins("terminal.runCommand", start(command), "running").await);
+        ids.push(fixture.begins("terminal.runCommand", start(command), "running").await);
     }
     let rule = "[[rule]]\nid = 'no'\neffect = 'deny'\non = ['terminal.runCommand']\nargv = ['git', 'push', '**']\n";
-    std::fs::write(world.home.path("policy.toml"), rule).unwrap();
-    world.sets_mode("auto").await;
+    std::fs::write(fixture.home.path("policy.toml"), rule).unwrap();
+    fixture.set_mode("auto").await;
     let typed = |id: &str, text: &str| json!({ "id": id, "text": text });
-    let (status, said) = world.asks("terminal.write", typed(&ids[0], "git push\n")).await;
+    let (status, said) =
+        fixture.request_action("terminal.write", typed(&ids[0], "git push\n")).await;
     assert_eq!((status.as_u16(), &said["code"]), (403, &json!("POLICY_DENIED")), "{said}");
     for (id, text, waits) in [
         (&ids[0], "echo hi\n", false),
@@ -94,8 +95,8 @@ async fn what_is_typed_into_a_shell_is_a_command_and_into_an_interpreter_is_aske
         (&ids[1], "print(1)\n", true),
         (&ids[2], "git push\n", false),
     ] {
-        let (_, said) = world.asks("terminal.write", typed(id, text)).await;
+        let (_, said) = fixture.request_action("terminal.write", typed(id, text)).await;
         assert_eq!(said["status"] == "waiting", waits, "{text:?}: {said}");
     }
-    world.assert_log_intact();
+    fixture.assert_log_intact();
 }

@@ -10,40 +10,40 @@ fn scopes(question: &Value) -> Vec<String> {
 
 #[tokio::test]
 async fn what_runs_by_another_name_than_its_file_is_pinned_and_a_grant_ends_when_it_changes() {
-    let world = World::new().await;
-    world.write("pkg/__main__.py", "print('one')\n");
-    world.write("package.json", r#"{ "main": "lib/start.js" }"#);
-    world.write("lib/start.js", "console.log('one')\n");
+    let fixture = GovernanceFixture::new().await;
+    fixture.write("pkg/__main__.py", "print('one')\n");
+    fixture.write("package.json", r#"{ "main": "lib/start.js" }"#);
+    fixture.write("lib/start.js", "console.log('one')\n");
     for (command, file) in [("python3 -m pkg", "pkg/__main__.py"), ("node .", "lib/start.js")] {
         let asked = json!({ "command": command });
-        let question = world.asks_to_run(asked.clone()).await;
+        let question = fixture.request_command(asked.clone()).await;
         let pins = question["question"]["pins"].to_string();
         assert!(pins.contains(file), "{command}: {pins}");
         assert_eq!(scopes(&question), ["once", "session", "until"], "{command}");
-        let (status, said) = world.allows(&question, json!({ "scope": "session" })).await;
+        let (status, said) = fixture.allow(&question, json!({ "scope": "session" })).await;
         assert_eq!(status, 200, "{said}");
-        world.ended(&question).await;
-        world.runs(asked.clone()).await;
-        world.write(file, "changed\n");
-        world.asks_to_run(asked).await;
+        fixture.wait_finished(&question).await;
+        fixture.run_command(asked.clone()).await;
+        fixture.write(file, "changed\n");
+        fixture.request_command(asked).await;
     }
-    world.assert_log_intact();
+    fixture.assert_log_intact();
 }
 
 #[tokio::test]
 async fn where_nothing_can_be_pinned_the_question_says_so_and_is_answered_once() {
-    let world = World::new().await;
-    world.write("b1.sh", "echo one\n");
+    let fixture = GovernanceFixture::new().await;
+    fixture.write("b1.sh", "echo one\n");
     for command in ["sh b*.sh", "F=b1.sh; sh $F", "pytest", "cat b*.sh | sh"] {
-        let question = world.asks_to_run(json!({ "command": command })).await;
+        let question = fixture.request_command(json!({ "command": command })).await;
         let notes = question["question"]["notes"].to_string();
         assert!(notes.contains("what it runs can change after you answer"), "{command}: {notes}");
         assert_eq!(scopes(&question), ["once"], "{command}");
     }
     // A script that is not there yet can be there by the time a rule allows it.
-    let question = world.asks_to_run(json!({ "command": "sh later.sh" })).await;
+    let question = fixture.request_command(json!({ "command": "sh later.sh" })).await;
     assert!(!scopes(&question).contains(&"always".to_owned()), "{question}");
-    let question = world.asks_to_run(json!({ "command": "echo x" })).await;
+    let question = fixture.request_command(json!({ "command": "echo x" })).await;
     assert!(scopes(&question).contains(&"always".to_owned()), "{question}");
-    world.assert_log_intact();
+    fixture.assert_log_intact();
 }

@@ -4,15 +4,15 @@ use super::*;
 
 #[tokio::test]
 async fn threat_28_a_role_that_changes_is_asked_about_and_one_that_is_gone_denies() {
-    let world = World::new().await;
-    let read = || world.asks("fs.listFiles", json!({ "path": "." }));
-    assert_eq!(world.asks("fs.stat", json!({ "path": "." })).await.0, 200);
-    let pending = world.asks_to_run(json!({ "command": "echo x >> ran" })).await;
+    let fixture = GovernanceFixture::new().await;
+    let read = || fixture.request_action("fs.listFiles", json!({ "path": "." }));
+    assert_eq!(fixture.request_action("fs.stat", json!({ "path": "." })).await.0, 200);
+    let pending = fixture.request_command(json!({ "command": "echo x >> ran" })).await;
 
-    world.write(ROLE, "---\nname: dev\nskills: [fs.read]\n---\nLess.\n");
+    fixture.write(ROLE, "---\nname: dev\nskills: [fs.read]\n---\nLess.\n");
     let (_, said) = read().await;
     assert_eq!(said["status"], "waiting", "{said}");
-    let open = world.open().await;
+    let open = fixture.pending_approvals().await;
     let trust =
         &open.iter().find(|open| open["question"]["trust"].is_object()).unwrap()["question"];
     let diff = trust["trust"]["diff"].as_str().unwrap();
@@ -22,8 +22,8 @@ async fn threat_28_a_role_that_changes_is_asked_about_and_one_that_is_gone_denie
         "{diff}"
     );
     // What was asked in the old role does not run in the new one.
-    world.allows(&pending, json!({})).await;
-    assert_eq!(world.denied(&pending).await, "SKILL_DENIED");
+    fixture.allow(&pending, json!({})).await;
+    assert_eq!(fixture.denied(&pending).await, "SKILL_DENIED");
 
     for (what, text) in [
         ("no role", Some("skills: everything")),
@@ -31,8 +31,8 @@ async fn threat_28_a_role_that_changes_is_asked_about_and_one_that_is_gone_denie
         ("gone", None),
     ] {
         match text {
-            Some(text) => world.write(ROLE, text),
-            None => std::fs::remove_file(world.home.path("app").join(ROLE)).unwrap(),
+            Some(text) => fixture.write(ROLE, text),
+            None => std::fs::remove_file(fixture.home.path("app").join(ROLE)).unwrap(),
         }
         let (status, said) = read().await;
         assert_eq!(
@@ -42,22 +42,22 @@ async fn threat_28_a_role_that_changes_is_asked_about_and_one_that_is_gone_denie
         );
     }
     // A folder, a link that leads out, and bytes that are no text are no roles either.
-    let role = world.home.path("app").join(ROLE);
+    let role = fixture.home.path("app").join(ROLE);
     std::os::unix::fs::symlink("/etc/hostname", &role).unwrap();
     assert_eq!(read().await.1["code"], "SKILL_DENIED");
     std::fs::remove_file(&role).unwrap();
     std::fs::write(&role, [0xff, 0xfe]).unwrap();
     assert_eq!(read().await.1["code"], "SKILL_DENIED");
-    assert!(world.daemon.events("ROLE_REJECTED").await.len() >= 4);
-    assert_eq!(world.daemon.events("ROLE_LOADED").await.len(), 2);
-    assert_eq!(world.read("ran"), "");
-    world.assert_log_intact();
+    assert!(fixture.daemon.events("ROLE_REJECTED").await.len() >= 4);
+    assert_eq!(fixture.daemon.events("ROLE_LOADED").await.len(), 2);
+    assert_eq!(fixture.read("ran"), "");
+    fixture.assert_log_intact();
 }
 
-impl World {
-    /// The open question about trust for which an action waits.
+impl GovernanceFixture {
+    /// The pending approval of the role that an action waits for.
     async fn about_trust(&self, action: &Value) -> Value {
-        let open = self.open().await;
+        let open = self.pending_approvals().await;
         let about =
             |open: &&Value| open["action"] == *action && open["question"]["trust"].is_object();
         open.iter().find(about).cloned().unwrap()
@@ -66,36 +66,38 @@ impl World {
 
 #[tokio::test]
 async fn threat_27_a_role_is_trusted_exactly_as_it_was_shown() {
-    let world = World::new().await;
+    let fixture = GovernanceFixture::new().await;
     let skills = |skills: &str| format!("---\nname: dev\nskills: [{skills}]\n---\n");
-    world.write(ROLE, &skills("fs.read"));
-    let (_, said) = world.asks("fs.stat", json!({ "path": "." })).await;
+    fixture.write(ROLE, &skills("fs.read"));
+    let (_, said) = fixture.request_action("fs.stat", json!({ "path": "." })).await;
     let id = said["approvalId"].as_str().unwrap();
-    let shown = world.get(&format!("/api/approvals/{id}")).await;
+    let shown = fixture.get(&format!("/api/approvals/{id}")).await;
     // It is swapped while the person looks.
-    world.write(ROLE, &skills("fs.read, fs.write"));
-    let (status, said) = world.allows(&shown, json!({})).await;
+    fixture.write(ROLE, &skills("fs.read, fs.write"));
+    let (status, said) = fixture.allow(&shown, json!({})).await;
     assert_eq!((status.as_u16(), &said["code"]), (409, &json!("HASH_MISMATCH")), "{said}");
-    let (_, said) = world.asks("fs.createDir", json!({ "path": "x" })).await;
+    let (_, said) = fixture.request_action("fs.createDir", json!({ "path": "x" })).await;
     assert_eq!(said["status"], "waiting", "{said}");
-    // What it is now is shown in a question of its own, and as that it goes on.
-    let again = world.about_trust(&shown["action"]).await;
+    // The changed role gets an approval of its own; once trusted, the action continues.
+    let again = fixture.about_trust(&shown["action"]).await;
     assert_ne!(again["id"], shown["id"]);
     assert!(again["question"]["trust"]["diff"].as_str().unwrap().contains("fs.write"), "{again}");
-    let (status, said) = world.allows(&again, json!({})).await;
+    let (status, said) = fixture.allow(&again, json!({})).await;
     assert_eq!(status, 200, "{said}");
-    world.daemon.until(shown["action"].as_str().unwrap(), "finished").await;
+    fixture.daemon.until(shown["action"].as_str().unwrap(), "finished").await;
     // So do those that were asked about when the file was another, when it is trusted.
-    world.write(ROLE, &skills("fs.write"));
-    let (_, stale) = world.asks("fs.stat", json!({ "path": "." })).await;
+    fixture.write(ROLE, &skills("fs.write"));
+    let (_, stale) = fixture.request_action("fs.stat", json!({ "path": "." })).await;
     assert_eq!(stale["status"], "waiting", "{stale}");
-    world.write(ROLE, &skills("fs.read"));
-    world.home.says(&["roles", "trust", "--yes", "--project", "app"]);
-    world.daemon.until(stale["actionId"].as_str().unwrap(), "finished").await;
-    assert!(world.open().await.iter().all(|open| open["action"] != stale["actionId"]));
+    fixture.write(ROLE, &skills("fs.read"));
+    fixture.home.run_ok(&["roles", "trust", "--yes", "--project", "app"]);
+    fixture.daemon.until(stale["actionId"].as_str().unwrap(), "finished").await;
+    assert!(
+        fixture.pending_approvals().await.iter().all(|open| open["action"] != stale["actionId"])
+    );
     // A second file that claims the same name gives it nothing.
-    world.write(".claude/agents/dev.md", "---\nname: dev\ndescription: x\ntools: Bash\n---\n");
-    let (_, said) = world.asks("terminal.runCommand", json!({ "command": "ls" })).await;
+    fixture.write(".claude/agents/dev.md", "---\nname: dev\ndescription: x\ntools: Bash\n---\n");
+    let (_, said) = fixture.request_action("terminal.runCommand", json!({ "command": "ls" })).await;
     assert_eq!(said["code"], "SKILL_DENIED", "{said}");
-    world.assert_log_intact();
+    fixture.assert_log_intact();
 }

@@ -7,44 +7,44 @@ const ALLOW: &str = "[[rule]]\nid = 'read'\neffect = 'allow'\non = ['terminal.ru
 
 #[tokio::test]
 async fn threat_27_a_planted_policy_tightens_at_once_and_never_loosens() {
-    let world = World::new().await;
-    let planted = |text: &str| world.write(".provost/policy.toml", text);
+    let fixture = GovernanceFixture::new().await;
+    let planted = |text: &str| fixture.write(".provost/policy.toml", text);
     planted(ALLOW);
-    world.asks_to_run(json!({ "command": "ls" })).await;
+    fixture.request_command(json!({ "command": "ls" })).await;
     planted(&format!("{ALLOW}[[rule]]\nid = 'no'\neffect = 'deny'\non = ['fs.stat']\n"));
-    let (status, said) = world.asks("fs.stat", json!({ "path": "." })).await;
+    let (status, said) = fixture.request_action("fs.stat", json!({ "path": "." })).await;
     assert_eq!((status.as_u16(), &said["code"]), (403, &json!("POLICY_DENIED")), "{said}");
-    // Broken, it is not as if it were not there: even looking asks.
+    // A broken rule file is not the same as none: even a read needs an approval.
     planted("[[rule]]\nid = 1\n");
-    let (_, said) = world.asks("fs.listFiles", json!({ "path": "." })).await;
+    let (_, said) = fixture.request_action("fs.listFiles", json!({ "path": "." })).await;
     assert_eq!(said["status"], "waiting", "{said}");
-    std::fs::remove_file(world.home.path("app").join(".provost/policy.toml")).unwrap();
-    assert_eq!(world.asks("fs.stat", json!({ "path": "." })).await.0, 200);
+    std::fs::remove_file(fixture.home.path("app").join(".provost/policy.toml")).unwrap();
+    assert_eq!(fixture.request_action("fs.stat", json!({ "path": "." })).await.0, 200);
 
     // Trusted, it allows; changed after that, it does not.
     planted(ALLOW);
-    let policy = world.get("/api/projects/app/policy").await;
+    let policy = fixture.get("/api/projects/app/policy").await;
     let hash = &policy["layers"][2]["hash"];
     let trust = json!({ "what": "policy", "file": ".provost/policy.toml", "hash": hash });
-    assert_eq!(world.operator(Method::POST, "/api/projects/app/trust", &trust).await.0, 200);
-    world.runs(json!({ "command": "ls" })).await;
+    assert_eq!(fixture.operator(Method::POST, "/api/projects/app/trust", &trust).await.0, 200);
+    fixture.run_command(json!({ "command": "ls" })).await;
     planted(&ALLOW.replace("'ls'", "'ls', 'make'"));
-    world.asks_to_run(json!({ "command": "ls" })).await;
-    let changed = world.daemon.events("POLICY_CHANGED").await;
+    fixture.request_command(json!({ "command": "ls" })).await;
+    let changed = fixture.daemon.events("POLICY_CHANGED").await;
     assert!(changed.iter().filter(|body| body["layer"] == "project").count() >= 5, "{changed:?}");
-    world.assert_log_intact();
+    fixture.assert_log_intact();
 }
 
 #[tokio::test]
 async fn rules_that_are_kept_elsewhere_and_linked_take_effect_when_they_change_there() {
-    let world = World::new().await;
-    let kept = world.home.path("dotfiles.toml");
+    let fixture = GovernanceFixture::new().await;
+    let kept = fixture.home.path("dotfiles.toml");
     std::fs::write(&kept, "").unwrap();
-    std::os::unix::fs::symlink(&kept, world.home.path("policy.toml")).unwrap();
-    world.write("a.txt", "a");
-    let read = || world.asks("fs.readFile", json!({ "path": "a.txt" }));
+    std::os::unix::fs::symlink(&kept, fixture.home.path("policy.toml")).unwrap();
+    fixture.write("a.txt", "a");
+    let read = || fixture.request_action("fs.readFile", json!({ "path": "a.txt" }));
     assert_eq!(read().await.0, 200);
-    world.denies_files("a.txt");
+    fixture.deny_files("a.txt");
     assert!(kept.metadata().unwrap().len() > 0, "it was written through the link");
     let (_, said) = read().await;
     assert_eq!(said["code"], "POLICY_DENIED", "{said}");
@@ -52,26 +52,26 @@ async fn rules_that_are_kept_elsewhere_and_linked_take_effect_when_they_change_t
     std::fs::remove_file(&kept).unwrap();
     let (_, said) = read().await;
     assert_eq!(said["status"], "waiting", "{said}");
-    std::fs::remove_file(world.home.path("policy.toml")).unwrap();
+    std::fs::remove_file(fixture.home.path("policy.toml")).unwrap();
     assert_eq!(read().await.0, 200);
-    world.assert_log_intact();
+    fixture.assert_log_intact();
 }
 
 #[tokio::test]
 async fn when_a_persons_own_rules_are_broken_everything_asks_and_nothing_more_is_remembered() {
-    let world = World::new().await;
-    let policy = world.home.path("policy.toml");
+    let fixture = GovernanceFixture::new().await;
+    let policy = fixture.home.path("policy.toml");
     std::fs::write(&policy, ALLOW).unwrap();
-    world.runs(json!({ "command": "ls" })).await;
-    world.sets_mode("full").await;
+    fixture.run_command(json!({ "command": "ls" })).await;
+    fixture.set_mode("full").await;
     std::fs::write(&policy, "[[rule]]\nid = 'x'\neffect = 'alow'\n").unwrap();
-    let question = world.asks_to_run(json!({ "command": "ls" })).await;
+    let question = fixture.request_command(json!({ "command": "ls" })).await;
     assert_eq!(question["question"]["choices"].as_array().unwrap().len(), 1, "{question}");
-    let (_, said) = world.asks("fs.listFiles", json!({ "path": "." })).await;
+    let (_, said) = fixture.request_action("fs.listFiles", json!({ "path": "." })).await;
     assert_eq!(said["status"], "waiting", "{said}");
     std::fs::write(&policy, "").unwrap();
-    world.runs(json!({ "command": "ls" })).await;
-    world.assert_log_intact();
+    fixture.run_command(json!({ "command": "ls" })).await;
+    fixture.assert_log_intact();
 }
 
 /// Lines that hold more than what the rule allows, with the threats that they are.
@@ -112,16 +112,17 @@ const LINES: &[(u32, &str)] = &[
 
 #[tokio::test]
 async fn threats_7_to_11_no_line_passes_for_what_a_rule_allows() {
-    let world = World::new().await;
-    std::fs::write(world.home.path("policy.toml"), ALLOW).unwrap();
-    world.write("git", "#!/bin/sh\necho x >> ran\n");
-    world.runs(json!({ "command": "ls -la" })).await;
+    let fixture = GovernanceFixture::new().await;
+    std::fs::write(fixture.home.path("policy.toml"), ALLOW).unwrap();
+    fixture.write("git", "#!/bin/sh\necho x >> ran\n");
+    fixture.run_command(json!({ "command": "ls -la" })).await;
     for (threat, line) in LINES {
-        let (_, said) = world.asks("terminal.runCommand", json!({ "command": line })).await;
+        let (_, said) =
+            fixture.request_action("terminal.runCommand", json!({ "command": line })).await;
         assert_eq!(said["status"], "waiting", "threat {threat}: {line}: {said}");
         // One asker may have so many questions open and no more.
         let cancel = format!("/api/actions/{}/cancel", said["actionId"].as_str().unwrap());
-        world.send(&world.agent, Method::POST, &cancel, &json!({})).await;
+        fixture.send(&fixture.agent, Method::POST, &cancel, &json!({})).await;
     }
     for (threat, line) in [
         (10, "l\u{200b}s"),
@@ -129,7 +130,8 @@ async fn threats_7_to_11_no_line_passes_for_what_a_rule_allows() {
         (10, "ls \u{202e}nar hcuot"),
         (11, "ls\u{0}; touch ran"),
     ] {
-        let (status, said) = world.asks("terminal.runCommand", json!({ "command": line })).await;
+        let (status, said) =
+            fixture.request_action("terminal.runCommand", json!({ "command": line })).await;
         let waits = said["status"] == "waiting";
         assert!(waits || status == 422, "threat {threat}: {line:?}: {said}");
     }
@@ -139,28 +141,31 @@ async fn threats_7_to_11_no_line_passes_for_what_a_rule_allows() {
         json!({ "command": "git apply", "stdin": "evil" }),
         json!({ "command": "git fetch", "network": true }),
     ] {
-        world.asks_to_run(params).await;
+        fixture.request_command(params).await;
     }
-    let (status, said) = world
-        .asks("terminal.runCommand", json!({ "command": "git x", "env": { "PATH": "." } }))
+    let (status, said) = fixture
+        .request_action(
+            "terminal.runCommand",
+            json!({ "command": "git x", "env": { "PATH": "." } }),
+        )
         .await;
     assert_eq!((status.as_u16(), &said["code"]), (422, &json!("INVALID_ACTION")), "{said}");
-    assert_eq!(world.read("ran"), "");
-    assert_eq!(world.daemon.events("ACTION_STARTED").await.len(), 1, "only the `ls` above");
-    world.assert_log_intact();
+    assert_eq!(fixture.read("ran"), "");
+    assert_eq!(fixture.daemon.events("ACTION_STARTED").await.len(), 1, "only the `ls` above");
+    fixture.assert_log_intact();
 }
 
 #[tokio::test]
 async fn a_rule_on_a_path_holds_for_searches_and_listings_around_it() {
-    let world = World::new().await;
+    let fixture = GovernanceFixture::new().await;
     std::fs::write(
-        world.home.path("policy.toml"),
+        fixture.home.path("policy.toml"),
         "[[rule]]\nid = 'no'\neffect = 'deny'\non = ['fs.*']\npath = ['private/**']\n\
          [[rule]]\nid = 'ask'\neffect = 'ask'\non = ['fs.readFile']\npath = ['drafts/**']\n",
     )
     .unwrap();
     for file in ["a.txt", "private/x.txt", "drafts/y.txt", "certs/server.key"] {
-        world.write(file, "needle\n");
+        fixture.write(file, "needle\n");
     }
     let paths = |said: &Value, of: &str| {
         let path = |one: &Value| one["path"].as_str().unwrap().to_owned();
@@ -169,7 +174,7 @@ async fn a_rule_on_a_path_holds_for_searches_and_listings_around_it() {
     let search = json!({ "pattern": "needle" });
     let body = json!({ "action": "fs.searchFiles", "params": search });
     let path = "/api/projects/app/actions";
-    let (_, said) = world.send(&world.agent, Method::POST, path, &body).await;
+    let (_, said) = fixture.send(&fixture.agent, Method::POST, path, &body).await;
     assert_eq!(paths(&said, "matches"), ["a.txt"], "{said}");
     assert_eq!(said["result"]["leftOut"]["count"], 3, "{said}");
     let why = said["result"]["leftOut"]["why"].to_string();
@@ -179,29 +184,29 @@ async fn a_rule_on_a_path_holds_for_searches_and_listings_around_it() {
     // Named itself, it is asked for, as reading it is.
     for (place, code) in [("drafts/y.txt", 202), ("certs/server.key", 202), ("private", 403)] {
         let params = json!({ "pattern": "needle", "path": place });
-        let (status, said) = world.asks("fs.searchFiles", params).await;
+        let (status, said) = fixture.request_action("fs.searchFiles", params).await;
         assert_eq!(status.as_u16(), code, "{place}: {said}");
     }
-    let drafts = world.open().await.into_iter().next().unwrap();
-    world.allows(&drafts, json!({})).await;
-    world.ended(&drafts).await;
+    let drafts = fixture.pending_approvals().await.into_iter().next().unwrap();
+    fixture.allow(&drafts, json!({})).await;
+    fixture.wait_finished(&drafts).await;
     let list = json!({ "action": "fs.listFiles", "params": { "path": ".", "depth": 2 } });
-    let (_, said) = world.send(&world.agent, Method::POST, path, &list).await;
+    let (_, said) = fixture.send(&fixture.agent, Method::POST, path, &list).await;
     let names = paths(&said, "entries");
     assert!(names.contains(&"drafts/y.txt".to_owned()), "{names:?}");
     assert!(!names.iter().any(|name| name.starts_with("private")), "{names:?}");
     // A person sees everything.
-    let (_, said) = world.operator(Method::POST, path, &body).await;
+    let (_, said) = fixture.operator(Method::POST, path, &body).await;
     assert_eq!((paths(&said, "matches").len(), said["result"].get("leftOut")), (4, None), "{said}");
-    world.assert_log_intact();
+    fixture.assert_log_intact();
 }
 
 #[tokio::test]
 async fn in_mode_auto_what_stays_in_the_sandbox_runs_and_what_leaves_it_asks() {
-    let world = World::new().await;
-    world.sets_mode("auto").await;
-    world.runs(json!({ "command": "ls" })).await;
-    world.asks_to_run(json!({ "command": "ls", "network": true })).await;
-    world.asks_to_run(json!({ "command": "curl https://example.com" })).await;
-    world.assert_log_intact();
+    let fixture = GovernanceFixture::new().await;
+    fixture.set_mode("auto").await;
+    fixture.run_command(json!({ "command": "ls" })).await;
+    fixture.request_command(json!({ "command": "ls", "network": true })).await;
+    fixture.request_command(json!({ "command": "curl https://example.com" })).await;
+    fixture.assert_log_intact();
 }

@@ -87,10 +87,10 @@ async fn a_server_does_not_reach_that_of_another_project() {
         std::fs::copy(home.path("app").join(name), other.join(name)).unwrap();
     }
     let daemon = home.up();
-    home.says(&["up", "--no-open", other.to_str().unwrap()]);
+    home.run_ok(&["up", "--no-open", other.to_str().unwrap()]);
     daemon.runtime("run").await;
     daemon.until_status(|status| status["preview"]["status"] == "ready").await;
-    home.says(&["run", "other"]);
+    home.run_ok(&["run", "other"]);
     let url = format!("{}/api/projects/other/runtime/status", daemon.base);
     let port = loop {
         let status = http().get(&url).bearer_auth(&daemon.token).send().await.unwrap();

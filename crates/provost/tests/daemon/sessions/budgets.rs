@@ -38,8 +38,8 @@ async fn the_prices_are_of_the_day_of_the_table_in_which_they_stand() {
     let daemon = home.with_prices(&model, "");
     let built_in = daemon.get("/api/usage").await["pricesAsOf"].clone();
     assert_ne!(built_in, "2001-02-03");
-    home.says(&["chat", "--project", "app", "-p", "Hello"]);
-    let usage = home.says(&["usage"]);
+    home.run_ok(&["chat", "--project", "app", "-p", "Hello"]);
+    let usage = home.run_ok(&["usage"]);
     assert!(usage.contains("Prices as of 2001-02-03."), "{usage}");
 }
 
@@ -95,7 +95,7 @@ async fn a_small_budget_makes_the_answer_shorter_before_it_makes_it_impossible()
     }
 }
 
-/// Speaks for a while, and tells that it used so many tokens.
+/// A reply that streams for a while and reports this usage.
 fn slow(n_words: usize, tokens: (u64, u64)) -> FakeReply {
     let mut answer = FakeCompletion::from_text(&"word ".repeat(n_words));
     answer.pace = Duration::from_millis(10);

@@ -272,7 +272,7 @@ async fn who_has_no_daemon_gets_one_and_is_offered_the_tour() {
     let shown = said(&ended);
     assert!(!ended.status.success() && shown.contains("`provost up` opens it"), "{shown}");
     assert!(shown.contains("provost chat --model script/tour"), "{shown}");
-    assert!(home.says(&["status"]).contains("127.0.0.1"));
+    assert!(home.run_ok(&["status"]).contains("127.0.0.1"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -289,6 +289,6 @@ async fn what_a_tool_returned_is_shown_in_lines() {
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let _daemon = home.with_model(&model, ALL[1], "");
     fs::write(home.path("app/lines.txt"), "one\n\ttwo\x07\nthree\n").unwrap();
-    let said = home.says_and_remarks(&["chat", "--project", "app", "-p", "Read it."]);
+    let said = home.run_ok_with_stderr(&["chat", "--project", "app", "-p", "Read it."]);
     assert!(said.contains("→ one\n    \ttwo\\u{7}\n    three"), "{said}");
 }

@@ -22,19 +22,19 @@ async fn one_shot_prints_the_answer_and_it_is_listed_with_what_it_used() {
     ];
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let _daemon = home.with_model(&model, ALL[0], "");
-    let said = home.says_and_remarks(&["chat", "--project", "app", "-p", "What does it say?"]);
+    let said = home.run_ok_with_stderr(&["chat", "--project", "app", "-p", "What does it say?"]);
     assert!(said.contains("· fs.readFile") && said.ends_with("It says hello.\n"), "{said}");
-    let events = home.says(&["chat", "--project", "app", "--json", "-p", "Again"]);
+    let events = home.run_ok(&["chat", "--project", "app", "--json", "-p", "Again"]);
     let kinds: Vec<Value> = events
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["kind"].clone())
         .collect();
     assert_eq!(kinds.last().unwrap(), "TURN_FINISHED", "{kinds:?}");
-    let list = home.says(&["sessions"]);
+    let list = home.run_ok(&["sessions"]);
     assert!(list.contains("idle") && list.contains("What does it say?"), "{list}");
-    let usage = home.says(&["usage"]);
+    let usage = home.run_ok(&["usage"]);
     assert!(usage.contains("fake/model-1") && usage.contains("without a known price"), "{usage}");
-    let config = home.says(&["config", "--json"]) + &home.says(&["config"]);
+    let config = home.run_ok(&["config", "--json"]) + &home.run_ok(&["config"]);
     assert!(config.contains("fake") && !config.contains("test-key"), "{config}");
 }
 
@@ -44,13 +44,13 @@ async fn one_shot_without_a_model_points_to_the_tour() {
     let _daemon = home.up();
     let tour = "provost chat --model script/tour";
     // A newcomer has neither a role nor a model; with a role, the model is what lacks.
-    let complaint = home.complains(&["chat", "--project", "app", "-p", "Hello"], 1);
+    let complaint = home.run_failing(&["chat", "--project", "app", "-p", "Hello"], 1);
     assert!(complaint.contains("no trusted role") && complaint.contains(tour), "{complaint}");
     let role = "---\nname: dev\nskills: [fs.read]\n---\nWork.\n";
     std::fs::create_dir_all(home.path("app/.provost/roles")).unwrap();
     std::fs::write(home.path("app/.provost/roles/dev.md"), role).unwrap();
-    home.says(&["roles", "trust", "--yes", "--project", "app"]);
-    let complaint = home.complains(&["chat", "--project", "app", "-p", "Hello"], 1);
+    home.run_ok(&["roles", "trust", "--yes", "--project", "app"]);
+    let complaint = home.run_failing(&["chat", "--project", "app", "-p", "Hello"], 1);
     assert!(complaint.contains("NO_MODEL") && complaint.contains(tour), "{complaint}");
     assert_eq!(complaint.matches(tour).count(), 1, "{complaint}");
 }
@@ -66,7 +66,7 @@ async fn an_agent_opens_no_session_and_reads_none() {
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
     let create = ["token", "create", "--class", "agent", "--project", "app", "--role", "dev"];
-    let agent = home.says(&create).trim().to_owned();
+    let agent = home.run_ok(&create).trim().to_owned();
     let open = json!({ "project": "app", "role": "dev" });
     assert_eq!(daemon.post("/api/sessions", &agent, &open).await.0, 403);
     let path = format!("/api/sessions/{session}/messages");

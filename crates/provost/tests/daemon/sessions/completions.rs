@@ -10,7 +10,7 @@ use super::openai::content;
 use super::{ALL, Home, Running, call};
 
 impl Running {
-    /// Asks, and tells the content and why it ended, from either form.
+    /// Requests a completion: its content and finish reason, streamed or not.
     async fn completes(&self, stream: bool, most: Option<u32>) -> (String, String, Value) {
         let messages = json!([{ "role": "user", "content": "Tell me." }]);
         let mut body = json!({ "model": "role/dev", "stream": stream, "messages": messages });
@@ -131,7 +131,7 @@ async fn an_answer_whose_tokens_nobody_tells_is_whole_if_it_fits() {
 impl Running {
     /// Asks in a session for an answer that fails: the status, whether the client should
     /// ask again by itself, and why.
-    async fn fails(&self, session: &str) -> (u16, Option<String>, String) {
+    async fn fetch_failure(&self, session: &str) -> (u16, Option<String>, String) {
         let messages = json!([{ "role": "user", "content": "Tell me." }]);
         let http = provost_runner::model::local_http_client_builder().build().unwrap();
         let asked = http.post(format!("{}/v1/chat/completions", self.base));
@@ -164,9 +164,9 @@ async fn nobody_asks_again_by_itself_after_a_stop_or_for_what_was_done() {
     let daemon = home.with_model(&model, ALL[1], "");
     let no = Some("false".to_owned());
     let session = daemon.session(json!({})).await;
-    let (status, again, why) = daemon.fails(&session).await;
+    let (status, again, why) = daemon.fetch_failure(&session).await;
     assert_eq!(again, None, "nothing was done: {status} {why}");
-    let (status, again, why) = daemon.fails(&session).await;
+    let (status, again, why) = daemon.fetch_failure(&session).await;
     assert_eq!(again, no, "a file was read: {status} {why}");
 
     let stop = async || {
@@ -174,12 +174,12 @@ async fn nobody_asks_again_by_itself_after_a_stop_or_for_what_was_done() {
         let path = format!("/api/sessions/{session}/cancel");
         assert_eq!(daemon.post(&path, &daemon.token, &json!({})).await.0, 200);
     };
-    let (told, ()) = tokio::join!(daemon.fails(&session), stop());
+    let (told, ()) = tokio::join!(daemon.fetch_failure(&session), stop());
     assert_eq!(told, (409, no.clone(), "the turn was cancelled".to_owned()));
 
     daemon.send_message(&session, "Begin.").await;
     let waits = |now: &Value| now["session"]["queued"].as_array().unwrap().len() == 1;
-    let (told, ()) = tokio::join!(daemon.fails(&session), async {
+    let (told, ()) = tokio::join!(daemon.fetch_failure(&session), async {
         daemon.session_until(&session, waits).await;
         stop().await;
     });

@@ -64,7 +64,7 @@ async fn what_a_task_costs_counts_in_every_session_above_and_once_in_all() {
     let root = daemon.session(json!({})).await;
     daemon.send_message(&root, "Have it read.").await;
     daemon.turn_end(&root, "finished").await;
-    // Asked twice by each of dev and two readers, and once by each of two clerks: 120
+    // PendingResponse twice by each of dev and two readers, and once by each of two clerks: 120
     // tokens each.
     let check = async |daemon: &Running| {
         let view = daemon.get(&format!("/api/sessions/{root}")).await["session"].clone();

@@ -16,7 +16,7 @@ fn slowly(words: usize) -> FakeReply {
     FakeReply::Completion(slow)
 }
 
-/// Runs lines of a shell in which `chat` is `provost chat`; tells the status.
+/// Runs lines of a shell in which `chat` is `provost chat`, and returns the exit status.
 async fn shell(home: &Home, lines: &str) -> i32 {
     let mut bash = assert_cmd::Command::new("/bin/bash");
     let chat = format!("chat() {{ exec {} chat \"$@\"; }}", env!("CARGO_BIN_EXE_provost"));
@@ -27,7 +27,7 @@ async fn shell(home: &Home, lines: &str) -> i32 {
     output.status.code().unwrap()
 }
 
-/// Waits until something was said, ends the call by a signal, and exits with its status.
+/// Waits for the first output, ends the command by a signal, and exits with its status.
 fn signalled(by: &str, args: &str) -> String {
     format!(
         "chat {args} > heard 2> told & pid=$!\nuntil grep -q word heard; do sleep 0.02; done\n\

@@ -58,11 +58,11 @@ async fn any_client_of_chat_completions_talks_to_a_governed_agent() {
     assert_eq!(words, "Streamed answer.");
 }
 
-/// A client of its own making: it can hang up whenever it likes.
+/// A client on a raw socket, which can disconnect at any time.
 struct Client(TcpStream);
 
 impl Client {
-    fn asks(daemon: &Running, session: Option<&str>, stream: bool) -> Self {
+    fn post_completion(daemon: &Running, session: Option<&str>, stream: bool) -> Self {
         let mut socket = TcpStream::connect(daemon.base.trim_start_matches("http://")).unwrap();
         socket.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
         let messages = json!([{ "role": "user", "content": "Tell me." }]);
@@ -80,8 +80,8 @@ impl Client {
         Self(socket)
     }
 
-    /// Reads until this was said.
-    fn hears(&mut self, wanted: &str) {
+    /// Reads until the response contains this.
+    fn read_until(&mut self, wanted: &str) {
         let mut all = Vec::new();
         let mut piece = [0; 1024];
         while !String::from_utf8_lossy(&all).contains(wanted) {
@@ -93,8 +93,8 @@ impl Client {
 }
 
 impl Running {
-    /// The one session that there is, when it has said this.
-    async fn says(&self, words: &str) -> String {
+    /// Waits until the draft of the only session contains this: the session.
+    async fn wait_for_draft(&self, words: &str) -> String {
         let session = loop {
             let list = self.get("/api/sessions").await;
             if let Some(id) = list["sessions"][0]["id"].as_str() {
@@ -128,9 +128,9 @@ async fn a_client_that_hangs_up_in_a_stream_ends_its_turn() {
         let home = Home::new();
         let model = FakeModelServer::start_with_replies(vec![reply]).await.unwrap();
         let daemon = home.with_model(&model, ALL[1], "");
-        let mut client = Client::asks(&daemon, None, true);
-        let session = daemon.says("word word").await;
-        client.hears("word");
+        let mut client = Client::post_completion(&daemon, None, true);
+        let session = daemon.wait_for_draft("word word").await;
+        client.read_until("word");
         drop(client);
         daemon.turn_end(&session, "cancelled").await;
         model.wait_until_idle().await;
@@ -147,14 +147,14 @@ async fn a_client_that_hangs_up_while_it_waits_ends_its_turn_and_what_that_runs(
     ];
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
-    let client = Client::asks(&daemon, None, false);
-    let session = daemon.says("word word").await;
+    let client = Client::post_completion(&daemon, None, false);
+    let session = daemon.wait_for_draft("word word").await;
     drop(client);
     daemon.turn_end(&session, "cancelled").await;
     model.wait_until_idle().await;
 
-    home.says(&["mode", "full", "--minutes", "5", "--project", "app"]);
-    let client = Client::asks(&daemon, Some(&session), false);
+    home.run_ok(&["mode", "full", "--minutes", "5", "--project", "app"]);
+    let client = Client::post_completion(&daemon, Some(&session), false);
     while !home.path("app/begun").exists() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
@@ -179,7 +179,7 @@ async fn a_client_that_hangs_up_ends_no_other_turn() {
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
     daemon.send_message(&session, "Begin.").await;
-    let client = Client::asks(&daemon, Some(&session), false);
+    let client = Client::post_completion(&daemon, Some(&session), false);
     let waits = |now: &Value| now["session"]["queued"].as_array().unwrap().len() == 1;
     daemon.session_until(&session, waits).await;
     drop(client);
@@ -192,7 +192,7 @@ async fn a_client_that_hangs_up_ends_no_other_turn() {
     let asked: Vec<String> =
         model.received_requests().iter().map(|one| one.body.to_string()).collect();
     assert_eq!(asked.len(), 2, "nobody asked for the client that was gone");
-    // It is in the log, so that no other daemon asks for it either.
+    // It is in the log, so a restarted daemon does not request it again.
     assert_eq!(daemon.events("MESSAGE_WITHDRAWN").await.len(), 1);
     assert!(daemon.events("TURN_CANCELLED").await.is_empty());
 }
@@ -221,7 +221,7 @@ async fn who_waits_for_a_turn_before_its_own_hears_its_own_only() {
     }
 }
 
-/// What was said, whole or in pieces.
+/// The content, streamed or not.
 pub(super) fn content(body: &str) -> String {
     if let Ok(whole) = serde_json::from_str::<Value>(body) {
         return whole["choices"][0]["message"]["content"].as_str().unwrap().to_owned();
@@ -296,7 +296,7 @@ async fn a_limit_of_tokens_holds_for_all_answers_of_the_turn() {
     assert_eq!(limits, [json!(50), json!(30)]);
     assert_eq!(said["choices"][0]["finish_reason"], "length", "{said}");
     assert_eq!(content(&said.to_string()), "It says");
-    // What is left is too little to ask for.
+    // The remaining budget is too small for a request.
     let said = ask(30).await;
     assert_eq!(said["choices"][0]["finish_reason"], "length", "{said}");
     assert_eq!(model.received_requests().len(), 3);

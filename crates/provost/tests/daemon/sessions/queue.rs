@@ -186,7 +186,7 @@ async fn what_one_call_says_is_taken_back_when_the_turn_before_is_stopped() {
     assert_eq!((called.status.code(), called.stdout.len()), (Some(1), 0), "{why}");
     assert!(why.contains("was withdrawn (CANCELLED)"), "{why}");
     assert!(!why.contains("/continue") && !why.contains("/drop"), "{why}");
-    // So it is not sent unseen when somebody goes on.
+    // So it is not sent unnoticed when a person continues the session.
     assert_eq!(n_queued(&daemon.get(&format!("/api/sessions/{session}")).await), 0);
     daemon.continue_session(&session).await;
     daemon.turn_end(&session, "finished").await;

@@ -17,7 +17,7 @@ use super::{Home, texts};
 
 const ROLE: &str = "---\nname: dev\ndescription: Talks.\nmodel: small/smollm2\nskills: []\n---\nYou answer briefly.\n";
 
-/// Serves the model on a free port, and says where.
+/// Serves the model on a free port, and returns its address.
 const SERVE: &str = r#"
 import glob, importlib.util, os, sys, threading
 import xllamacpp
@@ -85,7 +85,7 @@ async fn a_real_model_streams_is_cancelled_and_tells_what_it_used() {
     fs::create_dir_all(home.path("app/.provost/roles")).unwrap();
     fs::write(home.path("app/.provost/roles/dev.md"), ROLE).unwrap();
     let daemon = home.up();
-    home.says(&["roles", "trust", "--yes", "--project", "app"]);
+    home.run_ok(&["roles", "trust", "--yes", "--project", "app"]);
     let session = daemon.session(json!({})).await;
 
     daemon.send_message(&session, "Write a long story about a lighthouse.").await;

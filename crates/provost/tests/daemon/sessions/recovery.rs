@@ -19,8 +19,8 @@ fn parsed<T: serde::de::DeserializeOwned>(value: &Value) -> T {
     serde_json::from_value(value.clone()).unwrap()
 }
 
-/// Writes what a daemon does that is killed between the two: it has said to whom the
-/// task is handed, and not the task.
+/// Writes the log of a daemon that was killed between two appends: the subagent's session is
+/// recorded, its task is not.
 async fn hand_over_without_a_task(home: &Home, session: &Value) -> SessionId {
     let clock = Clock::system();
     let path = home.data().join("log.db");
@@ -121,7 +121,7 @@ async fn a_turn_that_is_taken_up_ends_when_its_message_is_taken_back() {
     let daemon = home.with_model(&model, ALL[1], "");
     let session = daemon.session(json!({})).await;
     let sent = daemon.send_message(&session, "Do it.").await;
-    daemon.questions(1).await;
+    daemon.wait_for_approvals(1).await;
     daemon.kill();
 
     let daemon = home.up();
@@ -130,5 +130,5 @@ async fn a_turn_that_is_taken_up_ends_when_its_message_is_taken_back() {
     assert_eq!(daemon.post(&path, &daemon.token, &json!({})).await.0, 204);
     let detail = daemon.get(&format!("/api/sessions/{session}")).await;
     assert_eq!(detail["session"]["turn"]["status"], "cancelled", "{detail:#}");
-    daemon.questions(0).await;
+    daemon.wait_for_approvals(0).await;
 }

@@ -9,7 +9,7 @@ use super::{ALL, Home};
 
 impl Home {
     /// Says something with this piped in; the status, what was printed and remarked.
-    fn pipes(&self, args: &[&str], piped: impl Into<Vec<u8>>) -> (i32, String, String) {
+    fn run_with_stdin(&self, args: &[&str], piped: impl Into<Vec<u8>>) -> (i32, String, String) {
         let mut chat = self.provost(&["chat", "--project", "app"]);
         let output = chat.args(args).write_stdin(piped).output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
@@ -17,7 +17,7 @@ impl Home {
     }
 }
 
-/// What the user said in the last request, of Chat Completions.
+/// The user's messages in the last Chat Completions request.
 fn asked(model: &FakeModelServer) -> String {
     let body = model.received_requests().pop().unwrap().body;
     body["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned()
@@ -38,7 +38,7 @@ async fn what_is_piped_in_follows_what_is_asked() {
         (&["-p", "-"], "only this\n", "only this\n"),
         (&[], "only this\n", "only this\n"),
     ] {
-        let (status, printed, _) = home.pipes(args, piped);
+        let (status, printed, _) = home.run_with_stdin(args, piped);
         assert_eq!((status, printed.as_str()), (0, "I see.\n"), "{args:?}");
         assert_eq!(asked(&model), said, "{args:?}");
     }
@@ -47,11 +47,11 @@ async fn what_is_piped_in_follows_what_is_asked() {
         (vec![b'x'; 300 * 1024], "longer than the limit of 262144 bytes"),
         (vec![0xff; 8], "is not text"),
     ] {
-        let (status, _, complaint) = home.pipes(&["-p", "Explain this:"], piped);
+        let (status, _, complaint) = home.run_with_stdin(&["-p", "Explain this:"], piped);
         assert_eq!(status, 1);
         assert!(complaint.contains(why) && complaint.contains("hint:"), "{complaint}");
     }
-    assert_eq!(home.pipes(&[], "").0, 1);
+    assert_eq!(home.run_with_stdin(&[], "").0, 1);
     assert_eq!(model.received_requests().len(), n_asked);
 }
 
@@ -82,10 +82,10 @@ async fn an_answer_that_is_not_whole_says_why_and_has_a_status_of_its_own() {
         let home = Home::new();
         let model = FakeModelServer::start_with_replies(vec![reply]).await.unwrap();
         let _daemon = home.with_model(&model, ALL[1], more);
-        let (told, _, remarks) = home.pipes(&["-p", "Go"], "");
+        let (told, _, remarks) = home.run_with_stdin(&["-p", "Go"], "");
         assert_eq!(told, status, "{why}: {remarks}");
         assert!(remarks.contains(why), "{why}: {remarks}");
-        let (told, events, remarks) = home.pipes(&["--json", "-p", "Go"], "");
+        let (told, events, remarks) = home.run_with_stdin(&["--json", "-p", "Go"], "");
         assert_eq!(told, status, "{why}");
         assert!(remarks.contains(why), "{why}: {remarks}");
         let last: Value = serde_json::from_str(events.lines().last().unwrap()).unwrap();
@@ -109,7 +109,7 @@ async fn into_a_pipe_goes_the_answer_once_and_what_is_said_about_it_beside_it() 
     ];
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[2], "");
-    let (status, printed, remarks) = home.pipes(&["-p", "Count"], "");
+    let (status, printed, remarks) = home.run_with_stdin(&["-p", "Count"], "");
     assert_eq!((status, printed.as_str()), (0, "one two three four\n"), "{remarks}");
     assert!(remarks.contains("· fs.stat") && remarks.contains("retrying"), "{remarks}");
     assert_eq!(daemon.events("ATTEMPT_RESTARTED").await.len(), 1);

@@ -31,7 +31,7 @@ async fn what_was_streamed_is_shown_and_the_turn_can_be_gone_on_with() {
     assert_eq!(detail["session"]["status"], "interrupted");
     let said = texts(&detail);
     assert!(said[1].starts_with(seen["draft"]["text"].as_str().unwrap()), "{said:?}");
-    // What was said is paid for, by an estimate, and once.
+    // The partial completion is charged once, by an estimate.
     let usage = &detail["session"]["usage"];
     let output = usage["output"].as_u64().unwrap();
     assert!(output >= said[1].len() as u64 / 3 && output < 10_000, "{usage}");
@@ -62,12 +62,12 @@ async fn a_question_stays_open_and_the_turn_goes_on_when_it_is_answered() {
     let daemon = home.with_model(&model, ALL[0], "");
     let session = daemon.session(json!({})).await;
     daemon.send_message(&session, "Do it.").await;
-    let open = daemon.questions(1).await;
+    let open = daemon.wait_for_approvals(1).await;
     daemon.kill();
 
     let daemon = home.up();
-    assert_eq!(daemon.questions(1).await[0]["id"], open[0]["id"]);
-    home.says(&["approvals", "allow", open[0]["id"].as_str().unwrap(), "--yes"]);
+    assert_eq!(daemon.wait_for_approvals(1).await[0]["id"], open[0]["id"]);
+    home.run_ok(&["approvals", "allow", open[0]["id"].as_str().unwrap(), "--yes"]);
     let detail = daemon.turn_end(&session, "finished").await;
     assert_eq!(texts(&detail).last().unwrap(), "Done.");
     assert_eq!(tools(&detail)[0]["result"]["status"], "ok", "{detail:#}");
@@ -93,7 +93,7 @@ async fn a_command_that_runs_is_followed_to_its_end_and_never_run_twice() {
     ];
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[3], "");
-    home.says(&["mode", "full", "--minutes", "5", "--project", "app"]);
+    home.run_ok(&["mode", "full", "--minutes", "5", "--project", "app"]);
     let session = daemon.session(json!({})).await;
     daemon.send_message(&session, "Run it.").await;
     let runs = daemon.session_until(&session, |now| tools(now).len() == 1).await;
@@ -110,8 +110,8 @@ async fn a_command_that_runs_is_followed_to_its_end_and_never_run_twice() {
     assert!(model.received_requests()[1].body.to_string().contains("the end"));
 }
 
-/// Allows what is asked and kills the daemon before it hears what came of it: the
-/// kernel holds its breath until the daemon is gone.
+/// Allows the action and kills the daemon before it receives the outcome: the kernel is
+/// stopped until the daemon is gone.
 async fn cut_off(daemon: &Running, open: &Value) {
     let kernel = daemon.get("/api/projects/app/kernel").await["pid"].as_i64().unwrap();
     let kernel = Pid::from_raw(i32::try_from(kernel).unwrap()).unwrap();
@@ -140,17 +140,17 @@ async fn what_was_read_for_a_daemon_that_is_gone_is_read_again_and_told() {
     ];
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
-    home.says(&["do", "fs.stat", "path=hello.txt", "--project", "app"]);
+    home.run_ok(&["do", "fs.stat", "path=hello.txt", "--project", "app"]);
     let session = daemon.session(json!({})).await;
     daemon.send_message(&session, "Read it.").await;
-    let open = daemon.questions(1).await;
+    let open = daemon.wait_for_approvals(1).await;
     cut_off(&daemon, &open[0]).await;
 
     let daemon = home.up();
-    // It asks again, since the rule does, and only for the look.
-    let again = daemon.questions(1).await;
+    // The rule asks again, so the read needs a new approval, and nothing else does.
+    let again = daemon.wait_for_approvals(1).await;
     assert_ne!(again[0]["id"], open[0]["id"]);
-    home.says(&["approvals", "allow", again[0]["id"].as_str().unwrap(), "--yes"]);
+    home.run_ok(&["approvals", "allow", again[0]["id"].as_str().unwrap(), "--yes"]);
     let detail = daemon.turn_end(&session, "finished").await;
     assert_eq!(tools(&detail)[0]["result"]["output"], "hello from the file\n", "{detail:#}");
     assert!(model.received_requests()[1].body.to_string().contains("hello from the file"));
@@ -168,10 +168,10 @@ async fn what_was_written_for_a_daemon_that_is_gone_is_not_written_again() {
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     fs::write(home.path("app/log"), "").unwrap();
-    home.says(&["do", "fs.stat", "path=hello.txt", "--project", "app"]);
+    home.run_ok(&["do", "fs.stat", "path=hello.txt", "--project", "app"]);
     let session = daemon.session(json!({})).await;
     daemon.send_message(&session, "Write it.").await;
-    let open = daemon.questions(1).await;
+    let open = daemon.wait_for_approvals(1).await;
     cut_off(&daemon, &open[0]).await;
 
     let daemon = home.up();

@@ -140,7 +140,7 @@ async fn a_turn_is_told_by_the_conventions_and_nothing_of_what_was_said() {
     for secret in ["forty-two", "question", "hello", "missing.txt", "test-key", "collector-key"] {
         assert!(!all.contains(secret), "`{secret}` is told: {all}");
     }
-    let config = home.says(&["config", "--json"]) + &home.says(&["config"]);
+    let config = home.run_ok(&["config", "--json"]) + &home.run_ok(&["config"]);
     assert!(!config.contains("collector-key"), "{config}");
 }
 
@@ -222,5 +222,5 @@ async fn a_collector_that_is_not_there_disturbs_nobody() {
     let session = daemon.session(json!({})).await;
     daemon.send_message(&session, "Hello").await;
     daemon.turn_end(&session, "finished").await;
-    home.says(&["down"]);
+    home.run_ok(&["down"]);
 }

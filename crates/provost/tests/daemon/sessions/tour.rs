@@ -18,7 +18,7 @@ impl Running {
         }
     }
 
-    /// Waits for the next question of a session, answers it, and tells what it was.
+    /// Waits for the next approval of a session, answers it, and returns it.
     async fn decide(&self, session: &str, decision: &str) -> String {
         let open = loop {
             let list = self.get("/api/approvals").await;
@@ -110,13 +110,13 @@ async fn who_denies_everything_is_led_to_the_end_and_nothing_is_changed() {
     assert!(texts(&detail).last().unwrap().contains("That is the point"));
 }
 
-/// What the tour says from the command line, while somebody answers its questions.
+/// The output of the tour on the command line, while a person answers its approvals.
 fn taken(home: &Home, answers: impl Future<Output = ()>) -> String {
     let runtime = tokio::runtime::Handle::current();
     tokio::task::block_in_place(|| {
         std::thread::scope(|scope| {
             let said = scope.spawn(|| {
-                home.says_and_remarks(&["chat", "--model", "script/tour", "-p", "Hello"])
+                home.run_ok_with_stderr(&["chat", "--model", "script/tour", "-p", "Hello"])
             });
             runtime.block_on(answers);
             said.join().unwrap()
@@ -156,8 +156,8 @@ async fn the_tour_is_taken_from_the_command_line_too() {
 async fn a_tour_that_changed_nothing_leaves_its_folder_to_the_next() {
     let home = Home::new();
     let tour = ["chat", "--model", "script/tour"];
-    // Nothing is said, so that nothing begins: neither a folder nor a daemon.
-    let complaint = home.complains(&tour, 1);
+    // Without a confirmation nothing starts: neither a folder nor a daemon.
+    let complaint = home.run_failing(&tour, 1);
     assert!(complaint.contains("the message is empty"), "{complaint}");
     assert!(!home.path("provost-tour").exists() && !home.data().join("daemon.json").exists());
 
@@ -180,7 +180,7 @@ async fn a_tour_that_changed_nothing_leaves_its_folder_to_the_next() {
     assert_eq!(begin(silent()).await.0, "provost-tour-2");
     daemon.post(&format!("/api/sessions/{session}/cancel"), &daemon.token, &json!({})).await;
     assert_eq!(begin(silent()).await.0, "provost-tour");
-    // What somebody changed is theirs.
+    // A file that a person changed is not overwritten.
     fs::write(home.path("provost-tour/README.md"), "Mine.\n").unwrap();
     assert_eq!(begin(silent()).await.0, "provost-tour-2");
     assert_eq!(fs::read_to_string(home.path("provost-tour/README.md")).unwrap(), "Mine.\n");
@@ -189,7 +189,7 @@ async fn a_tour_that_changed_nothing_leaves_its_folder_to_the_next() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_daemon_the_tour_starts_one_and_anything_else_says_what_to_type() {
     let home = Home::new();
-    let complaint = home.complains(&["chat", "-p", "Hello"], 1);
+    let complaint = home.run_failing(&["chat", "-p", "Hello"], 1);
     for words in ["no daemon is running", "`provost up`", "`provost chat --model script/tour`"] {
         assert!(complaint.contains(words), "{words}: {complaint}");
     }

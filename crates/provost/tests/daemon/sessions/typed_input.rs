@@ -92,7 +92,7 @@ async fn nothing_that_was_typed_before_a_question_answers_it() {
     let _daemon = home.with_model(&model, ALL[1], "");
     let steps = &[
         ("> ", "Touch them.\n"),
-        // A yes whose line ends only below the question.
+        // A `y` whose line ends only below the prompt.
         ("word word", "y"),
         ("Allow it?", "\n"),
         ("denied", ""),

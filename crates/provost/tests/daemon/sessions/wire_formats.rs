@@ -98,7 +98,7 @@ async fn what_is_declined_stays_to_be_read_and_the_conversation_goes_on() {
         assert_eq!((status, said.as_str()), (0, "Gladly.\n"), "{at:?}");
         let again = model.received_requests()[1].body.to_string();
         assert!(again.contains("Question two"), "{at:?}: {again}");
-        // Messages would go on to decline; what a filter said is nobody's words.
+        // Messages would go on to decline; the text of a filter is not the model's.
         assert_eq!(
             again.contains("Question one"),
             at.0 != FakeWireFormat::Messages,
