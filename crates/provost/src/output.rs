@@ -10,6 +10,8 @@ use anyhow::Context as _;
 use provost_core::action::escape_invisible;
 use provost_proto::UnixMicros;
 
+use crate::typed_answer::discard_typed_input;
+
 /// Prints a line. A closed pipe is [`OutputClosed`], which `main` does not report.
 pub(crate) fn print_line(text: &str) -> anyhow::Result<()> {
     check_write_result(writeln!(anstream::stdout(), "{text}"))
@@ -92,11 +94,23 @@ pub(crate) fn is_interactive() -> bool {
 
 /// Asks for confirmation; anything but `y` or `yes` is a no.
 pub(crate) fn ask_confirmation(question: &str) -> anyhow::Result<bool> {
+    let answer = ask_line(&format!("{question} [y/N] "))?;
+    Ok(matches!(answer.as_str(), "y" | "yes"))
+}
+
+/// Asks for a word; anything else is a no.
+pub(crate) fn ask_for_word(question: &str, word: &str) -> anyhow::Result<bool> {
+    Ok(ask_line(&format!("{question} Type `{word}` to confirm: "))? == word)
+}
+
+/// The line that is typed after this question was shown, in lower case.
+fn ask_line(question: &str) -> anyhow::Result<String> {
     let mut out = anstream::stdout();
-    check_write_result(write!(out, "{question} [y/N] ").and_then(|()| out.flush()))?;
+    check_write_result(write!(out, "{question}").and_then(|()| out.flush()))?;
+    discard_typed_input()?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer).context("cannot read your answer")?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+    Ok(answer.trim().to_lowercase())
 }
 
 /// Whether standard output is a terminal.

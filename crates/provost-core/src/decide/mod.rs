@@ -299,7 +299,9 @@ fn decide_by_mode(bound: BoundAction, mode: ProjectMode, rules: Vec<RuleRef>) ->
             Some("the mode is auto, and your own shell is outside the sandbox")
         }
         ProjectMode::Auto => None,
-        ProjectMode::Sandbox => Some("the mode is sandbox, and this is more than looking"),
+        ProjectMode::Sandbox => {
+            Some("the mode is sandbox, which asks before everything but reading")
+        }
     };
     match why {
         None => allow(bound, AllowedBy::Mode { mode }),

@@ -8,6 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::{Home, Running};
+use crate::typing::type_in_terminal;
 
 /// A role that may read, write and run commands.
 pub(super) const ROLE: &str = "---\nname: dev\ndescription: Works on the app.\nskills: [fs.read, \
@@ -355,18 +356,63 @@ async fn a_person_without_a_browser_watches_and_answers() {
     daemon.wait_for_approvals(1).await;
     let second = daemon.submit(&agent, "terminal.runCommand", &json!({ "command": "echo 2" }));
     daemon.wait_for_approvals(2).await;
-    let data = home.data();
-    let mut watching = home.provost(&["approvals", "watch", "--data", data.to_str().unwrap()]);
-    watching.write_stdin("?\na\nm 2 not today\n");
-    let watching = std::thread::spawn(move || watching.output().unwrap());
-    let (status, answer) = first.await.unwrap();
+    let watched = type_in_terminal(
+        &home,
+        "approvals watch",
+        &[
+            ("a: allow once", "?\r"),
+            ("a: allow once", "a\r"),
+            ("Approval 1 was allowed", ""),
+            ("a: allow once", "m 2 not today\r"),
+            ("Approval 2 was denied", "\u{3}"),
+        ],
+    );
+    let (watched, first, second) = tokio::join!(watched, first, second);
+    let (status, answer) = first.unwrap();
     assert_eq!((status.as_u16(), &answer["result"]["stdout"]), (200, &json!("1\n")), "{answer}");
-    let (status, answer) = second.await.unwrap();
+    let (status, answer) = second.unwrap();
     assert_eq!(status, 403, "{answer}");
     assert!(answer["error"].as_str().unwrap().contains("not today"), "{answer}");
-    kill_process(home.pid_of("watch").unwrap(), Signal::INT).unwrap();
-    let output = tokio::task::spawn_blocking(|| watching.join().unwrap()).await.unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("Approval 2 is queued"), "{said}");
-    assert!(said.contains("`echo`") && !said.contains('\u{1b}'), "{said}");
+    let said = String::from_utf8_lossy(&watched.stdout);
+    assert!(watched.status.success() && said.contains("Approval 2 is queued"), "{said}");
+    assert!(said.contains("`echo`") && !said.contains("\u{1b}1"), "{said}");
+}
+
+fn contains(shown: &[u8], text: &str) -> bool {
+    String::from_utf8_lossy(shown).contains(text)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_typed_before_an_approval_was_shown_does_not_answer_it() {
+    let home = Home::new();
+    let (daemon, agent) = home.with_agent();
+    let harmless = daemon.submit(&agent, "terminal.runCommand", &json!({ "command": "echo 1" }));
+    daemon.wait_for_approvals(1).await;
+    let watched = type_in_terminal(
+        &home,
+        "approvals watch",
+        &[
+            // Before anything is shown, then twice at the first one.
+            ("Waiting for approvals", "a\ra\r"),
+            ("Ignored: it was typed before", ""),
+            ("a: allow once", ""),
+            ("is queued", "a\ra\r"),
+            ("Approval 1 was allowed", ""),
+            ("DANGEROUS", "dangerous\r"),
+            ("dangerous: allow once", "a\r"),
+            ("This is allowed with `dangerous`", "d\r"),
+            ("Approval 2 was denied", "\u{3}"),
+        ],
+    );
+    let dangerous = async {
+        // Not before the first one is shown: the graver one is shown first.
+        while !fs::read(home.path("shown")).is_ok_and(|shown| contains(&shown, "a: allow once")) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        daemon.submit(&agent, "terminal.runCommand", &json!({ "command": "rm -rf /" })).await
+    };
+    let (watched, harmless, dangerous) = tokio::join!(watched, harmless, dangerous);
+    let said = String::from_utf8_lossy(&watched.stdout);
+    assert_eq!(harmless.unwrap().0, 200, "{said}");
+    assert_eq!(dangerous.unwrap().0, 403, "{said}");
 }

@@ -15,6 +15,7 @@ mod secrets;
 mod sessions;
 mod survive;
 mod terminal;
+mod typing;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { AnswerScope } from '../../proto/index.ts'
 import { isFocusShortcut, keyCommand, type KeyPress } from './answer-keys.ts'
-import { answerKeys } from './labels.ts'
+import { allowLabel, answerKeys, keyScopes, scopeKey } from './labels.ts'
 
 const ALL: readonly AnswerScope[] = ['once', 'session', 'until', 'always']
 const press = (key: string, more: Partial<KeyPress> = {}): KeyPress => ({ key, ctrlKey: false, metaKey: false, altKey: false, repeat: false, ...more })
@@ -33,10 +33,19 @@ describe('a key', () => {
   })
 
   it('is listed where it works, and does what its label says', () => {
-    const offered = (...scopes: readonly AnswerScope[]) => ({ question: { choices: scopes.map((scope) => ({ scope })) } })
+    const offered = (...scopes: readonly AnswerScope[]) => ({ question: { gate: null, choices: scopes.map((scope) => ({ scope })) } })
     expect(answerKeys(offered(...ALL))).toEqual(['A', 'S', 'D', 'M'])
     expect(answerKeys(offered('once'))).toEqual(['A', 'D', 'M'])
     for (const key of answerKeys(offered(...ALL))) expect(keyCommand(press(key.toLowerCase()), { ready: true, scopes: ALL }), key).not.toBeNull()
+  })
+
+  it('allows nothing behind a hard gate', () => {
+    const gated = { question: { gate: 'it deletes the project', choices: [{ scope: 'once' as const }] } }
+    expect(answerKeys(gated)).toEqual(['D', 'M'])
+    expect(scopeKey(gated, 'once')).toBeNull()
+    expect(allowLabel(gated, 'once')).toBe('Allow this dangerous action')
+    for (const key of ['a', 's']) expect(keyCommand(press(key), { ready: true, scopes: keyScopes(gated) })).toBeNull()
+    expect(keyCommand(press('d'), { ready: true, scopes: keyScopes(gated) })).toEqual({ kind: 'deny' })
   })
 
   it('with Alt focuses the approval, and alone does not', () => {

@@ -2,7 +2,7 @@
 import type { AnswerScope, Approval } from '../../proto/index.ts'
 
 /** The button labels of the answers that allow. */
-export const ALLOW_LABELS: Readonly<Record<AnswerScope, string>> = {
+const ALLOW_LABELS: Readonly<Record<AnswerScope, string>> = {
   once: 'Allow once',
   session: 'Allow for the session',
   until: 'Allow for a time…',
@@ -10,11 +10,29 @@ export const ALLOW_LABELS: Readonly<Record<AnswerScope, string>> = {
 }
 
 /** The key of each scope, or null. */
-export const SCOPE_KEYS: Readonly<Record<AnswerScope, string | null>> = { once: 'A', session: 'S', until: null, always: null }
+const SCOPE_KEYS: Readonly<Record<AnswerScope, string | null>> = { once: 'A', session: 'S', until: null, always: null }
+
+/** The part of an approval that its keys and labels depend on. */
+type Answerable = { readonly question: { readonly gate: string | null; readonly choices: readonly { readonly scope: AnswerScope }[] } }
+
+/** The label of an answer that allows. What is behind a hard gate has its own. */
+export function allowLabel({ question: prompt }: Answerable, scope: AnswerScope): string {
+  return prompt.gate === null ? ALLOW_LABELS[scope] : 'Allow this dangerous action'
+}
+
+/** The scopes that a key allows: none behind a hard gate, since a key is pressed by habit. */
+export function keyScopes({ question: prompt }: Answerable): readonly AnswerScope[] {
+  return prompt.gate === null ? prompt.choices.map(({ scope }) => scope) : []
+}
+
+/** The key that allows a scope, or null. */
+export function scopeKey(approval: Answerable, scope: AnswerScope): string | null {
+  return keyScopes(approval).includes(scope) ? SCOPE_KEYS[scope] : null
+}
 
 /** The keys that answer an approval while it has the focus. */
-export function answerKeys({ question: prompt }: { readonly question: { readonly choices: readonly { readonly scope: AnswerScope }[] } }): readonly string[] {
-  return [...prompt.choices.flatMap(({ scope }) => SCOPE_KEYS[scope] ?? []), 'D', 'M']
+export function answerKeys(approval: Answerable): readonly string[] {
+  return [...keyScopes(approval).flatMap((scope) => SCOPE_KEYS[scope] ?? []), 'D', 'M']
 }
 
 /** The label of each scope of an answer that allowed. */

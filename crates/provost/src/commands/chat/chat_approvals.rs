@@ -1,52 +1,27 @@
 //! Approvals of a session, shown and answered in the chat.
 
 use std::collections::{HashSet, VecDeque};
-use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use anyhow::Context as _;
 use provost_proto::{
     AnswerApprovalRequest, AnswerScope, Approval, ApprovalId, ApprovalList, Event, Fact, Project,
     ProjectList, SessionId,
 };
 use provost_store::Clock;
-use rustix::termios::{QueueSelector, tcflush};
 
 use super::chat_input::TypedAnswer;
-use super::line_input::TypedLine;
 use crate::approval_text::{ProjectNames, format_approval};
 use crate::client::DaemonClient;
 use crate::commands::lookup::short_id;
 use crate::output::{self, bold, faint, is_interactive, print_stderr, sanitize_lines};
-
-/// How long an approval is shown before it accepts an answer, as in the web UI: earlier
-/// input was not meant for it.
-const MIN_SHOWN_TIME: Duration = Duration::from_millis(500);
-
-/// The state of the front approval.
-#[derive(Debug, Clone, Copy)]
-enum ApprovalPromptState {
-    Idle,
-    /// Shown since then; no answer is accepted yet.
-    Shown(Instant),
-    /// Accepts an answer since then.
-    Accepting(Instant),
-}
-
-impl ApprovalPromptState {
-    /// Whether a line typed at that time can be an answer.
-    fn accepts_line_at(self, at: Instant) -> bool {
-        match self {
-            Self::Idle | Self::Shown(_) => false,
-            Self::Accepting(since) => at >= since,
-        }
-    }
-}
+use crate::typed_answer::{
+    AnswerWindow, HARD_GATE_WORD, TypedLine, discard_typed_input, has_hard_gate,
+};
 
 /// The pending approvals of a session; the front one is answered next.
 pub(super) struct ChatApprovals {
     pending: VecDeque<Approval>,
-    state: ApprovalPromptState,
+    state: AnswerWindow,
     shown: HashSet<ApprovalId>,
     /// The session, and those it handed tasks to.
     sessions: HashSet<SessionId>,
@@ -57,7 +32,7 @@ impl ChatApprovals {
     pub(super) fn new(session: SessionId, json: bool) -> Self {
         let sessions = HashSet::from([session]);
         let (pending, shown) = (VecDeque::new(), HashSet::new());
-        Self { pending, state: ApprovalPromptState::Idle, shown, sessions, json }
+        Self { pending, state: AnswerWindow::Closed, shown, sessions, json }
     }
 
     /// Adds a session that a task was handed to.
@@ -77,27 +52,19 @@ impl ChatApprovals {
         let is_early = !self.pending.is_empty() && !self.state.accepts_line_at(line.at);
         // Words are a message to the model, sent after the turn.
         is_early
-            && TypedAnswer::parse(&line.text, |_| true)
+            && TypedAnswer::parse(&line.text, false, |_| true)
                 .is_none_or(|answer| answer.message.is_none())
     }
 
-    /// Resolves when the front approval was shown for [`MIN_SHOWN_TIME`].
+    /// Resolves when the front approval can be answered.
     pub(super) async fn wait_until_answerable(&self) {
-        match self.state {
-            ApprovalPromptState::Shown(since) => {
-                tokio::time::sleep_until((since + MIN_SHOWN_TIME).into()).await;
-            }
-            ApprovalPromptState::Idle | ApprovalPromptState::Accepting(_) => {
-                std::future::pending::<()>().await;
-            }
-        }
+        self.state.wait_until_answerable().await;
     }
 
     /// Accepts an answer from now on. A line that was started before is discarded.
     pub(super) fn open_for_answer(&mut self) -> anyhow::Result<()> {
-        let flushed = tcflush(io::stdin(), QueueSelector::IFlush);
-        flushed.map_err(io::Error::from).context("cannot flush the input of the terminal")?;
-        self.state = ApprovalPromptState::Accepting(Instant::now());
+        discard_typed_input()?;
+        self.state = AnswerWindow::Accepting(Instant::now());
         self.print_prompt()
     }
 
@@ -138,23 +105,26 @@ impl ChatApprovals {
 
     /// Shows the front approval, if there is one.
     async fn show_next(&mut self, client: &DaemonClient) -> anyhow::Result<()> {
-        self.state = ApprovalPromptState::Idle;
+        self.state = AnswerWindow::Closed;
         if let Some(approval) = self.pending.front() {
             print_approval(client, approval).await?;
-            self.state = ApprovalPromptState::Shown(Instant::now());
+            self.state = AnswerWindow::Shown(Instant::now());
         }
         Ok(())
     }
 
     /// Prints the possible answers, if one is accepted.
     pub(super) fn print_prompt(&self) -> anyhow::Result<()> {
-        let (Some(approval), ApprovalPromptState::Accepting(_)) =
-            (self.pending.front(), self.state)
+        let (Some(approval), AnswerWindow::Accepting(_)) = (self.pending.front(), self.state)
         else {
             return Ok(());
         };
         let session = if offers_scope(approval, AnswerScope::Session) { "[s]ession, " } else { "" };
-        let text = format!("Allow it? [y]es once, {session}[n]o, or a reason to deny: ");
+        let text = if has_hard_gate(approval) {
+            format!("Type `{HARD_GATE_WORD}` to allow it; [n]o, or a reason to deny: ")
+        } else {
+            format!("Allow it? [y]es once, {session}[n]o, or a reason to deny: ")
+        };
         output::print_bytes(bold(&text).as_bytes())
     }
 
@@ -165,7 +135,8 @@ impl ChatApprovals {
         line: &str,
     ) -> anyhow::Result<()> {
         let Some(approval) = self.pending.front() else { return Ok(()) };
-        let Some(typed) = TypedAnswer::parse(line, |scope| offers_scope(approval, scope)) else {
+        let offered = |scope| offers_scope(approval, scope);
+        let Some(typed) = TypedAnswer::parse(line, has_hard_gate(approval), offered) else {
             return self.print_prompt();
         };
         let Some(approval) = self.pending.pop_front() else { return Ok(()) };
@@ -196,24 +167,4 @@ async fn print_approval(client: &DaemonClient, approval: &Approval) -> anyhow::R
     let ProjectList { projects } = client.get("/api/projects?all=true").await?;
     print_stderr(&format_approval(approval, &ProjectNames::new(&projects), Clock::system().now()));
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_input_after_the_minimum_time_is_an_answer() {
-        let shown = Instant::now();
-        let accepting = shown + MIN_SHOWN_TIME;
-        for (state, at, accepts) in [
-            (ApprovalPromptState::Idle, shown, false),
-            (ApprovalPromptState::Shown(shown), accepting, false),
-            (ApprovalPromptState::Accepting(accepting), shown, false),
-            (ApprovalPromptState::Accepting(accepting), accepting, true),
-            (ApprovalPromptState::Accepting(accepting), accepting + MIN_SHOWN_TIME, true),
-        ] {
-            assert_eq!(state.accepts_line_at(at), accepts, "{state:?} {at:?}");
-        }
-    }
 }

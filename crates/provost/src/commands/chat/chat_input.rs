@@ -2,6 +2,8 @@
 
 use provost_proto::{AnswerScope, ApprovalAnswer};
 
+use crate::typed_answer::HARD_GATE_WORD;
+
 /// Help for the commands.
 pub(super) const CHAT_HELP: &str = "/help        show this help\n\
     /cancel      cancel the running turn (as Ctrl-C does)\n\
@@ -69,12 +71,19 @@ pub(super) struct TypedAnswer {
 impl TypedAnswer {
     /// Anything but an explicit yes denies, with the words as the reason; an unknown single
     /// letter is no answer (`None`). `d` denies as in `provost approvals watch`; `a`, which
-    /// may mean "always" elsewhere, is not accepted.
-    pub(super) fn parse(line: &str, is_offered: impl Fn(AnswerScope) -> bool) -> Option<Self> {
+    /// may mean "always" elsewhere, is not accepted. What is behind a hard gate is allowed
+    /// by its own word only; a yes is then no answer.
+    pub(super) fn parse(
+        line: &str,
+        has_gate: bool,
+        is_offered: impl Fn(AnswerScope) -> bool,
+    ) -> Option<Self> {
         let allow =
             |scope| Self { decision: ApprovalAnswer::Allow, scope: Some(scope), message: None };
         let deny = |message| Self { decision: ApprovalAnswer::Deny, scope: None, message };
         Some(match line.trim() {
+            HARD_GATE_WORD if has_gate => allow(AnswerScope::Once),
+            "y" | "yes" | "s" | "session" if has_gate => return None,
             "y" | "yes" => allow(AnswerScope::Once),
             "s" | "session" if is_offered(AnswerScope::Session) => allow(AnswerScope::Session),
             "" | "n" | "no" | "d" | "s" | "session" => deny(None),
@@ -126,10 +135,23 @@ mod tests {
             ("use npm ci", true, no, None, Some("use npm ci".to_owned())),
         ] {
             let reply = TypedAnswer { decision, scope, message };
-            assert_eq!(TypedAnswer::parse(line, |_| can), Some(reply), "{line:?}");
+            assert_eq!(TypedAnswer::parse(line, false, |_| can), Some(reply), "{line:?}");
         }
         for letter in ["w", "a"] {
-            assert_eq!(TypedAnswer::parse(letter, |_| true), None, "it is no answer");
+            assert_eq!(TypedAnswer::parse(letter, false, |_| true), None, "it is no answer");
+        }
+    }
+
+    #[test]
+    fn a_hard_gate_is_allowed_by_its_own_word_only() {
+        let parse = |line| TypedAnswer::parse(line, true, |_| true);
+        assert_eq!(parse("dangerous").map(|answer| answer.decision), Some(ApprovalAnswer::Allow));
+        for line in ["y", "yes", "s", "session", "a"] {
+            assert_eq!(parse(line), None, "{line}");
+        }
+        for line in ["", "n", "d", "no, use npm ci"] {
+            let decision = parse(line).map(|answer| answer.decision);
+            assert_eq!(decision, Some(ApprovalAnswer::Deny), "{line}");
         }
     }
 }

@@ -8,12 +8,13 @@ use tokio::signal::unix::Signal;
 use super::chat_approvals::ChatApprovals;
 use super::chat_input::ChatInput;
 use super::chat_session::ChatSession;
-use super::line_input::{LineInput, TypedLine, next_typed_or_pending};
+use super::line_input::{LineInput, next_typed_or_pending};
 use super::queued_messages::print_withdrawn;
 use super::turn_outcome::{ChatTurnOutcome, ChatTurnSelector, EXIT_INTERRUPTED};
 use super::turn_printer::TurnPrinter;
 use crate::commands::audit::events::drain_sse_events;
 use crate::output::{faint, print_stderr, sanitize_lines};
+use crate::typed_answer::TypedLine;
 
 impl ChatSession {
     /// Follows a turn to its end, from the events after `after`.

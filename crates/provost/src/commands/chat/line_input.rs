@@ -1,20 +1,13 @@
 //! Lines typed on standard input.
 
 use std::collections::VecDeque;
-use std::io::BufRead as _;
-use std::time::Instant;
 
 use tokio::sync::mpsc;
 
+use crate::typed_answer::{TypedLine, spawn_line_reader};
+
 /// Lines that are buffered. A full channel stops the reader.
 const LINE_QUEUE_CAPACITY: usize = 16;
-
-/// A line, and when it was typed.
-pub(super) struct TypedLine {
-    pub(super) text: String,
-    /// When the line was read.
-    pub(super) at: Instant,
-}
 
 /// Reader of typed lines, with those that are deferred to the end of a turn.
 pub(super) struct LineInput {
@@ -28,17 +21,7 @@ pub(super) struct LineInput {
 impl LineInput {
     /// Reads in a separate thread, which ends with the process.
     pub(super) fn spawn() -> Self {
-        let (to, lines) = mpsc::channel(LINE_QUEUE_CAPACITY);
-        std::thread::spawn(move || {
-            let mut stdin = std::io::stdin().lock();
-            let mut line = String::new();
-            while stdin.read_line(&mut line).is_ok_and(|n_read| n_read > 0) {
-                let typed = TypedLine { text: std::mem::take(&mut line), at: Instant::now() };
-                if to.blocking_send(typed).is_err() {
-                    return;
-                }
-            }
-        });
+        let lines = spawn_line_reader(LINE_QUEUE_CAPACITY);
         Self { lines, deferred: VecDeque::new(), held: Vec::new() }
     }
 

@@ -18,8 +18,9 @@ use crate::client::DaemonClient;
 use crate::commands::lookup::{find_by_short_id, resolve_project, short_id};
 use crate::config::Config;
 use crate::output::{
-    self, ask_confirmation, bold, faint, is_interactive, print_line, sanitize_text,
+    self, ask_confirmation, ask_for_word, bold, faint, is_interactive, print_line, sanitize_text,
 };
+use crate::typed_answer::{HARD_GATE_WORD, has_hard_gate};
 
 pub(crate) async fn run(args: ApprovalsArgs, config: &Config) -> anyhow::Result<ExitCode> {
     let client = DaemonClient::connect(config)?;
@@ -205,7 +206,12 @@ fn confirm_action_hash(
             approval.action_hash
         );
     }
-    Ok(ask_confirmation("Allow it?")?.then_some(approval.action_hash))
+    let confirmed = if has_hard_gate(approval) {
+        ask_for_word("Allow it?", HARD_GATE_WORD)?
+    } else {
+        ask_confirmation("Allow it?")?
+    };
+    Ok(confirmed.then_some(approval.action_hash))
 }
 
 async fn deny_action(

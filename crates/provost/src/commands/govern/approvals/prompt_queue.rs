@@ -1,11 +1,12 @@
 //! Queue of pending approvals: the first is shown and can be answered, the others wait.
 //!
 //! A person who types `a` means the approval on the screen. So an approval stays at the
-//! front until it is resolved; if it is resolved elsewhere, the next one can only be
-//! answered by its number, because the person may have typed before seeing it. Pure;
-//! effects are returned.
+//! front until it is resolved, and what was typed before it could be read does not answer it.
+//! If it is resolved elsewhere, the next one can only be answered by its number. The others
+//! wait in the order of their gravity. Pure; effects are returned.
 
 use std::collections::VecDeque;
+use std::time::Instant;
 
 use provost_proto::{
     AnswerApprovalRequest, AnswerScope, Approval, ApprovalAnswer, ApprovalId, UnixMicros,
@@ -14,6 +15,7 @@ use provost_proto::{
 use crate::approval_text::{
     ProjectNames, format_approval, format_approval_line, format_time_left, scope_name,
 };
+use crate::typed_answer::{AnswerWindow, HARD_GATE_WORD, TypedLine, has_hard_gate};
 
 /// Help for the keys that do not allow.
 const OTHER_KEYS_HELP: &str = "d: deny   m TEXT: deny with a reason\n\
@@ -32,6 +34,8 @@ const ALLOW_KEYS: [(AnswerScope, &str); 4] = [
 struct AnswerDraft {
     /// What the answer covers; `None` denies.
     scope: Option<AnswerScope>,
+    /// Whether the word for hard gates was typed.
+    with_gate_word: bool,
     minutes: Option<u32>,
     message: Option<String>,
 }
@@ -50,6 +54,8 @@ const REMINDER_SECONDS: [u64; 2] = [300, 60];
 pub(super) enum PromptQueueEffect {
     /// Print this text.
     Print(String),
+    /// Print the front approval, and call [`ApprovalPromptQueue::mark_front_shown`] then.
+    ShowFront(String),
     /// Send this answer.
     SendAnswer(Box<Approval>, AnswerApprovalRequest),
 }
@@ -72,11 +78,19 @@ enum FrontArrival {
     Unexpected,
 }
 
-/// The pending approvals, in the order in which they were requested.
+/// Sorts approvals: those behind a hard gate, those with network access, the others; each in
+/// the order in which they were requested.
+pub(super) fn gravity_order(approval: &Approval) -> (bool, bool, UnixMicros) {
+    (!has_hard_gate(approval), !approval.question.network, approval.asked_at)
+}
+
+/// The pending approvals.
 #[derive(Debug)]
 pub(super) struct ApprovalPromptQueue {
-    /// The front one is shown.
+    /// The front one is shown, the others are in the order of their gravity.
     items: VecDeque<NumberedApproval>,
+    /// Whether the front one accepts an answer.
+    window: AnswerWindow,
     front_arrival: FrontArrival,
     /// The approval that an answer was sent for.
     answered: Option<ApprovalId>,
@@ -88,6 +102,7 @@ impl ApprovalPromptQueue {
     pub(super) fn new() -> Self {
         Self {
             items: VecDeque::new(),
+            window: AnswerWindow::Closed,
             front_arrival: FrontArrival::Expected,
             answered: None,
             last_number: 0,
@@ -113,11 +128,40 @@ impl ApprovalPromptQueue {
         let item = NumberedApproval { number: self.last_number, approval, reminded: 0 };
         let line = format_approval_line(&item.approval, &self.names, now);
         let queued = format!("Approval {} is queued: {line}", item.number);
-        self.items.push_back(item);
-        if self.items.len() == 1 {
-            return vec![self.render_front(now)];
+        if self.items.is_empty() {
+            self.items.push_back(item);
+            return vec![self.show_front(now)];
         }
+        let order = gravity_order(&item.approval);
+        let is_graver = |other: &NumberedApproval| gravity_order(&other.approval) <= order;
+        let at = 1 + self.items.iter().skip(1).take_while(|other| is_graver(other)).count();
+        self.items.insert(at, item);
         vec![PromptQueueEffect::Print(queued)]
+    }
+
+    /// Whether the front approval accepts an answer.
+    pub(super) fn window(&self) -> AnswerWindow {
+        self.window
+    }
+
+    /// The front approval was printed.
+    pub(super) fn mark_front_shown(&mut self, at: Instant) {
+        self.window = AnswerWindow::Shown(at);
+    }
+
+    /// The front approval accepts an answer from now on; returns the keys that answer it.
+    pub(super) fn open_for_answer(&mut self, at: Instant) -> Vec<PromptQueueEffect> {
+        let Some(item) = self.items.front() else { return Vec::new() };
+        self.window = AnswerWindow::Accepting(at);
+        match self.front_arrival {
+            FrontArrival::Expected => print_effect(&self.render_key_help()),
+            FrontArrival::Unexpected => {
+                let (number, key) = (item.number, allow_key(&item.approval));
+                print_effect(&format!(
+                    "This is another approval. Answer it by its number: `{key} {number}`"
+                ))
+            }
+        }
     }
 
     /// Removes an approval that was resolved, here or elsewhere; `how` completes "Approval 1 …".
@@ -136,8 +180,9 @@ impl ApprovalPromptQueue {
         if at == 0 {
             self.front_arrival =
                 if own { FrontArrival::Expected } else { FrontArrival::Unexpected };
+            self.window = AnswerWindow::Closed;
             if !self.items.is_empty() {
-                effects.push(self.render_front(now));
+                effects.push(self.show_front(now));
             }
         }
         effects
@@ -155,13 +200,25 @@ impl ApprovalPromptQueue {
     }
 
     /// Handles a typed line.
-    pub(super) fn handle_line(&mut self, line: &str, now: UnixMicros) -> Vec<PromptQueueEffect> {
-        let line = line.trim();
+    pub(super) fn handle_line(
+        &mut self,
+        typed: &TypedLine,
+        now: UnixMicros,
+    ) -> Vec<PromptQueueEffect> {
+        let line = typed.text.trim();
         let (key, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let (number, rest) = split_leading_number(rest);
         match key {
             "" => Vec::new(),
             "l" | "list" => self.list_waiting(now),
+            "?" | "h" | "help" => print_effect(&self.render_key_help()),
+            _ if !self.items.is_empty() && !self.window.accepts_line_at(typed.at) => {
+                print_effect("Ignored: it was typed before this approval could be read.")
+            }
+            HARD_GATE_WORD => {
+                let draft = AnswerDraft::allow(AnswerScope::Once);
+                self.answer_approval(number, AnswerDraft { with_gate_word: true, ..draft })
+            }
             "a" | "allow" => self.answer_approval(number, AnswerDraft::allow(AnswerScope::Once)),
             "s" | "session" => {
                 self.answer_approval(number, AnswerDraft::allow(AnswerScope::Session))
@@ -201,20 +258,18 @@ impl ApprovalPromptQueue {
         self.answered = None;
     }
 
-    fn render_front(&self, now: UnixMicros) -> PromptQueueEffect {
+    fn show_front(&mut self, now: UnixMicros) -> PromptQueueEffect {
+        self.window = AnswerWindow::Closed;
         let Some(item) = self.items.front() else { return PromptQueueEffect::Print(String::new()) };
-        let hint = match self.front_arrival {
-            FrontArrival::Expected => self.render_key_help(),
-            FrontArrival::Unexpected => {
-                format!("This is another approval. Answer it by its number: `a {}`", item.number)
-            }
-        };
         let full = format_approval(&item.approval, &self.names, now);
-        PromptQueueEffect::Print(format!("\n[{}] {full}{hint}", item.number))
+        PromptQueueEffect::ShowFront(format!("\n[{}] {}", item.number, full.trim_end()))
     }
 
     /// Help for the keys that the front approval accepts.
     fn render_key_help(&self) -> String {
+        if self.items.front().is_some_and(|item| has_hard_gate(&item.approval)) {
+            return format!("{HARD_GATE_WORD}: allow once\n{OTHER_KEYS_HELP}");
+        }
         let choices = self.items.front().map(|item| &item.approval.question.choices);
         let offered = |scope: AnswerScope| {
             choices.is_none_or(|choices| choices.iter().any(|choice| choice.scope == scope))
@@ -259,7 +314,7 @@ impl ApprovalPromptQueue {
         number: Option<usize>,
         draft: AnswerDraft,
     ) -> Vec<PromptQueueEffect> {
-        let AnswerDraft { scope, minutes, message } = draft;
+        let AnswerDraft { scope, with_gate_word, minutes, message } = draft;
         let Some(front) = self.items.front() else { return print_effect("No pending approvals.") };
         let item = match number {
             None if self.front_arrival == FrontArrival::Unexpected => {
@@ -281,6 +336,10 @@ impl ApprovalPromptQueue {
                 None => return print_effect(&format!("There is no approval {number}.")),
             },
         };
+        if scope.is_some() && has_hard_gate(&item.approval) != with_gate_word {
+            let key = allow_key(&item.approval);
+            return print_effect(&format!("This is allowed with `{key}` and Enter."));
+        }
         let choices = &item.approval.question.choices;
         if let Some(scope) = scope
             && !choices.iter().any(|choice| choice.scope == scope)
@@ -297,6 +356,11 @@ impl ApprovalPromptQueue {
             AnswerApprovalRequest { decision, scope, action_hash, message, minutes, rule: None };
         vec![PromptQueueEffect::SendAnswer(Box::new(item.approval.clone()), answer)]
     }
+}
+
+/// What is typed to allow an approval once.
+fn allow_key(approval: &Approval) -> &'static str {
+    if has_hard_gate(approval) { HARD_GATE_WORD } else { "a" }
 }
 
 fn print_effect(text: &str) -> Vec<PromptQueueEffect> {

@@ -1,21 +1,21 @@
 //! `provost approvals watch`: shows approvals as they are requested, and reads answers.
 
-use std::io::BufRead as _;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::StreamExt;
-use provost_proto::{ApprovalAnswer, Event, Fact, Health};
+use provost_proto::{Approval, ApprovalAnswer, Event, Fact, Health};
 use provost_store::Clock;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::ApprovalsCommandContext;
-use super::prompt_queue::{ApprovalPromptQueue, PromptQueueEffect};
+use super::prompt_queue::{ApprovalPromptQueue, PromptQueueEffect, gravity_order};
 use crate::client::{DaemonClient, RequestRejected};
 use crate::commands::audit::events::{drain_sse_events, fetch_latest_seq};
 use crate::config::Config;
 use crate::output::{faint, print_error, print_line, print_stderr, sanitize_text};
+use crate::typed_answer::{TypedLine, discard_typed_input, spawn_line_reader};
 
 /// Typed lines that are buffered.
 const LINE_CHANNEL_CAPACITY: usize = 8;
@@ -30,7 +30,7 @@ pub(super) async fn run(
     mut context: ApprovalsCommandContext,
     config: &Config,
 ) -> anyhow::Result<ExitCode> {
-    let mut lines = spawn_line_reader();
+    let mut lines = spawn_line_reader(LINE_CHANNEL_CAPACITY);
     let mut queue = ApprovalPromptQueue::new();
     print_line(&faint("Waiting for approvals; Ctrl-C exits."))?;
     loop {
@@ -50,20 +50,6 @@ pub(super) async fn run(
     }
 }
 
-/// Reads lines in a thread that ends with the process: a blocking read of a terminal
-/// cannot be cancelled.
-fn spawn_line_reader() -> mpsc::Receiver<String> {
-    let (send, lines) = mpsc::channel(LINE_CHANNEL_CAPACITY);
-    std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
-            if send.blocking_send(line).is_err() {
-                return;
-            }
-        }
-    });
-    lines
-}
-
 async fn wait_for_daemon(config: &Config) -> anyhow::Result<DaemonClient> {
     loop {
         if let Some(client) = DaemonClient::connect_if_running(config)?
@@ -79,7 +65,7 @@ async fn wait_for_daemon(config: &Config) -> anyhow::Result<DaemonClient> {
 async fn run_until_disconnected(
     context: &ApprovalsCommandContext,
     queue: &mut ApprovalPromptQueue,
-    lines: &mut mpsc::Receiver<String>,
+    lines: &mut mpsc::Receiver<TypedLine>,
 ) -> anyhow::Result<()> {
     let clock = Clock::system();
     // The cursor is read first: an approval in between is then seen twice, never missed.
@@ -89,7 +75,7 @@ async fn run_until_disconnected(
         .as_ref()
         .map_or_else(String::new, |project| format!("&stream=project/{}", project.id.uuid()));
     let follow = context.client.get_stream(&format!("/api/events?after={after}{stream}")).await?;
-    let open = context.fetch_approvals(false).await?;
+    let open = fetch_by_gravity(context).await?;
     queue.set_project_names(context.fetch_project_names().await?);
     apply_effects(context, queue.retain_open(&open, clock.now()), queue).await?;
     for approval in open {
@@ -115,10 +101,21 @@ async fn run_until_disconnected(
                 typing = typed.is_some();
                 typed.map(|line| queue.handle_line(&line, clock.now())).unwrap_or_default()
             }
+            () = queue.window().wait_until_answerable() => {
+                discard_typed_input()?;
+                queue.open_for_answer(Instant::now())
+            }
             _ = tick.tick() => queue.remind_expiring(clock.now()),
         };
         apply_effects(context, effects, queue).await?;
     }
+}
+
+/// The pending approvals, the gravest first.
+async fn fetch_by_gravity(context: &ApprovalsCommandContext) -> anyhow::Result<Vec<Approval>> {
+    let mut approvals = context.fetch_approvals(false).await?;
+    approvals.sort_by_key(gravity_order);
+    Ok(approvals)
 }
 
 async fn handle_event(
@@ -131,7 +128,7 @@ async fn handle_event(
         // The body may be a blob, so the pending approvals are fetched instead.
         let mut effects = Vec::new();
         queue.set_project_names(context.fetch_project_names().await?);
-        for approval in context.fetch_approvals(false).await? {
+        for approval in fetch_by_gravity(context).await? {
             effects.extend(queue.add_approval(approval, now));
         }
         return Ok(effects);
@@ -165,6 +162,10 @@ async fn apply_effects(
     for effect in effects {
         match effect {
             PromptQueueEffect::Print(text) => print_line(&text)?,
+            PromptQueueEffect::ShowFront(text) => {
+                print_line(&text)?;
+                queue.mark_front_shown(Instant::now());
+            }
             PromptQueueEffect::SendAnswer(approval, answer) => {
                 match context.submit_answer(&approval, &answer).await {
                     Ok(resolved) => print_stderr(&faint(&resolved.describe_outcome())),
