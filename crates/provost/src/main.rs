@@ -9,6 +9,7 @@ mod config;
 mod daemon;
 mod memory_trim;
 mod output;
+mod program_output;
 mod typed_answer;
 
 use std::process::ExitCode;

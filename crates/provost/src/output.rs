@@ -23,7 +23,8 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> anyhow::Result<()> {
     check_write_result(out.write_all(bytes).and_then(|()| out.flush()))
 }
 
-fn check_write_result(written: io::Result<()>) -> anyhow::Result<()> {
+/// The result of a write; a closed pipe is [`OutputClosed`].
+pub(crate) fn check_write_result(written: io::Result<()>) -> anyhow::Result<()> {
     match written {
         Err(error) if is_closed(&error) => Err(OutputClosed.into()),
         Err(error) => Err(error).context("cannot print"),

@@ -7,6 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::{Home, Running};
+use crate::typing::type_in_terminal;
 
 impl Running {
     fn http() -> reqwest::Client {
@@ -562,4 +563,19 @@ async fn a_command_reaches_the_network_only_if_it_asked_to() {
     let started = daemon.events("ACTION_STARTED").await;
     let profiles: Vec<_> = started.iter().map(|event| &event["profile"]).collect();
     assert_eq!(profiles, ["build", "build+network"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_output_of_a_command_does_not_control_the_terminal_of_who_reads_it() {
+    let home = Home::new();
+    let _daemon = home.up();
+    std::fs::write(home.path("app/loud"), "\x1b]52;c;aGk=\x07\x1b[2J\x1b[31mred\x1b[0m end\n")
+        .unwrap();
+    let args = "do terminal.runCommand --project app command=\"cat loud\"";
+    let output = type_in_terminal(&home, args, &[("end", "")]).await;
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("\x1b[31mred\x1b[0m end"), "{shown:?}");
+    assert!(!shown.contains("52;c") && !shown.contains("\x1b[2J"), "{shown:?}");
+    let args = ["do", "terminal.runCommand", "--project", "app", "command=cat loud"];
+    assert!(home.run_ok(&args).contains("\x1b]52;c;aGk=\x07"), "a pipe gets it unchanged");
 }

@@ -297,7 +297,6 @@ async fn an_agent_observes_the_real_build_and_what_runs_and_reads_its_log_by_cur
     let agent = home.run_ok(&create).trim().to_owned();
     let run =
         async |name: &str, params: Value| daemon.submit(&agent, name, &params).await.unwrap().1;
-
     // What the files of the project would run, a person has seen once.
     let allowed = async |name: &str| {
         let asked = daemon.submit(&agent, name, &json!({}));
@@ -305,25 +304,24 @@ async fn an_agent_observes_the_real_build_and_what_runs_and_reads_its_log_by_cur
         home.run_ok(&["approvals", "allow", question["id"].as_str().unwrap(), "--yes"]);
         asked.await.unwrap().1
     };
-
     let failed = allowed("runtime.build").await;
     assert_eq!(failed["code"], "BUILD_FAILED", "{failed}");
-    let status = run("runtime.status", json!({})).await["result"]["runtime"].clone();
-    let error = &status["build"]["errors"][0];
+    let status = run("runtime.status", json!({})).await;
+    let error = &status["result"]["runtime"]["build"]["errors"][0];
     assert_eq!((&error["file"], &error["line"]), (&json!("src/a.c"), &json!(3)), "{status}");
-    let log = run("runtime.logs", json!({})).await["result"].clone();
+    let log = &run("runtime.logs", json!({})).await["result"];
     assert!(log["text"].as_str().unwrap().contains("no such thing"), "{log}");
 
-    let whole = "build = \"echo built-$((1))\"\nbuild_first = true";
-    home.put("provost.toml", &format!("[runtime]\n{whole}\n{dev}\n"));
+    let build = "build = \"echo built-$((1))\"\nbuild_first = true";
+    home.put("provost.toml", &format!("[runtime]\n{build}\n{dev}\n"));
     let ran = allowed("runtime.run").await;
     assert_eq!(ran["result"]["started"], true, "{ran}");
     // By cursor, in small pieces: all that came since, once and in order.
     let (mut cursor, mut seen) = (log["next"].clone(), String::new());
     let mut follow = async |until: &str| {
         while !seen.contains(until) {
-            let page =
-                &run("runtime.logs", json!({ "after": cursor, "limit": 16 })).await["result"];
+            let params = json!({ "after": cursor, "limit": 16 });
+            let page = &run("runtime.logs", params).await["result"];
             assert_eq!(page["offset"], cursor, "{page}");
             seen.push_str(page["text"].as_str().unwrap());
             cursor = page["next"].clone();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use futures::StreamExt;
-use provost_proto::kernel::{ActionOutcome, OutputChunk, OutputData, OutputStream};
+use provost_proto::kernel::{ActionOutcome, OutputChunk, OutputData};
 use provost_proto::{
     ActionId, ActionResponse, ActionView, BlobRef, Event, Fact, Health, SubmitActionRequest,
 };
@@ -23,6 +23,7 @@ use crate::commands::audit::events::{drain_sse_events, fetch_latest_seq};
 use crate::commands::lookup::resolve_project;
 use crate::config::Config;
 use crate::output::{self, faint, print_error, print_line, print_stderr};
+use crate::program_output::print_program_output;
 
 /// How long to wait for a daemon that restarts while a command is followed.
 const RECONNECT_TIMEOUT: Duration = Duration::from_mins(1);
@@ -239,11 +240,7 @@ async fn print_output(client: &DaemonClient, output: OutputChunk) -> anyhow::Res
             client.get_bytes(&format!("/api/blobs/{hash}")).await?
         }
     };
-    match output.stream {
-        OutputStream::Stdout => std::io::stdout().write_all(&bytes)?,
-        OutputStream::Stderr => std::io::stderr().write_all(&bytes)?,
-    }
-    Ok(())
+    print_program_output(output.stream, &bytes)
 }
 
 fn report_outcome(outcome: &ActionOutcome) -> anyhow::Result<ExitCode> {

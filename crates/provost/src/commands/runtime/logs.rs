@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use provost_proto::Project;
-use provost_proto::kernel::OutputData;
+use provost_proto::kernel::{OutputData, OutputStream};
 use provost_proto::runtime::RuntimeLogPage;
 
 use crate::args::LogsArgs;
@@ -12,6 +12,7 @@ use crate::client::{DaemonClient, RequestRejected};
 use crate::commands::lookup::resolve_project;
 use crate::config::Config;
 use crate::output::{self, faint, print_stderr};
+use crate::program_output::print_program_output;
 
 /// Interval between polls for new output.
 const POLL_INTERVAL: Duration = Duration::from_millis(150);
@@ -64,7 +65,7 @@ async fn print_from_offset(
             print_stderr(&faint(&format!("… {} bytes were dropped …", page.offset - after)));
         }
         if let OutputData::Bytes(bytes) = &page.data {
-            output::print_bytes(bytes)?;
+            print_program_output(OutputStream::Stdout, bytes)?;
         }
         if page.next == after || page.next >= page.end {
             return Ok(page.next);
