@@ -281,12 +281,15 @@ async fn an_agent_drives_what_people_see_as_far_as_it_is_allowed() {
 
 /// Acceptance test 7, with nothing but an agent's token: it sees the build fail and
 /// where, the build succeed, the server run and crash, and all that was printed.
+/// A role that may use the runtime.
+const DEV_ROLE: &str =
+    "---\nname: dev\ndescription: Runs the app.\nskills: [runtime.*]\n---\nRun it.\n";
+
 #[tokio::test]
 async fn an_agent_observes_the_real_build_and_what_runs_and_reads_its_log_by_cursor() {
     let home = Home::new();
     std::fs::create_dir_all(home.path("app").join(".provost/roles")).unwrap();
-    let role = "---\nname: dev\ndescription: Runs the app.\nskills: [runtime.*]\n---\nRun it.\n";
-    home.put(".provost/roles/dev.md", role);
+    home.put(".provost/roles/dev.md", DEV_ROLE);
     let broken = "build = \"echo 'src/a.c:3:7: error: no such thing' >&2; exit 1\"";
     let dev = "dev = \"echo up-$((1)); while [ ! -e die ]; do sleep 0.02; done; echo down-$((1)); exit 3\"";
     home.put("provost.toml", &format!("[runtime]\n{broken}\n{dev}\n"));
