@@ -26,15 +26,14 @@ use provost_gateway::Gateway;
 use provost_runner::session::Runner;
 use tokio_util::sync::CancellationToken;
 
+pub use middleware::bound_port::BoundPort;
 pub use middleware::http_server::serve;
 pub use middleware::server_metrics::ServerMetrics;
 pub use routes::openapi;
 
-/// Addresses and names of the server.
+/// Names and further ports of the server.
 #[derive(Debug, Clone)]
 pub struct ServerSettings {
-    /// The address it listens on.
-    pub listen: SocketAddr,
     /// Further values of `Host` that are accepted, without a port.
     pub allowed_hosts: Vec<String>,
     /// Gives each project's preview a port of its own, for browsers that do not resolve

@@ -91,12 +91,12 @@ impl ControlFilter {
 
     fn next_state(&mut self, byte: u8, shown: &mut Vec<u8>) -> ControlState {
         match (self.state, byte) {
-            // CAN and SUB end any sequence.
-            (_, 0x18 | 0x1a) => ControlState::Text,
-            (ControlState::ControlString, 0x07) => ControlState::Text,
+            // CAN and SUB end any sequence, BEL and `ESC \` a string.
+            (_, 0x18 | 0x1a)
+            | (ControlState::ControlString, 0x07)
+            | (ControlState::ControlStringEscape, b'\\') => ControlState::Text,
             (ControlState::ControlString, 0x1b) => ControlState::ControlStringEscape,
             (ControlState::ControlString, _) => ControlState::ControlString,
-            (ControlState::ControlStringEscape, b'\\') => ControlState::Text,
             (_, 0x1b) => ControlState::Escape,
             // Any other sequence ends the string.
             (ControlState::Escape | ControlState::ControlStringEscape, _) => self.begin(byte),

@@ -1,7 +1,9 @@
 //! The accept loop and its orderly shutdown.
 
+use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use hyper::server::conn::http1;
@@ -13,6 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::bound_port::BoundPort;
 use super::request_guard;
 use crate::{AppState, ServerMetrics, ServerSettings, assets, preview, routes};
 
@@ -30,13 +33,14 @@ const METRICS_UPKEEP_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Serves until `closing` is cancelled, then lets running requests finish.
 pub async fn serve(
-    listener: TcpListener,
+    port: BoundPort,
     runner: Arc<Runner>,
     settings: ServerSettings,
     closing: CancellationToken,
 ) -> io::Result<()> {
     let meter = ServerMetrics::default();
-    let port = settings.listen.port();
+    let (listen, listeners) = (port.address(), to_listeners(port)?);
+    let port = listen.port();
     let (preview_listeners, new_listeners) =
         settings.previews.map(preview::PreviewListeners::new).unzip();
     let previews = preview::PreviewHosts::new(port, preview_listeners);
@@ -44,7 +48,7 @@ pub async fn serve(
         gateway: Arc::clone(runner.gateway()),
         runner,
         meter: meter.clone(),
-        hosts: request_guard::AllowedHosts::new(settings.listen, &settings.allowed_hosts),
+        hosts: request_guard::AllowedHosts::new(listen, &settings.allowed_hosts),
         ui_policy: assets::content_security_policy(&previews),
         previews,
         // Browsers share cookies between ports of a host, so the name contains the port.
@@ -55,7 +59,7 @@ pub async fn serve(
     let preview_loop =
         accept_preview_connections(Arc::clone(&app), new_listeners, Arc::clone(&slots));
     let main_loop =
-        accept_connections(listener, routes::build_router(app), Arc::clone(&slots), &closing);
+        accept_connections(&listeners, routes::build_router(app), Arc::clone(&slots), &closing);
     let upkeep = async {
         let mut upkeep = tokio::time::interval(METRICS_UPKEEP_INTERVAL);
         loop {
@@ -84,25 +88,43 @@ async fn accept_preview_connections(
     let closing = app.closing.clone();
     let mut listeners = JoinSet::new();
     loop {
-        let preview::NewPreviewListener { listener, project } = tokio::select! {
+        let preview::NewPreviewListener { port, project } = tokio::select! {
             biased;
             () = closing.cancelled() => break,
             Some(new) = new_listeners.recv() => new,
             Some(_) = listeners.join_next() => continue,
         };
-        let listener = TcpListener::from_std(listener)?;
-        let port = listener.local_addr()?.port();
-        let router = routes::build_preview_router(Arc::clone(&app), project, port);
+        let number = port.address().port();
+        let accepting = to_listeners(port)?;
+        let router = routes::build_preview_router(Arc::clone(&app), project, number);
         let (slots, closing) = (Arc::clone(&slots), closing.clone());
-        listeners.spawn(async move { accept_connections(listener, router, slots, &closing).await });
+        listeners
+            .spawn(async move { accept_connections(&accepting, router, slots, &closing).await });
     }
     while listeners.join_next().await.is_some() {}
     Ok(())
 }
 
-/// Accepts connections on one listener until `closing` is cancelled.
+fn to_listeners(port: BoundPort) -> io::Result<Vec<TcpListener>> {
+    port.into_listeners().into_iter().map(TcpListener::from_std).collect()
+}
+
+/// The next connection on any of the listeners.
+async fn accept_any(listeners: &[TcpListener]) -> io::Result<TcpStream> {
+    poll_fn(|context| {
+        for listener in listeners {
+            if let Poll::Ready(accepted) = listener.poll_accept(context) {
+                return Poll::Ready(accepted.map(|(stream, _)| stream));
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+/// Accepts connections on the listeners of one port until `closing` is cancelled.
 async fn accept_connections(
-    listener: TcpListener,
+    listeners: &[TcpListener],
     router: axum::Router,
     slots: Arc<Semaphore>,
     closing: &CancellationToken,
@@ -117,10 +139,10 @@ async fn accept_connections(
         let stream = tokio::select! {
             biased;
             () = closing.cancelled() => break,
-            accepted = listener.accept() => accepted,
+            accepted = accept_any(listeners) => accepted,
         };
         match stream {
-            Ok((stream, _)) => serve_connection(stream, service.clone(), closing.clone(), slot),
+            Ok(stream) => serve_connection(stream, service.clone(), closing.clone(), slot),
             Err(error) => {
                 // Most likely out of file descriptors: they are freed when clients disconnect.
                 tracing::warn!(%error, "cannot accept a connection");

@@ -2,6 +2,7 @@
 //! and `Origin`, authentication, the parsing of bodies and queries, and the metrics.
 
 pub(crate) mod auth;
+pub(crate) mod bound_port;
 pub(crate) mod extractors;
 pub(crate) mod http_server;
 pub(crate) mod request_guard;

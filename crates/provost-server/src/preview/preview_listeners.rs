@@ -8,13 +8,13 @@
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use provost_proto::ProjectId;
 use tokio::sync::mpsc;
 
-use crate::PreviewPortSettings;
+use crate::{BoundPort, PreviewPortSettings};
 
 /// Number of ports, counted from the first. Limited because the UI's `frame-src` lists all of
 /// them.
@@ -23,7 +23,7 @@ pub(crate) const MAX_PREVIEW_PORTS: u16 = 64;
 /// A listener without an accept loop yet.
 #[derive(Debug)]
 pub(crate) struct NewPreviewListener {
-    pub(crate) listener: TcpListener,
+    pub(crate) port: BoundPort,
     pub(crate) project: ProjectId,
 }
 
@@ -93,11 +93,10 @@ impl PreviewListeners {
             .candidate_ports(project, (0..MAX_PREVIEW_PORTS).filter_map(|n| self.nth_port(n)))
         {
             let address = SocketAddr::new(self.first.ip(), port);
-            let listener = TcpListener::bind(address)
-                .and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
-            match listener {
-                Ok(listener) => {
-                    self.new_listeners.try_send(NewPreviewListener { listener, project }).ok()?;
+            match BoundPort::bind(address) {
+                Ok(bound) => {
+                    let new = NewPreviewListener { port: bound, project };
+                    self.new_listeners.try_send(new).ok()?;
                     allocator.assign_port(project, port);
                     if let Err(error) = save_assignments(&self.file, &allocator.assigned) {
                         tracing::warn!(%error, "cannot save the port of a preview; it may change after a restart");
@@ -154,6 +153,8 @@ fn save_assignments(file: &Path, ports: &PortAssignments) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
     use provost_store::Clock;
 
     use super::*;
@@ -175,8 +176,7 @@ mod tests {
         );
         for (project, port) in [(a, port_of_a), (b, port_of_b)] {
             let made = new_listeners.try_recv().unwrap();
-            let address = made.listener.local_addr().unwrap();
-            assert_eq!((made.project, address.port()), (project, port));
+            assert_eq!((made.project, made.port.address().port()), (project, port));
         }
         assert!(new_listeners.try_recv().is_err(), "one for each");
     }

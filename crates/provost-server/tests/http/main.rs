@@ -23,12 +23,11 @@ use provost_runner::model::{
     ModelClient, ModelTimeouts, PriceTable, ProviderRegistry, RetryPolicy,
 };
 use provost_runner::session::Runner;
-use provost_server::ServerSettings;
+use provost_server::{BoundPort, ServerSettings};
 use provost_store::{AppendRequest, Clock, EventStore, SqliteStore, StoreOptions};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -72,10 +71,9 @@ impl Server {
         let places =
             GatewayConfig { home, data, policy, config, approval_ttl, ..GatewayConfig::default() };
         let gateway = Arc::new(Gateway::open(store, clock, owner, places).await.unwrap());
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let settings =
-            ServerSettings { listen: address, allowed_hosts: Vec::new(), previews: None };
+        let port = BoundPort::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = port.address();
+        let settings = ServerSettings { allowed_hosts: Vec::new(), previews: None };
         let closing = CancellationToken::new();
         let models = ModelClient::new(
             ProviderRegistry::default(),
@@ -89,7 +87,7 @@ impl Server {
             provost_runner::session::SessionSettings::default(),
         );
         let runner = runner.await.unwrap();
-        let serve = provost_server::serve(listener, runner, settings, closing.clone());
+        let serve = provost_server::serve(port, runner, settings, closing.clone());
         let task = tokio::spawn(async { serve.await.unwrap() });
         let redirect = reqwest::redirect::Policy::none();
         let http =

@@ -15,10 +15,9 @@ use provost_proto::{Fact, Seq};
 use provost_runner::session::Runner;
 use provost_runner::telemetry::TelemetryExporter;
 use provost_sandbox::launch;
-use provost_server::{PreviewPortSettings, ServerSettings};
+use provost_server::{BoundPort, PreviewPortSettings, ServerSettings};
 use provost_store::{Clock, EventStore, SqliteStore, StoreOptions};
 use rustix::fs::Mode;
-use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -39,9 +38,9 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let _lock = folder.lock()?;
     let token = folder.read_or_create_token()?;
     let clock = Clock::system();
-    let listener = bind_listener(&config).await?;
-    let address = listener.local_addr()?;
-    let previews = resolve_preview_address(&config).await?;
+    let port = bind_port(&config)?;
+    let address = port.address();
+    let previews = resolve_preview_address(&config)?;
 
     let options = StoreOptions { path: folder.log_path(), clock: clock.clone() };
     let store: Arc<dyn EventStore> =
@@ -79,9 +78,8 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let reason = tokio::spawn(wait_for_shutdown_signal(closing.clone()));
     let file = folder.path().join("previews.json");
     let previews = previews.map(|first| PreviewPortSettings { first, file });
-    let settings =
-        ServerSettings { listen: address, allowed_hosts: config.allow_hosts.value, previews };
-    provost_server::serve(listener, Arc::clone(&runner), settings, closing).await?;
+    let settings = ServerSettings { allowed_hosts: config.allow_hosts.value, previews };
+    provost_server::serve(port, Arc::clone(&runner), settings, closing).await?;
 
     let reason = reason.await.unwrap_or("asked to stop").to_owned();
     // These tasks hold the log open; it must be closed before the lock is released.
@@ -156,9 +154,9 @@ fn print_login_link(
     ))
 }
 
-async fn bind_listener(config: &Config) -> anyhow::Result<TcpListener> {
+fn bind_port(config: &Config) -> anyhow::Result<BoundPort> {
     let address = config.listen.value;
-    TcpListener::bind(address).await.with_context(|| {
+    BoundPort::bind(address).with_context(|| {
         format!(
             "cannot listen on {address}; another program may be using it\n\
              hint: choose another address with --listen, or port 0 for any free one"
@@ -167,15 +165,14 @@ async fn bind_listener(config: &Config) -> anyhow::Result<TcpListener> {
 }
 
 /// The first preview port, on the address of the daemon.
-async fn resolve_preview_address(config: &Config) -> anyhow::Result<Option<SocketAddr>> {
+fn resolve_preview_address(config: &Config) -> anyhow::Result<Option<SocketAddr>> {
     let Some(port) = config.preview_port.value else { return Ok(None) };
     let address = SocketAddr::new(config.listen.value.ip(), port);
     if port != 0 {
         return Ok(Some(address));
     }
     // Picks a free port; it is bound again when a project needs it.
-    let free = TcpListener::bind(address).await?;
-    Ok(Some(free.local_addr()?))
+    Ok(Some(BoundPort::bind(address)?.address()))
 }
 
 async fn wait_for_shutdown_signal(closing: CancellationToken) -> &'static str {
