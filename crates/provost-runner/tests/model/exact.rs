@@ -22,7 +22,8 @@ const ARGUMENTS: [&str; 8] = [
 ];
 
 fn events(list: &[String]) -> String {
-    list.iter().map(|event| format!("data: {event}\n\n")).collect()
+    let lines: Vec<String> = list.iter().map(|event| format!("data: {event}\n\n")).collect();
+    lines.concat()
 }
 
 /// A stream with one call. Where the format has arguments as an object, they are one.
