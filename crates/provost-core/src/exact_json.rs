@@ -366,7 +366,9 @@ mod tests {
             let written = to_text(&value);
             prop_assert_eq!(parse(&written).unwrap(), value);
             let mut tokens = [number_tokens(&text), number_tokens(&written)];
-            tokens.iter_mut().for_each(|tokens| tokens.sort());
+            for list in &mut tokens {
+                list.sort();
+            }
             prop_assert_eq!(&tokens[0], &tokens[1], "no number has changed");
         }
 
