@@ -5,12 +5,13 @@
 //! and `hash`.
 
 use provost_proto::{
-    Actor, Event, EventId, EventKind, Hash, Seq, Stream, StreamVersion, UnixMicros,
+    Actor, Event, EventId, EventKind, Fact, Hash, Seq, Stream, StreamVersion, UnixMicros,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::canonical::{self, NotCanonical};
+use crate::canonical::{self, CanonicalText, NotCanonical};
+use crate::exact_json;
 
 /// An event before it is chained: the envelope without `prev` and `hash`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -197,25 +198,53 @@ pub fn encode_event(record: &[u8], prev: &Hash, hash: &Hash) -> Vec<u8> {
     out
 }
 
-/// The canonical body of a fact.
-pub fn encode_fact_body(fact: &provost_proto::Fact) -> Result<Vec<u8>, NotCanonical> {
+/// The deepest nesting of a stored body: readers have limits, and bodies are put into records and
+/// views.
+const MAX_BODY_DEPTH: usize = 64;
+
+/// The canonical body of a fact, and the fact as it is read from that body. What is folded must
+/// be what is stored, so the fact is replaced where the two differ: canonical JSON writes `1.0`
+/// as `1`, and parts without a canonical form are held as their text.
+pub fn encode_stored_fact(fact: Fact) -> Result<(Fact, Vec<u8>), NotCanonical> {
+    let (encoded, fact) = match encode_fact(&fact) {
+        Ok(encoded) if encoded.depth <= MAX_BODY_DEPTH => (encoded, fact),
+        Err(error @ NotCanonical::Json(_)) => return Err(error),
+        Ok(_) | Err(NotCanonical::Inexact(_)) => {
+            let body = exact_json::hold_unsafe_parts(fact.body()?, 0);
+            let fact = Fact::from_kind_and_body(fact.kind(), &body).ok_or_else(unreadable_fact)?;
+            (encode_fact(&fact)?, fact)
+        }
+    };
+    if !encoded.is_retyped {
+        return Ok((fact, encoded.text));
+    }
+    let body = serde_json::from_slice(&encoded.text)?;
+    let fact = Fact::from_kind_and_body(fact.kind(), &body).ok_or_else(unreadable_fact)?;
+    Ok((fact, encoded.text))
+}
+
+fn unreadable_fact() -> NotCanonical {
+    serde::ser::Error::custom("the stored form of the fact cannot be read")
+}
+
+fn encode_fact(fact: &Fact) -> Result<CanonicalText, NotCanonical> {
     const BEFORE: &[u8] = b"{\"body\":";
     const BEHIND: &[u8] = b",\"kind\":\"\"}";
-    let mut text = canonical::to_vec(fact)?;
+    let mut encoded = canonical::to_canonical_text(fact)?;
+    let text = &mut encoded.text;
     // The canonical text is `{"body":…,"kind":"…"}`, so the body is between known texts.
     if !text.starts_with(BEFORE) {
         return Err(serde::ser::Error::custom("a fact without a body"));
     }
     text.truncate(text.len() - BEHIND.len() - fact.kind().len());
     text.drain(..BEFORE.len());
-    Ok(text)
+    Ok(encoded)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use provost_proto::Fact;
     use serde_json::json;
     use uuid::Uuid;
 
@@ -306,7 +335,7 @@ mod tests {
                 session: None,
             };
             let expected = canonical::to_vec(&fact.body().unwrap()).unwrap();
-            prop_assert_eq!(encode_fact_body(&fact).unwrap(), expected);
+            prop_assert_eq!(encode_stored_fact(fact.clone()).unwrap(), (fact, expected));
         }
     }
 }

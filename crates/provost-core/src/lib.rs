@@ -9,6 +9,7 @@ pub mod canonical;
 pub mod command;
 pub mod decide;
 pub mod diff;
+pub mod exact_json;
 pub mod fold;
 pub mod glob;
 pub mod hash_chain;

@@ -193,6 +193,11 @@ pub struct AuditReport {
     /// The error in the views, if the events are good but the views differ from what they fold
     /// to.
     pub views: Option<String>,
+    /// The damage in the database beside events and views, such as in an index. Nothing more is
+    /// written to a database whose structure is damaged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub database: Option<String>,
 }
 
 /// An event that is not what was written.
@@ -244,6 +249,10 @@ pub struct AnswerApprovalRequest {
 pub struct ApprovalList {
     /// The pending ones; with `?all=true` the resolved ones too.
     pub approvals: Vec<Approval>,
+    /// Those of which the list has an excerpt only; `GET /api/approvals/{id}` returns the whole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "ts", ts(optional, as = "Option<Vec<ApprovalId>>"))]
+    pub truncated: Vec<ApprovalId>,
 }
 
 /// Grants, the oldest first.

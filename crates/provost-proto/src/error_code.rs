@@ -119,6 +119,8 @@ codes! {
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415;
     /// Too many approvals are pending.
     TooManyQuestions = "TOO_MANY_QUESTIONS", 429;
+    /// The requester or the project has written too much to the log for now, or the log is full.
+    LogQuota = "LOG_QUOTA", 429;
     /// Too many commands are running.
     TooManyProcesses = "TOO_MANY_PROCESSES", 429;
     /// Too many messages are queued in the session.

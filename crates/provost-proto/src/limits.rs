@@ -124,3 +124,6 @@ pub const MAX_HANDOFF_DEPTH: u8 = 3;
 
 /// The longest title of a session, in characters.
 pub const MAX_TITLE_CHARS: usize = 80;
+
+/// The size of the log beyond which requests of agents are refused, in bytes.
+pub const MAX_LOG_BYTES: u64 = 64 << 30;

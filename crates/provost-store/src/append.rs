@@ -115,10 +115,12 @@ impl PreparedEvent {
         let NewEvent { stream, mut fact, cause } = event;
         // Large output is not encoded as JSON at all.
         let mut blob = move_output_to_blob(&mut fact, limits::MAX_INLINE_BODY_BYTES)?;
-        let mut body = hash_chain::encode_fact_body(&fact)?;
+        let (mut fact, mut body) = hash_chain::encode_stored_fact(fact)?;
         if body.len() > limits::MAX_INLINE_BODY_BYTES {
             blob = move_output_to_blob(&mut fact, 0)?;
-            body = if blob.is_some() { hash_chain::encode_fact_body(&fact)? } else { body };
+            if blob.is_some() {
+                (fact, body) = hash_chain::encode_stored_fact(fact)?;
+            }
         }
         if body.len() > limits::MAX_INLINE_BODY_BYTES {
             check_blob_size(&body)?;

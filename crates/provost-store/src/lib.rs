@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use provost_core::fold::{ViewDocument, ViewKind};
-use provost_proto::{AuditReport, BlobRef, Hash, Seq, Stream, StreamVersion};
+use provost_proto::{AuditReport, BlobRef, Hash, Seq, Stream, StreamVersion, UnixMicros};
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -67,6 +67,13 @@ pub trait EventStore: Send + Sync + std::fmt::Debug + 'static {
         after: Seq,
         limit: usize,
     ) -> BoxFuture<'_, Result<EventPage, StoreError>>;
+
+    /// The size of the log on disk, in bytes.
+    fn size_bytes(&self) -> u64;
+
+    /// Remembers that the time reached this, also across a crash: a clock that is set back must
+    /// not revive what has expired.
+    fn record_time(&self, at: UnixMicros);
 
     /// The position of the last event, as a watch.
     fn watch_head(&self) -> watch::Receiver<Seq>;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use bytes::Bytes;
 use provost_gateway::Secret;
-use provost_proto::ErrorResponse;
+use provost_proto::{Approval, ApprovalId, ErrorResponse};
 use reqwest::{Method, RequestBuilder, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -75,6 +75,18 @@ impl DaemonClient {
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
         let request = self.request(Method::GET, path).timeout(RESPONSE_TIMEOUT);
         Ok(send_request(request).await?.json().await?)
+    }
+
+    /// Replaces the excerpts in a list by the whole approvals: nobody answers an excerpt.
+    pub(crate) async fn fetch_whole_approvals(
+        &self,
+        approvals: &mut [Approval],
+        truncated: &[ApprovalId],
+    ) -> anyhow::Result<()> {
+        for approval in approvals.iter_mut().filter(|one| truncated.contains(&one.id)) {
+            *approval = self.get(&format!("/api/approvals/{}", approval.id.uuid())).await?;
+        }
+        Ok(())
     }
 
     pub(crate) async fn get_bytes(&self, path: &str) -> anyhow::Result<Bytes> {

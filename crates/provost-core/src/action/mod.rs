@@ -53,7 +53,7 @@ use provost_proto::{Hash, ProjectId};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use crate::canonical::{self, NotCanonical};
 
@@ -107,9 +107,31 @@ fn parse_action_params<P: ActionParams>(
         return Err(BadAction::not_an_object(action, &params));
     }
     let invalid = |why: String| BadAction::Invalid { action, why };
+    let params = normalize_numbers(params).map_err(|number| {
+        invalid(format!("the number {number} is not exact in every JSON reader; use a smaller one"))
+    })?;
     let params: P = serde_json::from_value(params).map_err(|error| invalid(error.to_string()))?;
     params.validate().map_err(|error| invalid(error.to_string()))?;
     Ok(params)
+}
+
+/// Parameters with whole numbers as integers: models write `1.0` where `1` is meant, and both
+/// have one canonical form. An integer without a canonical form is an error.
+fn normalize_numbers(value: Value) -> Result<Value, Number> {
+    Ok(match value {
+        Value::Number(number) => {
+            let Ok(text) = canonical::to_vec(&number) else { return Err(number) };
+            Value::Number(serde_json::from_slice(&text).unwrap_or(number))
+        }
+        Value::Array(items) => {
+            Value::Array(items.into_iter().map(normalize_numbers).collect::<Result<_, _>>()?)
+        }
+        Value::Object(members) => {
+            let pair = |(name, value)| Ok((name, normalize_numbers(value)?));
+            Value::Object(members.into_iter().map(pair).collect::<Result<_, Number>>()?)
+        }
+        other @ (Value::Null | Value::Bool(_) | Value::String(_)) => other,
+    })
 }
 
 /// The name of an action with a similar spelling.

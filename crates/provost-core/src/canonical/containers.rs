@@ -28,6 +28,7 @@ impl ArrayWriter<'_> {
     }
 
     fn close(self) {
+        self.writer.depth -= 1;
         self.writer.out.extend_from_slice(self.close);
     }
 }
@@ -79,7 +80,8 @@ impl ObjectWriter<'_> {
     }
 
     fn close(self) -> Result<(), NotCanonical> {
-        let CanonicalWriter { out, members, spare } = &mut *self.writer;
+        self.writer.depth -= 1;
+        let CanonicalWriter { out, members, spare, .. } = &mut *self.writer;
         let own = members.get_mut(self.first..).unwrap_or_default();
         if !self.sorted {
             own.sort_unstable_by(|a, b| a.compare_names(b, out));

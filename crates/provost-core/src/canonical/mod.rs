@@ -34,6 +34,26 @@ pub fn to_vec(value: &(impl Serialize + ?Sized)) -> Result<Vec<u8>, NotCanonical
     Ok(writer.into_text())
 }
 
+/// The canonical text of a value, and what it does to readers.
+#[derive(Debug)]
+pub(crate) struct CanonicalText {
+    pub(crate) text: Vec<u8>,
+    /// Whether reading it gives another value: `1.0` is written as `1`.
+    pub(crate) is_retyped: bool,
+    /// How deep objects and arrays are nested in it.
+    pub(crate) depth: usize,
+}
+
+/// The canonical text of a value, and what it does to readers.
+pub(crate) fn to_canonical_text(
+    value: &(impl Serialize + ?Sized),
+) -> Result<CanonicalText, NotCanonical> {
+    let mut writer = CanonicalWriter::new();
+    value.serialize(&mut writer)?;
+    let (is_retyped, depth) = (writer.is_retyped, writer.deepest);
+    Ok(CanonicalText { text: writer.into_text(), is_retyped, depth })
+}
+
 /// How many bytes are checked at once for characters to escape.
 const STRIDE: usize = 16;
 

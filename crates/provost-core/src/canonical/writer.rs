@@ -20,6 +20,12 @@ pub(super) struct CanonicalWriter {
     pub(super) members: Vec<MemberSpan>,
     /// Buffer for sorting members.
     pub(super) spare: Vec<u8>,
+    /// How many containers are open.
+    pub(super) depth: usize,
+    /// The most containers that were open.
+    pub(super) deepest: usize,
+    /// Whether reading the text gives another value.
+    pub(super) is_retyped: bool,
 }
 
 /// The position of one member: from the first quote of its name to the end of its value, without
@@ -70,21 +76,35 @@ impl MemberSpan {
 
 impl CanonicalWriter {
     pub(super) fn new() -> Self {
-        Self { out: Vec::with_capacity(768), members: Vec::with_capacity(16), spare: Vec::new() }
+        Self {
+            out: Vec::with_capacity(768),
+            members: Vec::with_capacity(16),
+            spare: Vec::new(),
+            depth: 0,
+            deepest: 0,
+            is_retyped: false,
+        }
     }
 
     pub(super) fn into_text(self) -> Vec<u8> {
         self.out
     }
 
+    fn enter(&mut self) {
+        self.depth += 1;
+        self.deepest = self.deepest.max(self.depth);
+    }
+
     fn begin_object(&mut self) -> ObjectWriter<'_> {
         self.out.push(b'{');
+        self.enter();
         let first = self.members.len();
         ObjectWriter { writer: self, first, sorted: true, close: b"}" }
     }
 
     fn begin_array(&mut self) -> ArrayWriter<'_> {
         self.out.push(b'[');
+        self.enter();
         ArrayWriter { writer: self, some: false, close: b"]" }
     }
 
@@ -190,9 +210,13 @@ impl<'w> Serializer for &'w mut CanonicalWriter {
 
     fn serialize_f64(self, value: f64) -> Result<(), NotCanonical> {
         if !value.is_finite() {
+            self.is_retyped = true;
             return self.serialize_unit();
         }
-        self.out.extend_from_slice(ryu_js::Buffer::new().format_finite(value).as_bytes());
+        let mut buffer = ryu_js::Buffer::new();
+        let text = buffer.format_finite(value);
+        self.is_retyped |= !text.contains(['.', 'e']);
+        self.out.extend_from_slice(text.as_bytes());
         Ok(())
     }
 
@@ -214,7 +238,11 @@ impl<'w> Serializer for &'w mut CanonicalWriter {
     }
 
     fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), NotCanonical> {
-        value.serialize(self)
+        let start = self.out.len();
+        value.serialize(&mut *self)?;
+        // Some(null) reads as nothing.
+        self.is_retyped |= self.out.get(start..) == Some(b"null");
+        Ok(())
     }
 
     fn serialize_unit(self) -> Result<(), NotCanonical> {

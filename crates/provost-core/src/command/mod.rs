@@ -39,8 +39,8 @@ pub use environment::code_injection::CodeInjection;
 pub use opaque::{OpaquePart, OpaqueReason, Uncertainty};
 pub(crate) use parse::line_validation::is_lookalike;
 pub use parse::line_validation::{MAX_COMMAND_BYTES, MAX_COMMAND_DEPTH, UnreadableCommand};
-pub(crate) use tools::find_script_index;
 pub use tools::is_builtin;
+pub(crate) use tools::{find_script_index, is_interpreter};
 
 use parse::analyzer::CommandAnalyzer;
 use parse::simple_command;

@@ -4,7 +4,11 @@
 //! Of `ls $X` only the arguments are unknown, and rules that may be about them match. Where the
 //! programs are unknown, nothing can be excluded: in `auto` a person decides, and in `full` only
 //! if a rule denies some commands, or if the text contains a program that a gate or a rule names.
+//! Code of an interpreter in the line is decided about in `auto` as in `full`: the sandbox holds
+//! it as it holds a script.
 //! That the text does not contain it proves nothing, but `full` does not ask otherwise.
+
+use std::collections::BTreeMap;
 
 use provost_proto::ProjectMode;
 
@@ -12,7 +16,8 @@ use super::bound_action::BoundAction;
 use super::policy_context::PolicyContext;
 use crate::action::RunCommand;
 use crate::command::{
-    CommandEffect, CommandInvocation, OpaquePart, OpaqueReason, Uncertainty, program_basename,
+    CommandEffect, CommandInvocation, OpaquePart, OpaqueReason, Uncertainty, is_interpreter,
+    program_basename,
 };
 use crate::policy::{RequestLocation, RuleEffect, RuleQuery, RuleTarget};
 use crate::role::Role;
@@ -48,6 +53,11 @@ pub(super) fn find_approval_reason(
             Some(format!("which programs it runs cannot be read, and a rule denies some: {open}"))
         }
         ProjectMode::Full => None,
+        ProjectMode::Auto
+            if is_inline_code_only(bound) && !context.rules.denies_some_commands(role, mode) =>
+        {
+            None
+        }
         ProjectMode::Auto | ProjectMode::Sandbox => {
             Some(format!("which programs it runs cannot be read: {open}"))
         }
@@ -151,6 +161,54 @@ fn unknown_programs_reason(bound: &BoundAction) -> Option<String> {
     }
 }
 
+/// Whether all programs that are unknown are run by code that stands in the line: of an
+/// interpreter (`python3 -c …`, `python3 - <<E`), or in arithmetic. The sandbox holds it just as
+/// it holds `python3 file.py`, so it is not asked about either.
+fn is_inline_code_only(bound: &BoundAction) -> bool {
+    let Some(Ok(analysis)) = bound.line.as_ref() else { return false };
+    let interpreter = |part: &OpaquePart| {
+        let program = part.text.split_whitespace().next().unwrap_or_default();
+        is_interpreter(program).then(|| program.to_owned())
+    };
+    let opens = |part: &&OpaquePart| part.uncertainty == Uncertainty::Programs;
+    let from_input = |part: &&OpaquePart| part.why == OpaqueReason::CommandsFromInput;
+    let is_fed_by_line = |part: &OpaquePart| {
+        let Some(program) = interpreter(part) else { return false };
+        let of_program = analysis.opaque.iter().filter(from_input);
+        let (read, fed): (Vec<_>, Vec<_>) = of_program
+            .filter(|other| interpreter(other).as_ref() == Some(&program))
+            .partition(|other| opens(other));
+        fed.len() >= read.len()
+    };
+    analysis.opaque.iter().filter(opens).all(|part| match part.why {
+        OpaqueReason::Arithmetic => true,
+        OpaqueReason::Code => interpreter(part).is_some(),
+        OpaqueReason::CommandsFromInput => is_fed_by_line(part),
+        OpaqueReason::Substitution
+        | OpaqueReason::ProcessSubstitution
+        | OpaqueReason::Expansion
+        | OpaqueReason::Glob
+        | OpaqueReason::Braces
+        | OpaqueReason::Tilde
+        | OpaqueReason::ExtendedTest
+        | OpaqueReason::Function
+        | OpaqueReason::History
+        | OpaqueReason::Quoting
+        | OpaqueReason::ShellStateChange
+        | OpaqueReason::Variable
+        | OpaqueReason::CodeInjection(_)
+        | OpaqueReason::UnknownOption
+        | OpaqueReason::ChangedPrivileges
+        | OpaqueReason::RemoteExecution
+        | OpaqueReason::DeferredExecution
+        | OpaqueReason::UnknownFolder
+        | OpaqueReason::Socket
+        | OpaqueReason::MisleadingName
+        | OpaqueReason::TooDeep
+        | OpaqueReason::Unreadable => false,
+    })
+}
+
 /// Whether more is unknown than the value of words.
 fn has_uncertainty_beyond_words(bound: &BoundAction) -> bool {
     let words = |part: &OpaquePart| match part.why {
@@ -201,12 +259,13 @@ pub(super) fn find_hidden_word(
     // Quotes end a word or join its parts: `"sudo"`, `su''do`.
     let joined: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
     [text.as_str(), &joined, input].into_iter().find_map(|text| {
-        let found = split_bare_words(text).find(|word| {
-            wanted(word)
-                && split_bare_words(text).filter(|other| other == word).count()
-                    > count_analyzed_runs(bound, word)
-        });
-        found.map(str::to_owned)
+        // Each word once, however often it occurs.
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        split_bare_words(text).for_each(|word| *counts.entry(word).or_default() += 1);
+        let mut words = counts.into_iter();
+        let found =
+            words.find(|(word, n)| wanted(word) && *n > count_analyzed_runs(bound, word))?;
+        Some(found.0.to_owned())
     })
 }
 

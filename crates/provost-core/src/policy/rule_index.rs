@@ -85,7 +85,11 @@ impl RuleIndex {
             }
             RuleTarget::Run(run) => {
                 visit(&self.commands);
-                let found = candidate_program_names(run).filter_map(|name| self.programs.get(name));
+                // Each name once: a line may repeat a name thousands of times.
+                let mut names: Vec<&str> = candidate_program_names(run).collect();
+                names.sort_unstable();
+                names.dedup();
+                let found = names.into_iter().filter_map(|name| self.programs.get(name));
                 found.for_each(|list| visit(list));
             }
             RuleTarget::Opaque | RuleTarget::Nothing => {}

@@ -135,8 +135,14 @@ pub enum ReservationError {
 /// The reservation for one completion.
 #[derive(Debug)]
 struct Reservation {
-    keys: Vec<AccountKey>,
+    payers: Vec<BudgetPayer>,
     amount: BudgetAmount,
+}
+
+impl Reservation {
+    fn is_paid_by(&self, key: AccountKey) -> bool {
+        self.payers.iter().any(|payer| payer.key == key)
+    }
 }
 
 /// All accounts.
@@ -171,7 +177,7 @@ impl ReservationLedger {
 
     /// What is reserved.
     pub fn reserved(&self, key: AccountKey) -> BudgetAmount {
-        let kept = self.kept.values().filter(|kept| kept.keys.contains(&key));
+        let kept = self.kept.values().filter(|kept| kept.is_paid_by(key));
         kept.fold(BudgetAmount::default(), |sum, kept| sum.plus(kept.amount))
     }
 
@@ -199,19 +205,41 @@ impl ReservationLedger {
             (wish.longest_affordable_output(&own), wish.longest_affordable_output(&all));
         let output = if all < own { (all / 2).max(all.min(SHARED_OUTPUT_TOKENS)) } else { all };
         let output = output.max(wish.shortest);
-        let keys = wish.payers.iter().map(|payer| payer.key).collect();
+        let payers = wish.payers.to_vec();
         let number = self.next;
         self.next += 1;
-        self.kept.insert(number, Reservation { keys, amount: wish.cost_for_output(output) });
+        self.kept.insert(number, Reservation { payers, amount: wish.cost_for_output(output) });
         Ok((number, output))
+    }
+
+    /// Adds an amount to a reservation, such as what a broken attempt used. If an account cannot
+    /// pay for it, nothing is added.
+    pub fn extend_reservation(
+        &mut self,
+        number: u64,
+        more: BudgetAmount,
+    ) -> Result<(), BudgetShortfall> {
+        let Some(kept) = self.kept.get(&number) else { return Ok(()) };
+        let accounts: Vec<_> = kept
+            .payers
+            .iter()
+            .map(|payer| (*payer, self.spent(payer.key).plus(self.reserved(payer.key))))
+            .collect();
+        if let Some(shortfall) = find_shortfall(more, &accounts) {
+            return Err(shortfall);
+        }
+        if let Some(kept) = self.kept.get_mut(&number) {
+            kept.amount = kept.amount.plus(more);
+        }
+        Ok(())
     }
 
     /// Replaces a reservation by the actual cost; `None` if nothing was requested.
     pub fn settle_reservation(&mut self, number: u64, spent: Option<BudgetAmount>) {
         let Some(kept) = self.kept.remove(&number) else { return };
-        for key in kept.keys {
+        for payer in kept.payers {
             if let Some(spent) = spent {
-                self.add_spent(key, spent);
+                self.add_spent(payer.key, spent);
             }
         }
     }
@@ -229,17 +257,7 @@ impl ReservationRequest<'_> {
         output: u32,
         accounts: &[(BudgetPayer, BudgetAmount)],
     ) -> Option<BudgetShortfall> {
-        let costs = self.cost_for_output(output);
-        accounts.iter().find_map(|(payer, taken)| {
-            [BudgetUnit::Calls, BudgetUnit::Tokens, BudgetUnit::Nanos].into_iter().find_map(
-                |unit| {
-                    let (most, taken, needed) =
-                        (payer.most.in_unit(unit)?, taken.in_unit(unit), costs.in_unit(unit));
-                    let (left, pot) = (most.saturating_sub(taken), payer.pot);
-                    (left < needed).then_some(BudgetShortfall { pot, unit, most, taken, needed })
-                },
-            )
-        })
+        find_shortfall(self.cost_for_output(output), accounts)
     }
 
     /// The most output tokens that all accounts can pay for. The cost grows with the number.
@@ -255,4 +273,19 @@ impl ReservationRequest<'_> {
         }
         fits
     }
+}
+
+/// The account that cannot pay for an amount.
+fn find_shortfall(
+    costs: BudgetAmount,
+    accounts: &[(BudgetPayer, BudgetAmount)],
+) -> Option<BudgetShortfall> {
+    accounts.iter().find_map(|(payer, taken)| {
+        [BudgetUnit::Calls, BudgetUnit::Tokens, BudgetUnit::Nanos].into_iter().find_map(|unit| {
+            let (most, taken, needed) =
+                (payer.most.in_unit(unit)?, taken.in_unit(unit), costs.in_unit(unit));
+            let (left, pot) = (most.saturating_sub(taken), payer.pot);
+            (left < needed).then_some(BudgetShortfall { pot, unit, most, taken, needed })
+        })
+    })
 }

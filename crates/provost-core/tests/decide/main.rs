@@ -5,6 +5,7 @@ mod approve;
 mod found;
 mod gates;
 mod grant_scope;
+mod growth;
 mod implied_command;
 mod justified;
 mod links;

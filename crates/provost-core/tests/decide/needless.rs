@@ -86,15 +86,10 @@ fn in_mode_auto_what_only_looks_like_these_is_asked_about() {
     for command in [
         "node",
         "node -",
-        "node --test -e 1",
         "node --test -r ./x.js",
-        "node -p 1",
         "python3 -u",
-        "python3 -uc 'print(1)'",
         "python3 -W ignore",
         "python3 -W ignore $F",
-        "python3 -X dev -c 1",
-        "python3 -i x.py",
         "sed -ne '1e id' x",
         "sed -n 'w out' x",
         "sed -f x.sed x",
@@ -265,4 +260,41 @@ fn in_mode_auto_what_is_not_known_is_no_way_to_an_option_that_runs_something() {
         assert!(bound.unpinned_reason("/p", &[]).is_some(), "{command}");
         assert!(bound.script_paths("/p").iter().any(|it| it.as_str() == file), "{command}");
     }
+}
+
+#[test]
+fn in_mode_auto_code_in_the_line_is_let_through_as_a_script_is() {
+    for command in [
+        "python3 -c 'print(1)'",
+        "python3.12 -c 'import json, sys; print(json.load(sys.stdin))' < a.json",
+        "node -e 'console.log(1 + 1)'",
+        "perl -e 1",
+        "node -p 1",
+        "python3 -uc 'print(1)'",
+        "perl -pi -e 's/a/b/' src/x.rs",
+        "ruby -e 'puts 1'",
+        "python3 - <<E\nimport os\nprint(os.getcwd())\nE",
+        "python3 - <<'E' | head -3\nprint(1)\nE",
+        "i=1; echo $((i+1))",
+        "for i in 1 2 3; do echo $((i * 2)); done",
+        "arr=(a b); echo ${arr[0]}",
+        "x=abc; echo ${x:1:$n}",
+    ] {
+        assert_eq!(said(ProjectMode::Auto, command), "allow mode", "{command}");
+        assert_eq!(said(ProjectMode::Sandbox, command), "ask", "{command}");
+    }
+}
+
+#[test]
+fn code_in_the_line_is_asked_about_where_a_rule_denies_commands() {
+    let denied = rules(
+        "[[rule]]\nid = 'r'\neffect = 'deny'\non = ['terminal.runCommand']\nargv = ['gitx']\n",
+        None,
+    );
+    let said = |command: &str| {
+        let context = policy_context(&denied, ProjectMode::Auto);
+        word(&decide(requested(line(command)), ActingRole::Trusted(&able()), &context))
+    };
+    assert_eq!(said("python3 -c 'print(1)'"), "ask");
+    assert_eq!(said("python3 x.py"), "allow mode");
 }

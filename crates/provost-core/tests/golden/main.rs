@@ -47,7 +47,7 @@ fn record(seq: u64, fact: &Fact) -> Vec<u8> {
         command: odd.then_some("key-1"),
         cause: odd.then(|| id(999)),
         kind: fact.kind(),
-        body: &hash_chain::encode_fact_body(fact).unwrap(),
+        body: &hash_chain::encode_stored_fact(fact.clone()).unwrap().1,
     })
 }
 

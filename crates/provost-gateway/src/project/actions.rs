@@ -1,18 +1,19 @@
 //! Actions from request to result: decided, approved where needed, executed, recorded.
 
 mod action_queries;
+mod log_quota;
 mod read_actions;
 mod submission;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_core::action::{Action, BadAction};
+use provost_core::action::{Action, BadAction, ProcessAction};
 use provost_core::decide::{ActingRole, ActionRequest, AllowedAction, BoundAction, Decision};
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::{
-    ActionId, ActionStatus, Code, Fact, Hash, ProjectStatus, SubmitActionRequest, TokenClass,
-    limits,
+    ActionId, ActionStatus, Code, Fact, Hash, ProjectId, ProjectStatus, SubmitActionRequest,
+    TokenClass, limits,
 };
 use provost_store::{AppendRequest, Durability, StoreError};
 use serde_json::Value;
@@ -28,6 +29,7 @@ use crate::project::governance::{Governance, ProjectGovernance};
 use crate::project::request_context::{RequestContext, fault_from_denial};
 use crate::project::sessions::Sessions;
 use crate::{Caller, GatewayError};
+use log_quota::{LogQuota, MalformedRecord, check_log_size};
 use read_actions::is_read_action;
 use submission::{await_approved_action, await_started_action};
 
@@ -41,6 +43,7 @@ pub struct ActionService {
     executor: Arc<ActionExecutor>,
     approvals: Arc<Approvals>,
     sessions: Arc<Sessions>,
+    quota: LogQuota,
 }
 
 impl ActionService {
@@ -50,7 +53,8 @@ impl ActionService {
         approvals: Arc<Approvals>,
     ) -> Self {
         let ActionDependencies { log, governance, decisions, executor, sessions, .. } = services;
-        Self { log, audit, governance, decisions, executor, approvals, sessions }
+        let quota = LogQuota::default();
+        Self { log, audit, governance, decisions, executor, approvals, sessions, quota }
     }
 
     /// Submits an action for a caller.
@@ -81,6 +85,9 @@ impl ActionService {
         let id = id.unwrap_or_else(|| self.log.clock().new_id());
         let SubmitActionRequest { action: name, params, role, session_id } = wanted;
         let role = caller.resolve_role(role)?;
+        if caller.class() == TokenClass::Agent {
+            self.check_log_quota(caller, known.project.id, &params)?;
+        }
         if let Some(session) = session_id {
             self.sessions.claim_session(session, caller.principal())?;
         }
@@ -100,7 +107,7 @@ impl ActionService {
             }
             parsed => parsed?,
         };
-        let bound_action = BoundAction::new(ActionRequest {
+        let bound_action = bind_action(ActionRequest {
             id,
             project: known.project.id,
             principal: context.principal.clone(),
@@ -108,7 +115,7 @@ impl ActionService {
             session: session_id,
             action,
         })
-        .map_err(StoreError::from)?;
+        .await?;
         // A person's own action depends on nothing that governs agents.
         let governance = if context.role.is_some() {
             self.governance.load_current(known.project.id).await?
@@ -120,6 +127,18 @@ impl ActionService {
         }
         // Boxed, because this future is large and most actions are reads, which end above.
         Box::pin(self.decide_and_execute(&governance, context, bound_action, wait)).await
+    }
+
+    /// Fails if an agent has written too much to the log.
+    fn check_log_quota(
+        &self,
+        caller: &Caller,
+        project: ProjectId,
+        params: &Value,
+    ) -> Result<(), GatewayError> {
+        check_log_size(self.log.store().size_bytes(), limits::MAX_LOG_BYTES)?;
+        let size = serialized_size(params);
+        self.quota.charge(caller.principal(), project, size, self.log.now())
     }
 
     async fn decide_and_execute(
@@ -243,12 +262,21 @@ impl ActionService {
         name: &str,
         error: &BadAction,
     ) -> Result<SubmissionOutcome, GatewayError> {
+        let record = self.quota.count_malformed(&context.principal, self.log.now());
+        let notice = match record {
+            MalformedRecord::LastRecorded => {
+                " (further requests of this kind are not recorded for a minute)"
+            }
+            MalformedRecord::Recorded | MalformedRecord::Counted => "",
+        };
+        let what: String =
+            format!("something that is no action: {error}").chars().take(400).collect();
         let requested = Fact::ActionRequested {
             action: id,
             project: context.project.id,
             name: name.chars().take(limits::MAX_NAME_BYTES / 4).collect(),
             params: Value::Null,
-            what: format!("something that is no action: {error}").chars().take(400).collect(),
+            what: format!("{what}{notice}"),
             action_hash: Hash::ZERO,
             role: context.role.clone(),
             session: context.session,
@@ -260,6 +288,9 @@ impl ActionService {
             (Code::SkillDenied, "this token has no skill for that".to_owned())
         };
         let fault = ErrorInfo { code, message, details: None };
+        if record == MalformedRecord::Counted {
+            return Err(GatewayError::Fault(fault));
+        }
         self.record_denial(context, requested, id, fault).await
     }
 
@@ -274,5 +305,38 @@ impl ActionService {
             return self.approvals.withdraw_approval(caller, approval).await;
         }
         self.executor.cancel(action.project, action.id).await
+    }
+}
+
+/// The shortest command line that is analyzed on a thread of its own: others must not wait for it.
+const LONG_COMMAND_BYTES: usize = 1024;
+
+/// Analyzes an action and binds it to its requester.
+async fn bind_action(request: ActionRequest) -> Result<BoundAction, GatewayError> {
+    let is_long = match &request.action {
+        Action::Process(ProcessAction::RunCommand(run)) => {
+            let words = run.argv.iter().flatten().chain(&run.command).map(String::len);
+            words.sum::<usize>() >= LONG_COMMAND_BYTES
+        }
+        Action::File(_) | Action::Process(_) | Action::Runtime(_) => false,
+    };
+    let bound = if is_long {
+        let analysis = tokio::task::spawn_blocking(move || BoundAction::new(request));
+        analysis.await.map_err(|_| GatewayError::Stopping)?
+    } else {
+        BoundAction::new(request)
+    };
+    Ok(bound.map_err(StoreError::from)?)
+}
+
+/// The size of a value as JSON, in bytes, without building the text.
+fn serialized_size(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => items.iter().map(|item| serialized_size(item) + 1).sum(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| name.len() + serialized_size(value) + 4).sum()
+        }
     }
 }

@@ -7,6 +7,7 @@
 
 mod answer;
 mod answer_context;
+mod excerpt;
 mod expire;
 mod pending;
 mod persist_rule;
@@ -25,11 +26,12 @@ use provost_core::decide::{BoundAction, UnapprovedAction};
 use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::{
-    ActionId, Actor, Approval, ApprovalId, ApprovalPrompt, Code, Fact, ProjectId, ProjectStatus,
+    ActionId, Actor, Approval, ApprovalId, ApprovalList, ApprovalPrompt, Code, Fact, ProjectStatus,
     TrustPrompt,
 };
 use provost_store::{AppendOutcome, AppendRequest, Durability, StoreError};
 
+use excerpt::excerpt_approval;
 pub(crate) use pending::ActionEndReceiver;
 pub(crate) use quota::ApprovalRequestOutcome;
 
@@ -195,22 +197,31 @@ impl Approvals {
         }
     }
 
-    /// The approvals of a project, or of all projects: the pending ones, or all.
+    /// The approvals of a project, or of all projects: the pending ones, or all. Large ones are
+    /// bounded excerpts; [`Self::get_approval`] returns the whole of one.
     pub async fn list_approvals(
         &self,
-        project: Option<ProjectId>,
+        wanted: impl Fn(&Approval) -> bool + Send,
         all: bool,
-    ) -> Result<Vec<Approval>, GatewayError> {
-        let wanted = |approval: &Approval| project.is_none_or(|only| approval.project == only);
+    ) -> Result<ApprovalList, GatewayError> {
+        let mut list = ApprovalList { approvals: Vec::new(), truncated: Vec::new() };
+        let mut add = |approval: &Approval| {
+            let (excerpt, is_cut) = excerpt_approval(approval);
+            list.truncated.extend(is_cut.then_some(approval.id));
+            list.approvals.push(excerpt);
+        };
         if !all {
             // Under the guard, so that a client that saw the event in the log finds the
             // approval in the list.
             let _guard = self.governance.lock().await?;
-            let pending = self.pending.list();
-            return Ok(pending.iter().filter(|one| wanted(one)).map(|a| (**a).clone()).collect());
+            self.pending.list().iter().filter(|one| wanted(one)).for_each(|one| add(one));
+            return Ok(list);
         }
         let docs = self.log.store().list_documents(ViewKind::Approvals).await?.into_iter();
-        Ok(docs.filter_map(ViewDocument::into_approval).filter(wanted).collect())
+        docs.filter_map(ViewDocument::into_approval)
+            .filter(|approval| wanted(approval))
+            .for_each(|approval| add(&approval));
+        Ok(list)
     }
 
     /// One approval, pending or not.

@@ -174,11 +174,13 @@ fn audit_bodies(golden: &mut Golden) {
     };
     let page = |events, next| AuditPage { events, next };
     golden.section("audit page", &[page(vec![event], Some(1)), page(Vec::new(), None)]);
-    let report = |bad, views| AuditReport { events: 7, head: hash(0xa1), bad, views };
+    let report =
+        |bad, views| AuditReport { events: 7, head: hash(0xa1), bad, views, database: None };
+    let damaged = AuditReport { database: Some(text("an index is damaged")), ..report(None, None) };
     let bad = CorruptEvent { seq: 3, why: text("its hash is another") };
     golden.section(
         "audit report",
-        &[report(Some(bad), Some(text("runtimes differ"))), report(None, None)],
+        &[report(Some(bad), Some(text("runtimes differ"))), report(None, None), damaged],
     );
     golden.section::<BlobRef>("body in the blob store", &[blob()]);
 }

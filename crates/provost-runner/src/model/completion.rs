@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use provost_core::exact_json;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::WireFormat;
 
@@ -176,8 +177,14 @@ impl ToolCall {
     /// The arguments as JSON text that a provider takes back: what broke off is sent
     /// as no arguments, because servers refuse a history that is not JSON.
     pub(super) fn valid_arguments_json(&self) -> &str {
-        let is_sound = !self.arguments.trim().is_empty() && self.parse_arguments().is_ok();
+        let is_object = self.arguments.trim_start().starts_with('{');
+        let is_sound = is_object && exact_json::parse(&self.arguments).is_ok();
         if is_sound { &self.arguments } else { "{}" }
+    }
+
+    /// The same as a value, with what a `Value` would change held as text.
+    pub(super) fn arguments_value(&self) -> Value {
+        exact_json::tree_or_text(self.valid_arguments_json()).unwrap_or_else(|| json!({}))
     }
 }
 

@@ -110,6 +110,12 @@ impl ModelError {
             || mentions(&["thought_signature"])
     }
 
+    /// Whether the provider has worked on the request, so that it charges for it even if nothing
+    /// was received.
+    pub(crate) fn is_charged(&self) -> bool {
+        matches!(self, Self::Truncated(_) | Self::Stalled(_))
+    }
+
     /// How long the provider asks to wait.
     pub fn retry_after(&self) -> Option<Duration> {
         if let Self::RateLimited { retry_after, .. } | Self::Overloaded { retry_after, .. } = self {

@@ -72,6 +72,8 @@ pub enum ModelEvent {
         millis: u64,
         /// Why the last one failed, for a person.
         reason: String,
+        /// Whether the provider worked on the last one, and charges for it.
+        is_charged: bool,
     },
     /// What was shown before is void; the completion starts again.
     Restarted {

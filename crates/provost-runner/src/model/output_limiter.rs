@@ -108,9 +108,9 @@ impl OutputLimiter {
                 self.attempt.usage = usage;
                 ModelEvent::Usage { usage }
             }
-            ModelEvent::Waiting { attempt, millis, reason } => {
+            event @ ModelEvent::Waiting { .. } => {
                 self.attempt.usage = CompletionUsage::default();
-                ModelEvent::Waiting { attempt, millis, reason }
+                event
             }
             ModelEvent::Restarted { attempt } => {
                 (self.attempt, self.room) =

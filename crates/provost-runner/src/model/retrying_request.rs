@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use provost_core::exact_json;
 use reqwest::{Client, Response};
 
 use super::api_key::redact_keys;
@@ -128,7 +129,10 @@ impl RetryingRequest {
         for (name, value) in &encoded.headers {
             request = request.header(*name, value);
         }
-        let request = request.header("accept", "text/event-stream").json(&encoded.body);
+        let request = request
+            .header("accept", "text/event-stream")
+            .header("content-type", "application/json")
+            .body(exact_json::to_text(&encoded.body));
         let patience = self.first_chunk_timeout();
         let response = match tokio::time::timeout(patience, request.send()).await {
             Err(_) => return Err(ModelError::Stalled(patience)),
@@ -218,7 +222,12 @@ impl RetryingRequest {
         self.is_void = self.was_shown;
         let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
         let reason = error.to_string();
-        self.queue.push_back(ModelEvent::Waiting { attempt: self.attempt, millis, reason });
+        self.queue.push_back(ModelEvent::Waiting {
+            attempt: self.attempt,
+            millis,
+            reason,
+            is_charged: error.is_charged(),
+        });
         self.state = AttemptState::Backoff(wait);
     }
 }

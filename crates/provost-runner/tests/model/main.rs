@@ -4,6 +4,7 @@
 mod any;
 mod breaks;
 mod decode;
+mod exact;
 mod faults;
 mod golden;
 mod models;

@@ -29,9 +29,8 @@ pub(crate) async fn list_all(
     RequireReader(reader): RequireReader,
     Query(ApprovalListQuery { all }): Query<ApprovalListQuery>,
 ) -> JsonResult<ApprovalList> {
-    let mut approvals = app.gateway.approvals.list_approvals(None, all).await?;
-    approvals.retain(|approval| reader.may_see(approval.project));
-    Ok(Json(ApprovalList { approvals }))
+    let wanted = |approval: &Approval| reader.may_see(approval.project);
+    Ok(Json(app.gateway.approvals.list_approvals(wanted, all).await?))
 }
 
 /// List the pending approvals of a project; with `all`, the resolved ones too.
@@ -43,9 +42,8 @@ pub(crate) async fn list(
     Query(ApprovalListQuery { all }): Query<ApprovalListQuery>,
 ) -> JsonResult<ApprovalList> {
     let project = find_visible_project(&app, &reader, &name).await?;
-    Ok(Json(ApprovalList {
-        approvals: app.gateway.approvals.list_approvals(Some(project.id), all).await?,
-    }))
+    let wanted = |approval: &Approval| approval.project == project.id;
+    Ok(Json(app.gateway.approvals.list_approvals(wanted, all).await?))
 }
 
 /// Show one approval, pending or resolved.

@@ -21,6 +21,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 
 use super::document_cache::DocumentCache;
+use super::head_file::HeadFile;
 use super::log_writer::LogWriter;
 use super::write_request::{WriteReplies, WriteReply, WriteRequest};
 use crate::recent_events::RecentEvents;
@@ -39,9 +40,30 @@ pub(super) struct WriterSharedState {
     pub(super) runtime: Arc<OnceLock<Handle>>,
     /// The last write error, until a write succeeds.
     pub(super) failure: Arc<Mutex<Option<StoreError>>>,
+    /// The damage that was found: nothing is written to a damaged database.
+    damage: Arc<OnceLock<StoreError>>,
 }
 
 impl WriterSharedState {
+    /// Stops writes if an error shows that the database is damaged.
+    pub(super) fn note_damage(&self, error: &StoreError) {
+        if let StoreError::Damaged(why) = error
+            && self.damage.get().is_none()
+        {
+            tracing::error!(%error, "the log is damaged; nothing more is written to it");
+            let stopped =
+                StoreError::Damaged(format!("nothing more is written to it, because {why}"));
+            self.set_failure(Some(stopped.clone()));
+            // Another thread may have set it first, which is equivalent.
+            drop(self.damage.set(stopped));
+        }
+    }
+
+    /// The error with which writes are refused after damage was found.
+    pub(super) fn check_undamaged(&self) -> Result<(), StoreError> {
+        self.damage.get().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
     /// Records whether the log can be written.
     fn set_failure(&self, failure: Option<StoreError>) {
         *self.failure.lock() = failure;
@@ -84,6 +106,14 @@ impl fmt::Debug for GroupCommitWriter {
     }
 }
 
+/// The parts of a writer that was started.
+pub(super) struct StartedWriter {
+    pub(super) writer: GroupCommitWriter,
+    pub(super) thread: JoinHandle<()>,
+    pub(super) head: watch::Receiver<Seq>,
+    pub(super) head_file: HeadFile,
+}
+
 /// Starts the thread. It ends when the last sender is dropped.
 pub(super) fn start_writer(
     db: Connection,
@@ -91,8 +121,9 @@ pub(super) fn start_writer(
     clock: Clock,
     shared: WriterSharedState,
     messages: mpsc::Receiver<WriterMessage>,
-) -> Result<(GroupCommitWriter, JoinHandle<()>, watch::Receiver<Seq>), StoreError> {
+) -> Result<StartedWriter, StoreError> {
     let (writer, head) = LogWriter::open(db, path, clock, &shared)?;
+    let head_file = writer.head_file();
     let writer = GroupCommitWriter {
         writer: Arc::new(Mutex::new(Some(writer))),
         batched: Arc::default(),
@@ -104,7 +135,7 @@ pub(super) fn start_writer(
         .name("log-writer".to_owned())
         .spawn(move || work.run_thread(messages))
         .map_err(|error| StoreError::io("the log's thread", &error))?;
-    Ok((writer, thread, head))
+    Ok(StartedWriter { writer, thread, head, head_file })
 }
 
 impl GroupCommitWriter {
@@ -137,6 +168,8 @@ impl GroupCommitWriter {
             let mut group = std::mem::take(&mut *self.lock_batched());
             let committed = if group.is_empty() {
                 Ok(Vec::new())
+            } else if let Err(error) = self.shared.check_undamaged() {
+                Err(error)
             } else {
                 writer.commit_without_waiting(&group)
             };
@@ -248,7 +281,11 @@ impl GroupCommitWriter {
         held: &mut Option<LogWriter>,
         group: &[WriteRequest],
     ) -> Result<WriteReplies, StoreError> {
+        self.shared.check_undamaged()?;
         let committed = held.as_mut().ok_or(StoreError::Closed)?.commit(group);
+        if let Err(error) = &committed {
+            self.shared.note_damage(error);
+        }
         // Before the writer is released, so that the last result wins.
         match &committed {
             Ok(_) => self.shared.set_failure(None),

@@ -1,6 +1,7 @@
 //! Verifies the hash chain, blobs and views.
 
-use std::collections::{BTreeMap, HashMap};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use provost_core::fold::{DocumentKey, EventMetadata, MemoryViews, ViewDocument, ViewKind};
 use provost_core::hash_chain::{self, EventRecord};
@@ -9,20 +10,43 @@ use provost_proto::{AuditReport, BlobRef, CorruptEvent, Fact, Hash, Seq, Stream,
 use rusqlite::{Connection, OptionalExtension, Row};
 use uuid::Uuid;
 
+use super::database_checks::{self, DatabaseDamage, VerifiedEvents};
+use super::head_file::{LogHead, LogPosition};
 use super::reader;
 use crate::StoreError;
+
+/// What was found.
+pub(super) struct VerifiedLog {
+    pub(super) report: AuditReport,
+    /// Whether the structure of the database is sound.
+    pub(super) is_writable: bool,
+}
 
 /// Reads the log from the first event to the last and stops at the first corrupt one; compares
 /// the stored views with the folded ones. It continues after a recorded truncation, so that later
 /// corruption is found too. Memory grows only with the number of streams and documents.
-pub(super) fn verify_log(db: &mut Connection) -> Result<AuditReport, StoreError> {
+///
+/// `known_head` is the head that is kept beside the log; it must have been read before this call.
+pub(super) fn verify_log(
+    db: &mut Connection,
+    known_head: Result<Option<LogHead>, StoreError>,
+) -> Result<VerifiedLog, StoreError> {
     let step = db.transaction()?;
-    let mut verifier = LogVerifier::new(&step)?;
+    let (known_head, head_error) = match known_head {
+        Ok(head) => (head, None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    let required = known_head.map_or(LogPosition::START, |head| head.required());
+    let mut verifier = LogVerifier::new(&step, required)?;
     if let Some(why) = verifier.verify_events()? {
         verifier.record_corruption(why);
     }
+    let damage = database_checks::find_damage(&step, &verifier.summary());
+    let is_writable = !matches!(damage, Some(DatabaseDamage::Structure(_)));
+    let database = damage.map(DatabaseDamage::into_text).or(head_error);
     let LogVerifier { seq: events, hash: head, view_error: views, bad, .. } = verifier;
-    Ok(bad.unwrap_or(AuditReport { events, head, bad: None, views }))
+    let report = bad.unwrap_or(AuditReport { events, head, bad: None, views, database: None });
+    Ok(VerifiedLog { report: AuditReport { database, ..report }, is_writable })
 }
 
 /// The recorded truncations; older files have none.
@@ -49,10 +73,17 @@ struct LogVerifier<'a> {
     truncations: HashMap<Seq, Seq>,
     /// The report, if an event is corrupt.
     bad: Option<AuditReport>,
+    /// The position that the log must have reached.
+    required: LogPosition,
+    /// How many commands the events belong to, and the last one of them.
+    n_commands: u64,
+    last_command: Option<(String, String)>,
+    /// The blobs that were verified with their events.
+    blobs: RefCell<HashSet<Hash>>,
 }
 
 impl<'a> LogVerifier<'a> {
-    fn new(db: &'a Connection) -> Result<Self, StoreError> {
+    fn new(db: &'a Connection, required: LogPosition) -> Result<Self, StoreError> {
         let (versions, folded_views) = (HashMap::new(), MemoryViews::default());
         // In older files, documents are folded to the end.
         let folded = db.query_row("SELECT folded FROM reached", [], |row| row.get(0));
@@ -68,7 +99,21 @@ impl<'a> LogVerifier<'a> {
             view_error: None,
             truncations,
             bad: None,
+            required,
+            n_commands: 0,
+            last_command: None,
+            blobs: RefCell::default(),
         })
+    }
+
+    /// What the rest of the database must agree with.
+    fn summary(&self) -> VerifiedEvents<'_> {
+        VerifiedEvents {
+            seq: self.seq,
+            is_complete: self.bad.is_none(),
+            n_commands: self.n_commands,
+            blobs: self.blobs.borrow(),
+        }
     }
 
     /// Records that the event after the last good one is corrupt. The first one is reported; the
@@ -80,7 +125,13 @@ impl<'a> LogVerifier<'a> {
             return;
         }
         let bad = Some(CorruptEvent { seq, why });
-        self.bad = Some(AuditReport { events: self.seq, head: self.hash, bad, views: None });
+        self.bad = Some(AuditReport {
+            events: self.seq,
+            head: self.hash,
+            bad,
+            views: None,
+            database: None,
+        });
     }
 
     /// The error in the event after the last good one, if there is one.
@@ -122,7 +173,7 @@ impl<'a> LogVerifier<'a> {
         };
         // An unreadable view is found below, and is not an error of the log.
         let folded = ask("SELECT coalesce(max(seq), 0) FROM docs").unwrap_or(0);
-        let reached = reached.max(folded);
+        let reached = reached.max(folded).max(self.required.seq);
         let cut = reached > self.seq;
         Ok(cut.then(|| format!("the log ends here, but it once reached event {reached}")))
     }
@@ -138,6 +189,13 @@ impl<'a> LogVerifier<'a> {
         let hash = hash_chain::hash_record(&self.hash, record);
         if stored != hash.as_bytes() {
             return Err("its bytes do not match its hash".to_owned());
+        }
+        if seq == self.required.seq && hash != self.required.hash {
+            return Err(
+                "it is not the event that was committed here: the head that is kept beside \
+                        the log has another hash"
+                    .to_owned(),
+            );
         }
         let read =
             EventRecord::parse(record).map_err(|error| format!("it is not an event: {error}"))?;
@@ -158,8 +216,18 @@ impl<'a> LogVerifier<'a> {
             let metadata = EventMetadata { seq: *seq, at: *at, principal, actor };
             self.folded_views.apply_fact(metadata, &fact);
         }
+        self.count_command(read);
         (self.seq, self.hash) = (seq, hash);
         Ok(())
+    }
+
+    /// The events of a command follow one another.
+    fn count_command(&mut self, record: EventRecord) {
+        let command = record.command.map(|command| (record.principal, command));
+        if command.is_some() && command != self.last_command {
+            self.n_commands += 1;
+        }
+        self.last_command = command;
     }
 
     /// The fact of an event; a body that is stored as a blob must have its hash.
@@ -194,6 +262,7 @@ impl<'a> LogVerifier<'a> {
         if hash_chain::digest(&bytes) != reference.hash {
             return Err(format!("its {what}, blob {}, was changed", reference.hash));
         }
+        self.blobs.borrow_mut().insert(reference.hash);
         Ok(bytes)
     }
 

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost_proto::Seq;
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension as _};
 use tokio::sync::watch;
 
 use super::checkpoint_thread::CheckpointThread;
 use super::document_cache::DocumentCache;
 use super::group_commit_writer::WriterSharedState;
+use super::head_file::{HeadFile, LogPosition, read_head};
 use super::schema;
 use super::write_batch::{BatchChanges, LogState, WriteBatch, set_folded_seq};
 use super::write_request::{WriteReplies, WriteReply, WriteRequest};
@@ -33,6 +34,7 @@ pub(super) struct LogWriter {
     head: watch::Sender<Seq>,
     synchronous: Durability,
     checkpoints: CheckpointThread,
+    head_file: HeadFile,
 }
 
 impl LogWriter {
@@ -45,7 +47,17 @@ impl LogWriter {
     ) -> Result<(Self, watch::Receiver<Seq>), StoreError> {
         db.pragma_update(None, "synchronous", "FULL")?;
         let state = LogState::load(&db, &clock)?;
+        let known_head = read_head(path).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the head beside the log is lost; a new one is written");
+            None
+        });
+        clock.advance_to(state.last_time());
+        let at = known_head.as_ref().map_or(0, |head| head.at);
+        let at = clock.advance_to(at);
         let (head, follow) = watch::channel(state.seq);
+        let required = known_head.map_or(LogPosition::START, |head| head.required());
+        // What is known is kept until what is missing is recorded.
+        let known_position = if required.seq > 0 { required } else { state.position() };
         let mut writer = Self {
             db,
             clock,
@@ -56,14 +68,17 @@ impl LogWriter {
             head,
             synchronous: Durability::Synced,
             checkpoints: CheckpointThread::start(path)?,
+            head_file: HeadFile::open(path, known_position, at)?,
         };
-        writer.record_truncation()?;
+        writer.record_truncation(required)?;
+        writer.head_file.record_commit(writer.state.position(), true, at);
         writer.fold_pending_events()?;
         Ok((writer, follow))
     }
 
     /// Writes dirty documents, and removes the WAL.
     pub(super) fn close(mut self) {
+        let at = self.clock.now();
         if let Err(error) = self.run_transaction(Self::write_documents) {
             tracing::debug!(%error, "the log was closed without its newest documents");
         }
@@ -71,7 +86,14 @@ impl LogWriter {
         drop(self.checkpoints);
         if let Err(error) = self.db.pragma(None, "wal_checkpoint", "TRUNCATE", |_| Ok(())) {
             tracing::debug!(%error, "the log was closed without a checkpoint");
+            return;
         }
+        self.head_file.record_commit(self.state.position(), true, at);
+    }
+
+    /// The file that the head is kept in.
+    pub(super) fn head_file(&self) -> HeadFile {
+        self.head_file.clone()
     }
 
     /// Whether the next transaction should also write the dirty documents.
@@ -97,6 +119,11 @@ impl LogWriter {
         }
         self.checkpoints.record_committed(written.written_bytes());
         let fresh = self.state.apply_committed(written, &self.cache);
+        if !fresh.is_empty() {
+            let is_synced = durability == Durability::Synced;
+            let at = self.state.last_time();
+            self.head_file.record_commit(self.state.position(), is_synced, at);
+        }
         self.recent.push(fresh);
         self.head
             .send_if_modified(|head| std::mem::replace(head, self.state.seq) != self.state.seq);
@@ -142,11 +169,12 @@ impl LogWriter {
 
     /// Records that the log is shorter than it once was, so that this stays known. What was
     /// derived from the lost events is removed: new events will have their numbers.
-    fn record_truncation(&mut self) -> Result<(), StoreError> {
+    fn record_truncation(&mut self, required: LogPosition) -> Result<(), StoreError> {
         let reached: Seq = self.db.query_row("SELECT seq FROM reached", [], |row| row.get(0))?;
+        let reached = reached.max(required.seq);
         let left = self.state.seq;
         if reached <= left {
-            return Ok(());
+            return self.record_replacement(required);
         }
         tracing::warn!(
             reached,
@@ -160,6 +188,30 @@ impl LogWriter {
             db.execute("UPDATE reached SET seq = ?1", [left])?;
             db.execute("DELETE FROM commands WHERE first + count - 1 > ?1", [left])?;
             WriteBatch::new(db, &writer.state, &writer.cache, &writer.clock)?.rebuild_views()
+        })
+    }
+
+    /// Records that the log has another event than it once had, so that this stays known.
+    fn record_replacement(&mut self, required: LogPosition) -> Result<(), StoreError> {
+        if required.seq == 0 {
+            return Ok(());
+        }
+        let stored: Option<Vec<u8>> = self
+            .db
+            .query_row("SELECT hash FROM events WHERE seq = ?1", [required.seq], |row| row.get(0))
+            .optional()?;
+        if stored.as_deref() == Some(required.hash.as_bytes()) {
+            return Ok(());
+        }
+        tracing::warn!(
+            seq = required.seq,
+            "this is not the log that was written here last, and `provost audit verify` will go \
+             on saying so; put back a copy of it, if you have one"
+        );
+        self.run_transaction(|writer| {
+            let cut = [required.seq - 1, required.seq];
+            writer.db.execute("INSERT INTO cuts VALUES (?1, ?2)", cut)?;
+            Ok(())
         })
     }
 

@@ -5,8 +5,10 @@
 
 mod batched_append;
 mod checkpoint_thread;
+mod database_checks;
 mod document_cache;
 mod group_commit_writer;
+mod head_file;
 mod log_verifier;
 mod log_writer;
 mod reader;
@@ -24,7 +26,8 @@ use futures::future::{self, BoxFuture};
 use futures::{FutureExt as _, TryFutureExt as _};
 use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
 use provost_core::hash_chain;
-use provost_proto::{AuditReport, BlobRef, Hash, Seq, Stream, StreamVersion};
+use provost_proto::{AuditReport, BlobRef, Hash, Seq, Stream, StreamVersion, UnixMicros};
+use rusqlite::Connection;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -36,7 +39,11 @@ use crate::{
     RecordedEvent, StoreError,
 };
 use batched_append::BatchedAppend;
-use group_commit_writer::{GroupCommitWriter, Handoff, WriterMessage, WriterSharedState};
+use group_commit_writer::{
+    GroupCommitWriter, Handoff, StartedWriter, WriterMessage, WriterSharedState,
+};
+use head_file::HeadFile;
+use log_verifier::VerifiedLog;
 use reader::ReaderPool;
 use sync_thread::SyncThread;
 use write_request::{AppendReceipt, PreparedAppend, WriteRequest};
@@ -64,6 +71,7 @@ pub struct SqliteStore {
     shared: WriterSharedState,
     readers: ReaderPool,
     syncs: SyncThread,
+    head_file: HeadFile,
     path: PathBuf,
 }
 
@@ -75,20 +83,31 @@ impl SqliteStore {
         let db = schema::open_and_migrate(&path)?;
         let shared = WriterSharedState::default();
         let (inbox, messages) = mpsc::channel(WRITE_QUEUE_CAPACITY);
-        let (writer, writer_thread, head) =
+        let StartedWriter { writer, thread, head, head_file } =
             group_commit_writer::start_writer(db, &path, clock, shared.clone(), messages)?;
         let readers = ReaderPool::new(path.clone());
         let syncs = SyncThread::start(&path)?;
-        let writer_thread = Some(writer_thread);
-        Ok(Self { inbox: Some(inbox), writer_thread, writer, head, shared, readers, syncs, path })
+        Ok(Self {
+            inbox: Some(inbox),
+            writer_thread: Some(thread),
+            writer,
+            head,
+            shared,
+            readers,
+            syncs,
+            head_file,
+            path,
+        })
     }
 
     /// Verifies a log that no daemon has open, without writing to it. It need not be possible to
     /// open it: a damaged last event is one of the errors that are found.
     pub fn verify_file(path: &Path) -> Result<AuditReport, StoreError> {
+        let head = head_file::read_head(path);
         let mut db =
             schema::open_for_verification(path).map_err(|error| error.into_file_error(path))?;
-        log_verifier::verify_log(&mut db).map_err(|error| error.into_file_error(path))
+        let verified = log_verifier::verify_log(&mut db, head);
+        Ok(verified.map_err(|error| error.into_file_error(path))?.report)
     }
 
     /// The database file.
@@ -266,6 +285,15 @@ impl EventStore for SqliteStore {
         .boxed()
     }
 
+    fn size_bytes(&self) -> u64 {
+        // A file that cannot be examined is reported by whoever writes to it.
+        std::fs::metadata(&self.path).map_or(0, |file| file.len())
+    }
+
+    fn record_time(&self, at: UnixMicros) {
+        self.head_file.record_time(at);
+    }
+
     fn watch_head(&self) -> watch::Receiver<Seq> {
         self.head.clone()
     }
@@ -331,7 +359,17 @@ impl EventStore for SqliteStore {
     }
 
     fn verify_log(&self) -> BoxFuture<'_, Result<AuditReport, StoreError>> {
-        self.readers.run_read(log_verifier::verify_log).boxed()
+        // Read before the events, because commits go on.
+        let head = head_file::read_head(&self.path);
+        let shared = self.shared.clone();
+        let verify = move |db: &mut Connection| {
+            let VerifiedLog { report, is_writable } = log_verifier::verify_log(db, head)?;
+            if let (false, Some(why)) = (is_writable, &report.database) {
+                shared.note_damage(&StoreError::Damaged(why.clone()));
+            }
+            Ok(report)
+        };
+        self.readers.run_read(verify).boxed()
     }
 
     fn rebuild_views(&self) -> BoxFuture<'_, Result<(), StoreError>> {

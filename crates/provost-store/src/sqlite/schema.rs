@@ -1,5 +1,6 @@
 //! The tables, and the migrations of older files.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -93,7 +94,45 @@ const MIGRATIONS: &[&str] = &[
     UPDATE reached SET seq = max(seq, coalesce((SELECT max(seq) FROM docs), 0)), folded = 0;
     DELETE FROM docs;
     ",
+    "
+    -- Documents hold numbers as the log does: all is folded again when it is opened.
+    UPDATE reached SET
+        seq = max(seq, coalesce((SELECT max(seq) FROM docs), 0),
+                  coalesce((SELECT max(seq) FROM events), 0)),
+        folded = 0;
+    DELETE FROM docs;
+    -- The hash of the row, so that damage to it is noticed; rows of older files have none.
+    ALTER TABLE commands ADD COLUMN digest BLOB;
+    ",
 ];
+
+/// The version of files that this program writes.
+pub(super) fn current_version() -> u32 {
+    u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX)
+}
+
+/// What the schema of a file differs in from the schema of its version, if it does.
+pub(super) fn find_schema_difference(db: &Connection) -> Result<Option<String>, StoreError> {
+    let version: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if version == 0 || version > current_version() {
+        return Ok(Some(format!("its version is {version}, which no log has")));
+    }
+    let expected = Connection::open_in_memory()?;
+    for sql in MIGRATIONS.iter().take(usize::try_from(version).unwrap_or(0)) {
+        expected.execute_batch(sql)?;
+    }
+    let list = |db: &Connection| -> rusqlite::Result<BTreeMap<String, Option<String>>> {
+        let mut all = db.prepare("SELECT type || ' ' || name, sql FROM sqlite_master")?;
+        all.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+    };
+    let (mut found, expected) = (list(db)?, list(&expected)?);
+    for (name, sql) in expected {
+        if found.remove(&name) != Some(sql) {
+            return Ok(Some(format!("the {name} is missing or was changed")));
+        }
+    }
+    Ok(found.into_keys().next().map(|name| format!("the {name} does not belong to a log")))
+}
 
 /// Opens the database for writing and migrates it.
 pub(super) fn open_and_migrate(path: &Path) -> Result<Connection, StoreError> {
@@ -177,7 +216,7 @@ fn immutable_uri(path: &Path) -> String {
 
 fn migrate(db: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let found: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
+    let known = current_version();
     if found > known {
         return Err(StoreError::NewerSchema { path: path.to_owned(), found, known });
     }

@@ -11,6 +11,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use uuid::Uuid;
 
 use super::document_cache::{self, DocumentCache};
+use super::head_file::LogPosition;
 use super::reader;
 use super::write_request::PreparedAppend;
 use crate::append::PreparedEvent;
@@ -59,6 +60,16 @@ impl BatchChanges {
 }
 
 impl LogState {
+    /// The end of the log.
+    pub(super) fn position(&self) -> LogPosition {
+        LogPosition { seq: self.seq, hash: self.hash }
+    }
+
+    /// The time of the last event.
+    pub(super) fn last_time(&self) -> UnixMicros {
+        self.at
+    }
+
     pub(super) fn load(db: &Connection, clock: &Clock) -> Result<Self, StoreError> {
         let last: Option<(Seq, Vec<u8>, Vec<u8>)> = db
             .query_row(
@@ -185,15 +196,24 @@ impl<'a> WriteBatch<'a> {
             .map(|event| self.append_event(prepared, event))
             .collect::<Result<Vec<_>, _>>()?;
         if let Some(command) = &prepared.command {
-            self.db.prepare_cached("INSERT INTO commands VALUES (?1, ?2, ?3, ?4, ?5)")?.execute(
-                params![
-                    prepared.principal,
-                    command.key,
-                    command.request.as_bytes(),
+            let count = u64::try_from(events.len()).unwrap_or(u64::MAX);
+            let row = CommandRow {
+                principal: &prepared.principal,
+                key: &command.key,
+                request: command.request.as_bytes(),
+                first,
+                count,
+            };
+            self.db
+                .prepare_cached("INSERT INTO commands VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
+                .execute(params![
+                    row.principal,
+                    row.key,
+                    row.request,
                     first,
-                    events.len()
-                ],
-            )?;
+                    count,
+                    row.digest().as_bytes()
+                ])?;
         }
         Ok(AppendOutcome::Appended(events))
     }
@@ -344,6 +364,31 @@ impl<'a> WriteBatch<'a> {
             places.into_iter().filter_map(|(key, place)| Some((key, docs.get_mut(place)?.take()?)));
         (written.docs, written.refolded) = (touched.collect(), refolded);
         Ok(written)
+    }
+}
+
+/// A row of the table of commands.
+#[derive(Debug)]
+pub(super) struct CommandRow<'a> {
+    pub(super) principal: &'a str,
+    pub(super) key: &'a str,
+    pub(super) request: &'a [u8],
+    pub(super) first: Seq,
+    pub(super) count: u64,
+}
+
+impl CommandRow<'_> {
+    /// The hash of the row.
+    pub(super) fn digest(&self) -> Hash {
+        let Self { principal, key, request, first, count } = self;
+        let mut bytes = Vec::with_capacity(principal.len() + key.len() + request.len() + 24);
+        bytes.extend_from_slice(&u64::try_from(principal.len()).unwrap_or(0).to_be_bytes());
+        bytes.extend_from_slice(principal.as_bytes());
+        bytes.extend_from_slice(&first.to_be_bytes());
+        bytes.extend_from_slice(&count.to_be_bytes());
+        bytes.extend_from_slice(request);
+        bytes.extend_from_slice(key.as_bytes());
+        hash_chain::digest(&bytes)
     }
 }
 

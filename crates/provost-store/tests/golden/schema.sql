@@ -1,4 +1,4 @@
-user_version 4
+user_version 5
 
 CREATE INDEX events_of_stream ON events (stream);
 
@@ -9,7 +9,7 @@ CREATE TABLE commands (
         key       TEXT NOT NULL,
         request   BLOB NOT NULL,
         first     INTEGER NOT NULL,
-        count     INTEGER NOT NULL,
+        count     INTEGER NOT NULL, digest BLOB,
         PRIMARY KEY (principal, key)
     ) WITHOUT ROWID;
 

@@ -1,9 +1,12 @@
 //! Tests of the log.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod any_json;
 mod append;
 mod blobs;
+mod damage;
 mod disk;
+mod head;
 mod tail;
 mod verify;
 mod views;

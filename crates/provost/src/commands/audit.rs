@@ -44,7 +44,19 @@ async fn verify_log(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode
     if args.json {
         output::print_json(&report)?;
     } else {
+        if let Some(why) = &report.database {
+            print_line(&format!(
+                "The database of the log is damaged: {why}.\n\
+                 Stop the daemon and put back a copy of the data folder, if you have one."
+            ))?;
+        }
         match (&report.bad, &report.views) {
+            (None, None) if report.database.is_some() => {
+                print_line(&format!(
+                    "Its {} events are intact, up to {}.",
+                    report.events, report.head
+                ))?;
+            }
             (None, None) => {
                 print_line(&format!(
                     "The log is intact: {} events.\nHead: {}",
@@ -62,7 +74,7 @@ async fn verify_log(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode
             ))?,
         }
     }
-    Ok(if report.bad.is_some() || report.views.is_some() {
+    Ok(if report.bad.is_some() || report.views.is_some() || report.database.is_some() {
         ExitCode::from(EXIT_TAMPERED)
     } else {
         ExitCode::SUCCESS

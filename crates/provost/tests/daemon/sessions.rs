@@ -1,5 +1,6 @@
 //! Sessions with models, against a fake provider with the wire formats of the real ones.
 
+mod any_json;
 mod budgets;
 mod chat;
 mod cli;

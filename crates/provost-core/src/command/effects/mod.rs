@@ -64,6 +64,9 @@ pub struct EmbeddedCommands {
     pub texts: Vec<CommandInvocation>,
 }
 
+/// The most words of a command that the words of another may contain.
+const MAX_EMBEDDED_WORDS: usize = 64;
+
 impl CommandInvocation {
     /// Whether an unknown word may expand to an option. What `find` inserts begins with a folder,
     /// and so do most globs.
@@ -77,11 +80,18 @@ impl CommandInvocation {
 }
 
 impl CommandInvocation {
-    /// The command that starts at this index.
+    /// The command that starts at this index. Of a long one, the first words are known and more
+    /// follow: thousands of words may each start a command.
     pub(crate) fn invocation_from(&self, start: usize) -> Self {
+        let end = self.argv.len().min(start.saturating_add(MAX_EMBEDDED_WORDS));
+        let first = self.unknown.partition_point(|at| *at < start);
+        let unknown = self.unknown.iter().skip(first).take_while(|at| **at < end);
+        let cut = (end < self.argv.len()).then_some(end - start);
+        // An index behind the last word means that more words follow.
+        let behind = self.unknown.last().filter(|at| **at >= self.argv.len() && cut.is_none());
         Self {
-            argv: self.argv.get(start..).unwrap_or_default().to_vec(),
-            unknown: self.unknown.iter().filter_map(|at| at.checked_sub(start)).collect(),
+            argv: self.argv.get(start..end).unwrap_or_default().to_vec(),
+            unknown: unknown.chain(behind).map(|at| at - start).chain(cut).collect(),
             folders: self.folders.clone(),
             ..Self::default()
         }

@@ -119,6 +119,12 @@ pub(crate) fn is_harmless_program(name: &str) -> bool {
     harmless_programs::is_harmless(name) && program_kind::find_program(name).is_none()
 }
 
+/// Whether a program of this name is an interpreter of another language than a shell's.
+pub(crate) fn is_interpreter(program: &str) -> bool {
+    program_kind::find_program(program_basename(program))
+        .is_some_and(|entry| matches!(entry.how, ProgramKind::Interpreter(_)))
+}
+
 /// The index of the script of an interpreter, if it can be determined.
 pub(crate) fn find_script_index(argv: &[String]) -> Option<usize> {
     match &program_kind::find_program(program_basename(argv.first()?))?.how {

@@ -21,6 +21,9 @@ impl Approvals {
     pub async fn run_expiry_loop(self: Arc<Self>) {
         loop {
             let now = self.log.now();
+            // What expires by this time stays expired, even if the clock is set back and the
+            // daemon started again.
+            self.log.store().record_time(now);
             let pending = self.pending.list();
             let due: Vec<_> = pending.iter().filter(|one| one.expires_at <= now).collect();
             let mut pause = next_expiry_delay(&pending, now);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use provost_core::exact_json;
 use serde_json::Value;
 
 use super::super::{
@@ -171,5 +172,10 @@ pub(super) fn parse_count(value: &Value) -> u64 {
         clippy::cast_sign_loss,
         reason = "counts of tokens are small and not negative; `as` saturates"
     )]
-    value.as_u64().or_else(|| value.as_f64().map(|count| count as u64)).unwrap_or(0)
+    value.as_u64().or_else(|| exact_json::as_f64(value).map(|count| count as u64)).unwrap_or(0)
+}
+
+/// Whether a value is a number, which may be held as text.
+pub(super) fn is_number(value: &Value) -> bool {
+    exact_json::as_f64(value).is_some()
 }

@@ -16,6 +16,7 @@ pub(crate) mod provider_failure;
 mod responses;
 pub(crate) mod strip_reasoning;
 
+use provost_core::exact_json;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -241,9 +242,12 @@ trait WireDecoder {
     fn finish(&mut self, builder: &mut CompletionBuilder) -> Result<StopReason, ModelError>;
 }
 
-/// The JSON of an event.
+/// The members that hold the arguments of a call: their text is kept as it came.
+const ARGUMENT_MEMBERS: [&str; 3] = ["args", "input", "arguments"];
+
+/// The JSON of an event. What a `Value` cannot hold as it was written is held as text.
 fn parse_event_json(event: &SseEvent) -> Result<Value, ModelError> {
-    serde_json::from_str(&event.data)
+    exact_json::parse_message(&event.data, &ARGUMENT_MEMBERS)
         .map_err(|error| ModelError::Protocol(format!("an event is not JSON: {error}")))
 }
 

@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
-use provost_core::session::budget::estimate_tokens;
+use provost_core::session::budget::{BudgetShortfall, estimate_tokens};
 use provost_core::session::reservation_ledger::{BudgetAmount, ReservationRequest};
 use provost_proto::Fact;
 use provost_proto::session::{CompletionPurpose, NanoDollars, SessionView, UsageRecorded};
 
+use super::attempt_meter::total_usage;
 use super::session_lineage::SessionLineage;
 use super::shared_ledger::{ReservationGuard, day_number, to_token_usage};
 use crate::model::{CompletionUsage, ModelRequest, ProviderStatus};
@@ -31,6 +32,18 @@ pub(crate) struct CompletionAllowance {
     pub(crate) max_output_tokens: Option<u32>,
     /// What is reserved for it.
     pub(crate) reserved: ReservationGuard,
+    /// The day that it is charged to, counted from 1970.
+    pub(crate) day: u32,
+}
+
+/// What the attempts of a completion used.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UsedAttempts<'a> {
+    /// What each attempt used.
+    pub(crate) attempts: &'a [CompletionUsage],
+    /// Whether any of that is an estimate, because the provider did not report it.
+    pub(crate) is_estimated: bool,
+    pub(crate) purpose: CompletionPurpose,
     /// The day that it is charged to, counted from 1970.
     pub(crate) day: u32,
 }
@@ -94,33 +107,45 @@ impl Turn {
         &self,
         state: &mut TurnState,
         reserved: ReservationGuard,
-        day: u32,
-        usage: &CompletionUsage,
-        purpose: CompletionPurpose,
-        estimated: bool,
+        used: &UsedAttempts<'_>,
     ) -> Vec<Fact> {
-        let (spent, facts) =
-            self.build_usage_facts(&state.view, &state.lineage, day, usage, purpose, estimated);
+        let (spent, facts) = self.build_usage_facts(&state.view, &state.lineage, used);
         reserved.settle_actual_cost(spent);
-        if purpose == CompletionPurpose::Answer {
-            state.output_tokens = state.output_tokens.saturating_add(to_token_usage(usage).output);
+        if used.purpose == CompletionPurpose::Answer {
+            let output = to_token_usage(&total_usage(used.attempts)).output;
+            state.output_tokens = state.output_tokens.saturating_add(output);
         }
-        state.progress.context = spent.tokens;
+        if let Some(last) = used.attempts.last() {
+            state.progress.context = to_token_usage(last).total();
+        }
         facts
     }
 
+    /// Adds what a broken attempt used to the reservation of its completion: another attempt
+    /// must be covered as well.
+    pub(crate) fn charge_broken_attempt(
+        &self,
+        view: &SessionView,
+        reserved: &ReservationGuard,
+        used: &CompletionUsage,
+    ) -> Result<(), BudgetShortfall> {
+        let (nanos, tokens) =
+            (self.compute_cost(view, used).unwrap_or(0), to_token_usage(used).total());
+        reserved.extend(BudgetAmount { nanos, tokens, calls: 0 })
+    }
+
     /// What a completion used: the amount to charge, and the facts for this session and its
-    /// ancestors. `estimated` says that the provider reported no usage.
+    /// ancestors.
     pub(crate) fn build_usage_facts(
         &self,
         view: &SessionView,
         lineage: &SessionLineage,
-        day: u32,
-        usage: &CompletionUsage,
-        purpose: CompletionPurpose,
-        estimated: bool,
+        used: &UsedAttempts<'_>,
     ) -> (BudgetAmount, Vec<Fact>) {
-        let (cost, usage) = (self.compute_cost(view, usage), to_token_usage(usage));
+        let UsedAttempts { attempts, is_estimated: estimated, purpose, day } = *used;
+        let costs = attempts.iter().map(|attempt| self.compute_cost(view, attempt));
+        let cost = costs.sum::<Option<NanoDollars>>();
+        let usage = to_token_usage(&total_usage(attempts));
         let used = Fact::UsageRecorded(UsageRecorded {
             session: self.log.session,
             project: self.log.project,

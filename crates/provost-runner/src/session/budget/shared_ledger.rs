@@ -143,6 +143,11 @@ impl SharedLedger {
 }
 
 impl ReservationGuard {
+    /// Reserves more, if all accounts cover it.
+    pub(crate) fn extend(&self, more: BudgetAmount) -> Result<(), BudgetShortfall> {
+        self.ledger.lock_accounts().extend_reservation(self.number, more)
+    }
+
     /// Replaces the reservation by the actual cost.
     pub(crate) fn settle_actual_cost(self, spent: BudgetAmount) {
         self.ledger.settle_reservation(self.number, Some(spent));

@@ -6,11 +6,10 @@ use provost_proto::session::{CompletionPurpose, SessionCompacted};
 use tokio_util::sync::CancellationToken;
 
 use super::touched_paths::TouchedPaths;
-use crate::model::{
-    CompletionUsage, ModelError, ModelEvent, ModelMessage, ModelStream, ToolChoice,
-};
+use crate::model::{ModelError, ModelEvent, ModelMessage, ModelStream, ToolChoice};
+use crate::session::budget::attempt_meter::AttemptMeter;
 use crate::session::error::TurnError;
-use crate::session::turn::delta_writer::CompletionOutcome;
+use crate::session::turn::delta_writer::{ChargeAttempt, CompletionOutcome};
 use crate::session::turn::{Turn, TurnState};
 
 const SUMMARY_PROMPT: &str = "The conversation is about to be cut. Write a summary of it for yourself, from \
@@ -101,23 +100,25 @@ fn shrink_messages(mut messages: Vec<ModelMessage>) -> Vec<ModelMessage> {
 pub(crate) async fn read_stream_silently(
     mut stream: ModelStream,
     cancel: &CancellationToken,
+    mut meter: AttemptMeter,
+    charge_attempt: &ChargeAttempt<'_>,
 ) -> CompletionOutcome {
-    let (mut usage, parts) = (CompletionUsage::default(), Vec::new());
     let end = loop {
         tokio::select! {
             () = cancel.cancelled() => break Err(TurnError::Cancelled),
             event = stream.next() => match event {
-                Some(Ok(ModelEvent::End { turn })) => {
-                    usage = turn.usage;
-                    break Ok(turn);
+                Some(Ok(ModelEvent::End { turn })) => break Ok(turn),
+                Some(Ok(event)) => {
+                    let used = meter.record_event(&event);
+                    if let Some(shortfall) = used.and_then(|used| charge_attempt(&used).err()) {
+                        break Err(TurnError::BudgetExceeded(shortfall));
+                    }
                 }
-                Some(Ok(ModelEvent::Usage { usage: so_far })) => usage = so_far,
-                Some(Ok(_)) => {}
                 Some(Err(error)) => break Err(TurnError::Model(error)),
                 None => break Err(TurnError::Model(ModelError::Truncated("no end".to_owned()))),
             },
         }
     };
-    // Nothing was written to the log, so an interrupted summary is not charged by estimate.
-    CompletionOutcome { end, parts, written: 0, usage }
+    let (attempts, is_estimated) = meter.finish(end.as_deref());
+    CompletionOutcome { end, parts: Vec::new(), attempts, is_estimated }
 }

@@ -14,6 +14,7 @@ use provost_store::Durability;
 use tokio_util::sync::CancellationToken;
 
 use crate::model::{CompletionUsage, ModelRequest};
+use crate::session::budget::completion_allowance::UsedAttempts;
 use crate::session::budget::shared_ledger::day_number;
 use crate::session::history::ConversationHistory;
 use crate::session::history::session_log::SessionLog;
@@ -101,8 +102,8 @@ impl Runner {
         let lineage = self.load_lineage(session, turn.id).await?;
         let today = day_number(self.gateway.clock().now());
         let purpose = CompletionPurpose::Answer;
-        let (spent, facts) =
-            interrupted.build_usage_facts(session, &lineage, today, &usage, purpose, true);
+        let used = UsedAttempts { attempts: &[usage], is_estimated: true, purpose, day: today };
+        let (spent, facts) = interrupted.build_usage_facts(session, &lineage, &used);
         self.ledger.record_spending(lineage.account_keys(today), spent);
         Ok(facts)
     }

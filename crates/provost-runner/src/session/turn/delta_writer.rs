@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
+use provost_core::session::budget::BudgetShortfall;
 use provost_gateway::GatewayError;
 use provost_proto::session::{
     AttemptFailed, AttemptRestarted, ContentDelta, MessagePart, ToolDelta,
@@ -19,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::write_throttle::WriteThrottle;
 use crate::model::{Completion, CompletionUsage, ModelEvent, ModelStream};
 use crate::session::CallerIdentity;
+use crate::session::budget::attempt_meter::AttemptMeter;
 use crate::session::error::TurnError;
 use crate::session::history::session_log::SessionLog;
 
@@ -28,11 +30,15 @@ pub(crate) struct CompletionOutcome {
     pub(crate) end: Result<Box<Completion>, TurnError>,
     /// The text and reasoning so far.
     pub(crate) parts: Vec<MessagePart>,
-    /// Bytes of text, reasoning and calls, of all attempts.
-    pub(crate) written: usize,
-    /// Reported usage of all attempts.
-    pub(crate) usage: CompletionUsage,
+    /// What each attempt used.
+    pub(crate) attempts: Vec<CompletionUsage>,
+    /// Whether any of that is an estimate.
+    pub(crate) is_estimated: bool,
 }
+
+/// Checks that the budgets cover another attempt beside what a broken one used.
+pub(crate) type ChargeAttempt<'a> =
+    dyn Fn(&CompletionUsage) -> Result<(), BudgetShortfall> + Send + Sync + 'a;
 
 /// Appends the deltas of one stream.
 pub(crate) struct DeltaWriter<'a> {
@@ -41,6 +47,7 @@ pub(crate) struct DeltaWriter<'a> {
     pub(crate) by: &'a CallerIdentity,
     pub(crate) cancel: &'a CancellationToken,
     pub(crate) throttle: &'a WriteThrottle,
+    pub(crate) charge_attempt: &'a ChargeAttempt<'a>,
 }
 
 type PendingWrite = BoxFuture<'static, Result<(), GatewayError>>;
@@ -51,17 +58,17 @@ struct DeltaBuffer {
     turn: TurnId,
     pending: Vec<Fact>,
     bytes: usize,
-    /// Bytes of all attempts, including failed ones.
-    written: usize,
     text: String,
     reasoning: String,
-    attempt: CompletionUsage,
-    spent: CompletionUsage,
 }
 
 impl DeltaWriter<'_> {
     /// Reads the stream to its end. Dropping the stream closes the connection.
-    pub(crate) async fn write_stream(&self, mut stream: ModelStream) -> CompletionOutcome {
+    pub(crate) async fn write_stream(
+        &self,
+        mut stream: ModelStream,
+        mut meter: AttemptMeter,
+    ) -> CompletionOutcome {
         let mut buffer = DeltaBuffer::new(self.log.session, self.turn);
         let mut writing: Option<PendingWrite> = None;
         let throttle = self.throttle.register_writer();
@@ -88,12 +95,13 @@ impl DeltaWriter<'_> {
                 }
                 () = sleep_until(due), if waits_until_due => {}
                 event = stream.next(), if buffer.bytes < limits::MAX_DELTA_BYTES => match event {
-                    Some(Ok(ModelEvent::End { turn })) => {
-                        buffer.attempt = turn.usage;
-                        break Ok(turn);
-                    }
+                    Some(Ok(ModelEvent::End { turn })) => break Ok(turn),
                     Some(Ok(event)) => {
+                        let used = meter.record_event(&event);
                         buffer.record_event(event);
+                        if let Some(shortfall) = used.and_then(|used| (self.charge_attempt)(&used).err()) {
+                            break Err(TurnError::BudgetExceeded(shortfall));
+                        }
                         if buffer.text.len() + buffer.reasoning.len() > limits::MAX_COMPLETION_BYTES {
                             let why = format!("the completion is longer than {} bytes", limits::MAX_COMPLETION_BYTES);
                             break Err(TurnError::Model(crate::model::ModelError::Protocol(why)));
@@ -109,9 +117,8 @@ impl DeltaWriter<'_> {
         };
         drop(stream);
         let end = self.flush_pending(end, writing, &mut buffer).await;
-        let usage = add_usage(buffer.spent, buffer.attempt);
-        let written = buffer.written;
-        CompletionOutcome { end, parts: buffer.into_parts(), written, usage }
+        let (attempts, is_estimated) = meter.finish(end.as_deref());
+        CompletionOutcome { end, parts: buffer.into_parts(), attempts, is_estimated }
     }
 
     /// Waits for the append in progress and writes the remaining deltas.
@@ -150,11 +157,8 @@ impl DeltaBuffer {
             turn,
             pending: Vec::new(),
             bytes: 0,
-            written: 0,
             text: String::new(),
             reasoning: String::new(),
-            attempt: CompletionUsage::default(),
-            spent: CompletionUsage::default(),
         }
     }
 
@@ -168,7 +172,7 @@ impl DeltaBuffer {
         match event {
             ModelEvent::TextDelta { text } | ModelEvent::Refusal { text } => {
                 self.text.push_str(&text);
-                self.count_bytes(text.len());
+                self.bytes += text.len();
                 if let Some(Fact::TextDelta(last)) = self.pending.last_mut() {
                     last.text.push_str(&text);
                 } else {
@@ -177,7 +181,7 @@ impl DeltaBuffer {
             }
             ModelEvent::ReasoningDelta { text } => {
                 self.reasoning.push_str(&text);
-                self.count_bytes(text.len());
+                self.bytes += text.len();
                 if let Some(Fact::ReasoningDelta(last)) = self.pending.last_mut() {
                     last.text.push_str(&text);
                 } else {
@@ -185,16 +189,14 @@ impl DeltaBuffer {
                 }
             }
             ModelEvent::ToolCallBegin { index, name, .. } => {
-                self.count_bytes(name.len());
+                self.bytes += name.len();
                 let tool = provost_core::session::tools::action_for_tool(&name);
                 let tool = Some(tool.map_or(name, str::to_owned));
                 let text = String::new();
                 self.pending.push(Fact::ToolDelta(ToolDelta { session, turn, index, tool, text }));
             }
             ModelEvent::ToolCallArguments { index, delta } => self.push_arguments(index, delta),
-            ModelEvent::Usage { usage } => self.attempt = usage,
-            ModelEvent::Waiting { attempt, millis, reason } => {
-                self.spent = add_usage(self.spent, std::mem::take(&mut self.attempt));
+            ModelEvent::Waiting { attempt, millis, reason, .. } => {
                 let (retry_in_ms, why) = (millis, reason);
                 let failed = AttemptFailed { session, turn, attempt, retry_in_ms, why };
                 self.pending.push(Fact::AttemptFailed(failed));
@@ -204,18 +206,13 @@ impl DeltaBuffer {
                 let restarted = AttemptRestarted { session, turn, attempt };
                 self.pending.push(Fact::AttemptRestarted(restarted));
             }
-            ModelEvent::ToolCallEnd { .. } | ModelEvent::End { .. } => {}
+            ModelEvent::ToolCallEnd { .. } | ModelEvent::Usage { .. } | ModelEvent::End { .. } => {}
         }
-    }
-
-    fn count_bytes(&mut self, bytes: usize) {
-        self.bytes += bytes;
-        self.written += bytes;
     }
 
     fn push_arguments(&mut self, index: u32, text: String) {
         let (session, turn) = (self.session, self.turn);
-        self.count_bytes(text.len());
+        self.bytes += text.len();
         if let Some(Fact::ToolDelta(last)) = self.pending.last_mut()
             && last.index == index
         {
@@ -234,20 +231,5 @@ impl DeltaBuffer {
             parts.push(MessagePart::Text { text: self.text });
         }
         parts
-    }
-}
-
-fn add_usage(one: CompletionUsage, other: CompletionUsage) -> CompletionUsage {
-    let reported = match (one.reported_usd, other.reported_usd) {
-        (Some(one), Some(other)) => Some(one + other),
-        (one, other) => one.or(other),
-    };
-    CompletionUsage {
-        input: one.input.saturating_add(other.input),
-        output: one.output.saturating_add(other.output),
-        cached_input: one.cached_input.saturating_add(other.cached_input),
-        cache_write: one.cache_write.saturating_add(other.cache_write),
-        reasoning: one.reasoning.saturating_add(other.reasoning),
-        reported_usd: reported,
     }
 }

@@ -13,16 +13,18 @@ use provost_proto::session::{
 };
 use provost_proto::{Fact, limits};
 
-use super::delta_writer::{CompletionOutcome, DeltaWriter};
+use super::delta_writer::{ChargeAttempt, CompletionOutcome, DeltaWriter};
 use super::tool_execution::ToolInvocation;
 use super::{Turn, TurnState};
 use crate::model::{
-    Completion, CompletionUsage, ModelMessage, ModelRequest, StopReason, ToolChoice, ToolDefinition,
+    Completion, CompletionUsage, ModelMessage, ModelRequest, ModelStream, StopReason, ToolChoice,
+    ToolDefinition,
 };
-use crate::session::budget::completion_allowance::CompletionAllowance;
+use crate::session::budget::attempt_meter::AttemptMeter;
+use crate::session::budget::completion_allowance::{CompletionAllowance, UsedAttempts};
 use crate::session::error::TurnError;
-use crate::session::history::completion_parts;
 use crate::session::history::touched_paths::TouchedPaths;
+use crate::session::history::{compaction, completion_parts};
 
 impl Turn {
     /// Requests one completion and appends it with its tool calls.
@@ -60,42 +62,50 @@ impl Turn {
         request.max_output_tokens = max_output_tokens;
         let stream =
             self.runner.models.stream_completion(request).map_err(TurnError::UnknownModel)?;
+        let charge_attempt =
+            |used: &CompletionUsage| self.charge_broken_attempt(&state.view, &reserved, used);
+        let CompletionOutcome { end, parts, attempts, is_estimated } =
+            self.read_completion(stream, request, purpose, &charge_attempt).await;
+        match end {
+            Ok(answer) => {
+                let used = UsedAttempts { attempts: &attempts, is_estimated, purpose, day };
+                state.pending_usage = self.record_usage(state, reserved, &used);
+                Ok(answer)
+            }
+            Err(error) => {
+                let mut facts = self.partial_message_facts(parts, purpose);
+                if !attempts.is_empty() {
+                    let used = UsedAttempts { attempts: &attempts, is_estimated, purpose, day };
+                    facts.extend(self.record_usage(state, reserved, &used));
+                }
+                if !facts.is_empty() {
+                    self.log.append_as_agent(&self.by, facts).await?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn read_completion(
+        &self,
+        stream: ModelStream,
+        request: &ModelRequest,
+        purpose: CompletionPurpose,
+        charge_attempt: &ChargeAttempt<'_>,
+    ) -> CompletionOutcome {
+        let meter = AttemptMeter::new(request);
         let delta_writer = DeltaWriter {
             log: &self.log,
             turn: self.id,
             by: &self.by,
             cancel: &self.cancel,
             throttle: &self.runner.write_throttle,
+            charge_attempt,
         };
-        let CompletionOutcome { end, parts, written, usage } = match purpose {
-            CompletionPurpose::Answer => delta_writer.write_stream(stream).await,
+        match purpose {
+            CompletionPurpose::Answer => delta_writer.write_stream(stream, meter).await,
             CompletionPurpose::Summary => {
-                crate::session::history::compaction::read_stream_silently(stream, &self.cancel)
-                    .await
-            }
-        };
-        let is_reported = usage != CompletionUsage::default();
-        let output_bytes = end
-            .as_deref()
-            .map_or(written, |answer| written.max(completion_parts::written_bytes(answer)));
-        let usage = if is_reported { usage } else { estimate_usage(request, output_bytes) };
-        let estimated = !is_reported && usage != CompletionUsage::default();
-        match end {
-            Ok(answer) => {
-                let facts = self.record_usage(state, reserved, day, &usage, purpose, estimated);
-                state.pending_usage = facts;
-                Ok(answer)
-            }
-            Err(error) => {
-                let mut facts = self.partial_message_facts(parts, purpose);
-                if usage != CompletionUsage::default() {
-                    let used = self.record_usage(state, reserved, day, &usage, purpose, estimated);
-                    facts.extend(used);
-                }
-                if !facts.is_empty() {
-                    self.log.append_as_agent(&self.by, facts).await?;
-                }
-                Err(error)
+                compaction::read_stream_silently(stream, &self.cancel, meter, charge_attempt).await
             }
         }
     }

@@ -12,7 +12,7 @@ use provost_gateway::{ActionSubmission, Caller, GatewayError, SubmissionOutcome}
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::session::{ItemNumber, SessionView, ToolCallStatus, ToolReturned};
 use provost_proto::{ActionId, Code, Fact, SessionId, SubmitActionRequest};
-use provost_store::{Idempotency, StoreError};
+use provost_store::Idempotency;
 use serde_json::{Value, json};
 
 use super::Turn;
@@ -188,7 +188,9 @@ impl Turn {
                 }
             },
         };
-        let request = canonical::to_vec(&params).map_err(StoreError::from)?;
+        // Numbers without a canonical form are refused as any invalid argument is, by the action.
+        let request =
+            canonical::to_vec(&params).unwrap_or_else(|_| call.arguments.clone().into_bytes());
         let wanted = SubmitActionRequest {
             action: call.tool.clone(),
             params,

@@ -52,7 +52,10 @@ impl ApprovalsCommandContext {
             Some(project) => format!("/api/projects/{}/approvals?all={all}", project.id.uuid()),
             None => format!("/api/approvals?all={all}"),
         };
-        let ApprovalList { approvals } = self.client.get(&path).await?;
+        let ApprovalList { mut approvals, truncated } = self.client.get(&path).await?;
+        if !all {
+            self.client.fetch_whole_approvals(&mut approvals, &truncated).await?;
+        }
         Ok(approvals)
     }
 
@@ -64,7 +67,9 @@ impl ApprovalsCommandContext {
 
     async fn find_approval(&self, id: &str, all: bool) -> anyhow::Result<Approval> {
         let approvals = self.fetch_approvals(all).await?;
-        find_by_short_id("pending approval", id, approvals, |approval| approval.id.to_string())
+        let found = find_by_short_id("pending approval", id, approvals, |one| one.id.to_string())?;
+        // The list may have an excerpt only.
+        self.client.get(&format!("/api/approvals/{}", found.id.uuid())).await
     }
 
     /// Sends the answer; returns the approval and the state of its action.

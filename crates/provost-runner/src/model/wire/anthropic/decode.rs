@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use provost_core::exact_json;
 use serde_json::{Map, Value, json};
 
 use super::super::completion_builder::{CompletionBuilder, StartedToolCall, parse_count};
@@ -218,9 +219,11 @@ impl ContentBlock {
         }
         if let Some(call) = &self.call {
             // A proxy may send the arguments whole, with the start.
-            let whole = self.value.get("input").and_then(Value::as_object);
-            if let (true, Some(whole)) = (self.json.is_empty(), whole.filter(|w| !w.is_empty())) {
-                self.json = json!(whole).to_string();
+            let whole = self.value.get("input").and_then(exact_json::text_of);
+            let is_empty =
+                |text: &str| serde_json::from_str::<Value>(text).is_ok_and(|v| v == json!({}));
+            if let (true, Some(whole)) = (self.json.is_empty(), whole.filter(|w| !is_empty(w))) {
+                self.json = whole.to_owned();
                 builder.push_arguments(call.index, &self.json);
             }
             builder.end_call(call);
@@ -235,8 +238,7 @@ impl ContentBlock {
             (Some(call), _) => {
                 let call = call.to_tool_call(&self.json);
                 self.value.insert("id".to_owned(), json!(call.id));
-                self.value
-                    .insert("input".to_owned(), json!(call.parse_arguments().unwrap_or_default()));
+                self.value.insert("input".to_owned(), call.arguments_value());
                 CompletionContent::ToolCall(call)
             }
             (None, "text") => CompletionContent::Text { text: text("text") },
@@ -245,7 +247,10 @@ impl ContentBlock {
             (None, kind) => {
                 let kind = kind.to_owned();
                 // Tools that the provider runs itself stream their arguments too.
-                if let Ok(input) = serde_json::from_str::<Value>(&self.json) {
+                let sent = self.value.get("input").and_then(exact_json::text_of);
+                let input = exact_json::tree_or_text(&self.json)
+                    .or_else(|| exact_json::tree_or_text(sent?));
+                if let Some(input) = input {
                     self.value.insert("input".to_owned(), input);
                 }
                 CompletionContent::Other { kind }

@@ -133,7 +133,7 @@ fn encode_blocks(assistant: &AssistantStep<'_>) -> Vec<Value> {
                 "type": "tool_use",
                 "id": fit_call_id(call.id.as_str(), CALL_ID_FORMAT),
                 "name": call.name,
-                "input": call.parse_arguments().unwrap_or_default(),
+                "input": call.arguments_value(),
             }),
             (CompletionContent::Refusal { text }, None)
                 if !assistant.verbatim && !text.trim().is_empty() =>

@@ -5,9 +5,12 @@
 //! The completion is complete after a finish reason or `[DONE]`: some servers omit the one,
 //! some the other. With neither, it was cut off.
 
+use provost_core::exact_json;
 use serde_json::{Map, Value, json};
 
-use super::super::completion_builder::{CompletionBuilder, StartedToolCall, parse_count};
+use super::super::completion_builder::{
+    CompletionBuilder, StartedToolCall, is_number, parse_count,
+};
 use super::super::provider_failure::ProviderFailure;
 use super::super::{WireDecoder, parse_event_json, truncated_stream_error};
 use super::reasoning::ReasoningBuilder;
@@ -65,7 +68,7 @@ impl WireDecoder for ChatDecoder {
             self.apply_choice(choice, builder);
         }
         for usage in [&chunk["usage"], &chunk["x_groq"]["usage"]] {
-            if usage["prompt_tokens"].is_number() {
+            if is_number(&usage["prompt_tokens"]) {
                 builder.set_usage(parse_usage(usage), usage);
                 break;
             }
@@ -179,7 +182,7 @@ impl ChatDecoder {
         match &function["arguments"] {
             Value::String(text) => call.arguments.push_str(text),
             object @ Value::Object(_) if call.arguments.is_empty() => {
-                call.arguments = object.to_string();
+                call.arguments = exact_json::to_text(object);
             }
             Value::Object(_)
             | Value::Null
@@ -264,6 +267,6 @@ fn parse_usage(usage: &Value) -> CompletionUsage {
         cached_input: parse_count(cached),
         cache_write: parse_count(&prompt["cache_write_tokens"]),
         reasoning: parse_count(&usage["completion_tokens_details"]["reasoning_tokens"]),
-        reported_usd: usage["cost"].as_f64(),
+        reported_usd: exact_json::as_f64(&usage["cost"]),
     }
 }

@@ -4,9 +4,12 @@
 //! them carries more than text: a signature belongs to the part on which it came,
 //! and must go back on it. The answer is complete when a reason to finish was given.
 
+use provost_core::exact_json;
 use serde_json::{Map, Value, json};
 
-use super::super::completion_builder::{CompletionBuilder, StartedToolCall, parse_count};
+use super::super::completion_builder::{
+    CompletionBuilder, StartedToolCall, is_number, parse_count,
+};
 use super::super::provider_failure::ProviderFailure;
 use super::super::{WireDecoder, parse_event_json, truncated_stream_error};
 use super::partial_arguments;
@@ -58,7 +61,7 @@ impl WireDecoder for GeminiDecoder {
             self.finish = Some(format!("blocked: {reason}"));
             self.set_message(&chunk["promptFeedback"]["blockReasonMessage"]);
         }
-        if chunk["usageMetadata"]["promptTokenCount"].is_number() {
+        if is_number(&chunk["usageMetadata"]["promptTokenCount"]) {
             self.usage = chunk["usageMetadata"].clone();
         }
         Ok(())
@@ -165,8 +168,9 @@ impl GeminiDecoder {
             function.remove("willContinue");
             function.remove("partialArgs");
             let args = function.entry("args").or_insert_with(|| json!({}));
-            fragments
-                .for_each(|fragment| partial_arguments::apply_partial_argument(args, fragment));
+            for fragment in fragments {
+                partial_arguments::apply_partial_argument(args, fragment);
+            }
         }
         if !goes_on {
             part.close(builder);
@@ -185,15 +189,19 @@ impl GeminiPart {
 
     fn arguments_json(&self) -> String {
         let function = self.value.get("functionCall");
-        function.map(|function| function["args"].to_string()).unwrap_or_default()
+        function.map(|function| exact_json::to_text(&function["args"])).unwrap_or_default()
     }
 
-    fn add_to_completion(self, builder: &mut CompletionBuilder) {
+    fn add_to_completion(mut self, builder: &mut CompletionBuilder) {
+        let arguments = self.arguments_json();
+        if let (Some(_), Some(function)) = (&self.call, self.value.get_mut("functionCall"))
+            && let Some(args) = exact_json::tree_or_text(&arguments)
+        {
+            function["args"] = args;
+        }
         let text = self.value.get("text").and_then(Value::as_str);
         let content = match (&self.call, text) {
-            (Some(call), _) => {
-                CompletionContent::ToolCall(call.to_tool_call(&self.arguments_json()))
-            }
+            (Some(call), _) => CompletionContent::ToolCall(call.to_tool_call(&arguments)),
             (None, Some(text)) if is_thought(&self.value) => {
                 CompletionContent::Reasoning { text: text.to_owned() }
             }

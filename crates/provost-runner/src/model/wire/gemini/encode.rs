@@ -87,7 +87,7 @@ fn encode_parts(assistant: &AssistantStep<'_>, model: &str) -> Vec<Value> {
             Some(json!({ "text": text }))
         }
         (CompletionContent::ToolCall(call), _) => {
-            let args = call.parse_arguments().unwrap_or_default();
+            let args = call.arguments_value();
             let mut part = json!({ "functionCall": { "name": call.name, "args": args } });
             // Of calls that were made together, the first carries the signature.
             if std::mem::take(&mut unsigned) {

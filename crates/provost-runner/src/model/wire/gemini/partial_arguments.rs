@@ -1,6 +1,7 @@
 //! Arguments of a call that arrive as fragments: each names a path in the object
 //! (`$.a.b[0]`) and gives a value for it, or more of its text.
 
+use provost_core::exact_json;
 use serde_json::{Map, Value, json};
 
 /// Longest array that a path can create.
@@ -8,6 +9,9 @@ const MAX_LIST_LEN: usize = 10_000;
 
 /// Applies one fragment.
 pub(super) fn apply_partial_argument(arguments: &mut Value, fragment: &Value) {
+    if let Some(whole) = exact_json::text_of(arguments) {
+        *arguments = exact_json::parse(whole).unwrap_or_default();
+    }
     let path = fragment["jsonPath"].as_str().unwrap_or("$");
     let Some(slot) = resolve_json_path(arguments, path) else { return };
     if let Some(more) = fragment["stringValue"].as_str() {
@@ -18,6 +22,8 @@ pub(super) fn apply_partial_argument(arguments: &mut Value, fragment: &Value) {
         }
     } else if let Some(number) = fragment["numberValue"].as_f64() {
         *slot = to_json_number(number);
+    } else if exact_json::text_of(&fragment["numberValue"]).is_some() {
+        *slot = fragment["numberValue"].clone();
     } else if fragment["boolValue"].is_boolean() {
         *slot = fragment["boolValue"].clone();
     } else if fragment.get("nullValue").is_some() {

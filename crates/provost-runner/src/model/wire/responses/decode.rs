@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::super::completion_builder::{CompletionBuilder, StartedToolCall, parse_count};
+use super::super::completion_builder::{
+    CompletionBuilder, StartedToolCall, is_number, parse_count,
+};
 use super::super::provider_failure::ProviderFailure;
 use super::super::{WireDecoder, parse_event_json, truncated_stream_error};
 use crate::model::{
@@ -229,7 +231,7 @@ impl ResponsesDecoder {
         }
         self.close_open_calls(builder);
         let usage = &response["usage"];
-        if usage["input_tokens"].is_number() {
+        if is_number(&usage["input_tokens"]) {
             builder.set_usage(parse_usage(usage), usage);
         }
         self.end = Some(json!({
