@@ -15,6 +15,7 @@ pub mod glob;
 pub mod hash_chain;
 pub mod permit;
 pub mod policy;
+pub mod quarantine;
 pub mod redact;
 pub mod role;
 pub mod runtime;

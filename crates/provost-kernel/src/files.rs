@@ -20,7 +20,8 @@ mod stat_path;
 mod visibility_filter;
 mod write_file;
 
-use provost_core::action::{Action, ActionKind, FileAction, ReadFile, RelPath, protection_reason};
+use provost_core::action::{Action, ActionKind, FileAction, ReadFile, RelPath};
+use provost_core::action::{ProtectionLevel, protection_level, protection_reason};
 use provost_core::policy::PathVisibility;
 use provost_proto::kernel::Preconditions;
 use provost_proto::{Code, Hash};
@@ -99,8 +100,8 @@ pub fn is_write_action(action: &FileAction) -> bool {
     Action::File(action.clone()).kind() == ActionKind::Write
 }
 
-/// Rejects a change of a protected path. The gateway denies it first; with a
-/// restricted root this check is free of races.
+/// Rejects a change of a path that no agent may change. The gateway denies it first; with a
+/// restricted root this check is free of races. Other protected paths were approved.
 pub fn reject_protected_paths(root: &RootDir, action: &FileAction) -> Result<(), ActionError> {
     for path in Action::File(action.clone()).paths() {
         let links = root.allowed_links();
@@ -108,7 +109,8 @@ pub fn reject_protected_paths(root: &RootDir, action: &FileAction) -> Result<(),
             .map(|links| [links.resolve(path.as_ref()), links.resolve_nofollow(path.as_ref())]);
         let real = real.into_iter().flatten().filter_map(|real| RelPath::new(real.to_str()?).ok());
         for candidate in real.chain([path.clone()]) {
-            if let Some(reason) = protection_reason(&candidate) {
+            if protection_level(&candidate) == Some(ProtectionLevel::Denied) {
+                let reason = protection_reason(&candidate).unwrap_or_default();
                 let message =
                     format!("{} is protected from agents: {reason}", candidate.display_quoted());
                 return Err(ActionError::new(Code::ProtectedPath, message));

@@ -13,6 +13,7 @@ pub mod files;
 mod frame_sender;
 pub mod host;
 mod kernel_dir;
+pub mod quarantine;
 mod root_project_files;
 mod socket_writer;
 mod wire;

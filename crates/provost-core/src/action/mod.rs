@@ -36,7 +36,7 @@ pub use move_file::{DeleteFile, MoveFile};
 pub use process_actions::{
     ListProcesses, ReadProcess, Signal, SignalProcess, StopProcess, WriteProcess,
 };
-pub use protected_paths::protection_reason;
+pub use protected_paths::{ProtectionLevel, protection_level, protection_reason};
 pub use read_file::{FileRange, MAX_FILE_READ_BYTES, ReadFile};
 pub use rel_path::{BadPath, RelPath};
 pub use run_command::RunCommand;

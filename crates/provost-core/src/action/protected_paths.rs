@@ -4,10 +4,13 @@
 //! folder or pushes. So writing one needs an approval in every mode, whatever the rules say.
 //!
 //! Actions on files are checked against such a path anywhere in the project. A command cannot be
-//! checked path by path, so its sandbox makes [`command_read_only_paths`] read-only: the whole
-//! list at the top of the project, but of a repository only the [`GIT_CONTROL_PATHS`] that run
-//! something, since `git commit` must write the rest; and the same parts of nested repositories.
+//! checked path by path, so its sandbox makes [`command_read_only_paths`] read-only: those at the
+//! top of the project, but of a repository only the [`GIT_CONTROL_PATHS`] that run something,
+//! since `git commit` must write the rest; and the same parts of nested repositories. What cannot
+//! be made read-only, because it does not exist or lies deeper, is compared when the command has
+//! ended: [`leftover_reason`] tells which files.
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::RelPath;
@@ -20,6 +23,15 @@ struct ProtectedPath {
 
 const fn protected_path(path: &'static str, why: &'static str) -> ProtectedPath {
     ProtectedPath { path, why }
+}
+
+/// Whether an agent can change a protected path by a file action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProtectionLevel {
+    /// Never: git's own folders, and what governs Provost and agents.
+    Denied,
+    /// After a person has seen the content and agreed, every time.
+    Asked,
 }
 
 /// The folder of a repository.
@@ -36,6 +48,7 @@ const PROVOST: &str = "it governs what Provost allows and runs";
 const AGENT: &str = "it governs what agents are told and may do";
 const TOOLS: &str = "it names programs that agents and editors start";
 const SHELL: &str = "shells run it when they enter the folder";
+const BUILD: &str = "it names programs that builds and debuggers run";
 const CI: &str = "it runs with the secrets of the project's automation";
 
 /// Names are compared case-insensitively, because some file systems are.
@@ -44,16 +57,30 @@ const PROTECTED_PATHS: &[ProtectedPath] = &[
     // The short name on Windows file systems.
     protected_path("git~1", GIT),
     protected_path(".gitmodules", GIT),
+    protected_path(".gitconfig", GIT),
     protected_path(".husky", GIT),
+    protected_path(".githooks", GIT),
     protected_path(".pre-commit-config.yaml", GIT),
+    protected_path(".pre-commit-config.yml", GIT),
     protected_path("lefthook.yml", GIT),
     protected_path("lefthook.yaml", GIT),
     protected_path(".lefthook.yml", GIT),
     protected_path(".lefthook.yaml", GIT),
     protected_path("lefthook-local.yml", GIT),
+    protected_path("lefthook-local.yaml", GIT),
+    protected_path(".lefthook-local.yml", GIT),
+    protected_path(".lefthook-local.yaml", GIT),
+    protected_path(".lefthook", GIT),
+    protected_path(".overcommit.yml", GIT),
+    protected_path(".hg/hgrc", GIT),
+    protected_path(".hg/hgrc-not-shared", GIT),
+    protected_path(".hg/sharedpath", GIT),
+    protected_path(".jj/repo/config.toml", GIT),
+    protected_path(".jj/repo/store/git_target", GIT),
     protected_path(".provost", PROVOST),
     protected_path("provost.toml", PROVOST),
     protected_path(".agent", AGENT),
+    protected_path(".agents", AGENT),
     protected_path(".claude", AGENT),
     protected_path(".codex", AGENT),
     protected_path(".cursor", AGENT),
@@ -63,27 +90,108 @@ const PROTECTED_PATHS: &[ProtectedPath] = &[
     protected_path(".cursorrules", AGENT),
     protected_path(".clinerules", AGENT),
     protected_path(".roo", AGENT),
+    protected_path(".roorules", AGENT),
     protected_path(".kiro", AGENT),
     protected_path(".continue", AGENT),
+    protected_path(".junie", AGENT),
+    protected_path(".amazonq", AGENT),
+    protected_path(".augment", AGENT),
+    protected_path(".qwen", AGENT),
+    protected_path(".goosehints", AGENT),
+    protected_path(".aider.conf.yml", AGENT),
+    protected_path(".opencode", AGENT),
     protected_path("opencode.json", AGENT),
     protected_path("opencode.jsonc", AGENT),
-    protected_path(".opencode", AGENT),
     protected_path("AGENTS.md", AGENT),
+    protected_path("AGENT.md", AGENT),
+    protected_path("AGENTS.override.md", AGENT),
     protected_path("CLAUDE.md", AGENT),
+    protected_path("CLAUDE.local.md", AGENT),
     protected_path("GEMINI.md", AGENT),
+    protected_path("QWEN.md", AGENT),
+    protected_path(".github/copilot-instructions.md", AGENT),
+    protected_path(".github/instructions", AGENT),
+    protected_path(".github/prompts", AGENT),
+    protected_path(".github/chatmodes", AGENT),
+    protected_path(".github/agents", AGENT),
     protected_path(".mcp.json", TOOLS),
-    protected_path(".vscode/tasks.json", TOOLS),
-    protected_path(".vscode/launch.json", TOOLS),
-    protected_path(".vscode/settings.json", TOOLS),
-    protected_path(".vscode/mcp.json", TOOLS),
+    protected_path(".vscode", TOOLS),
+    protected_path(".vs", TOOLS),
     protected_path(".zed", TOOLS),
     protected_path(".idea", TOOLS),
+    protected_path(".fleet", TOOLS),
+    protected_path(".helix", TOOLS),
+    protected_path(".nova", TOOLS),
     protected_path(".devcontainer", TOOLS),
     protected_path(".devcontainer.json", TOOLS),
+    protected_path(".gitpod.yml", TOOLS),
+    protected_path(".exrc", TOOLS),
+    protected_path("_exrc", TOOLS),
+    protected_path(".vimrc", TOOLS),
+    protected_path("_vimrc", TOOLS),
+    protected_path(".gvimrc", TOOLS),
+    protected_path(".nvimrc", TOOLS),
+    protected_path(".nvim.lua", TOOLS),
+    protected_path(".nvim", TOOLS),
+    protected_path(".lvimrc", TOOLS),
+    protected_path(".vimspector.json", TOOLS),
+    protected_path(".dir-locals.el", TOOLS),
+    protected_path(".dir-locals-2.el", TOOLS),
     protected_path(".envrc", SHELL),
+    protected_path(".direnv", SHELL),
     protected_path("mise.toml", SHELL),
     protected_path(".mise.toml", SHELL),
+    protected_path("mise.local.toml", SHELL),
+    protected_path(".mise.local.toml", SHELL),
     protected_path(".mise", SHELL),
+    protected_path(".config/mise.toml", SHELL),
+    protected_path(".config/mise", SHELL),
+    protected_path(".rtx.toml", SHELL),
+    protected_path(".autoenv", SHELL),
+    protected_path(".autoenv.zsh", SHELL),
+    protected_path(".cargo/config", BUILD),
+    protected_path(".cargo/config.toml", BUILD),
+    protected_path(".npmrc", BUILD),
+    protected_path(".yarnrc", BUILD),
+    protected_path(".yarnrc.yml", BUILD),
+    protected_path(".yarn/releases", BUILD),
+    protected_path(".yarn/plugins", BUILD),
+    protected_path(".yarn/sdks", BUILD),
+    protected_path(".pnpmfile.cjs", BUILD),
+    protected_path(".pnpmfile.mjs", BUILD),
+    protected_path("bunfig.toml", BUILD),
+    protected_path("pip.conf", BUILD),
+    protected_path("pip.ini", BUILD),
+    protected_path(".pip", BUILD),
+    protected_path(".pypirc", BUILD),
+    protected_path("sitecustomize.py", BUILD),
+    protected_path("usercustomize.py", BUILD),
+    protected_path(".bundle/config", BUILD),
+    protected_path(".mvn", BUILD),
+    protected_path(".gradle/init.d", BUILD),
+    protected_path(".gradle/init.gradle", BUILD),
+    protected_path(".gradle/gradle.properties", BUILD),
+    protected_path("gradle/wrapper/gradle-wrapper.jar", BUILD),
+    protected_path("gradle/wrapper/gradle-wrapper.properties", BUILD),
+    protected_path(".bazelrc", BUILD),
+    protected_path(".bazeliskrc", BUILD),
+    protected_path(".buckconfig", BUILD),
+    protected_path(".buckconfig.local", BUILD),
+    protected_path("GNUmakefile", BUILD),
+    protected_path("compose.override.yml", BUILD),
+    protected_path("compose.override.yaml", BUILD),
+    protected_path("docker-compose.override.yml", BUILD),
+    protected_path("docker-compose.override.yaml", BUILD),
+    protected_path(".gdbinit", BUILD),
+    protected_path(".lldbinit", BUILD),
+    protected_path(".pdbrc", BUILD),
+    protected_path(".irbrc", BUILD),
+    protected_path(".pryrc", BUILD),
+    protected_path(".Rprofile", BUILD),
+    protected_path(".Renviron", BUILD),
+    protected_path(".ghci", BUILD),
+    protected_path(".ocamlinit", BUILD),
+    protected_path(".iex.exs", BUILD),
     protected_path(".github/workflows", CI),
     protected_path(".github/actions", CI),
     protected_path(".forgejo/workflows", CI),
@@ -102,8 +210,25 @@ const PROTECTED_PATHS: &[ProtectedPath] = &[
     protected_path("Jenkinsfile", CI),
 ];
 
-/// The suffix of an editor's workspace file.
-const WORKSPACE: &str = ".code-workspace";
+/// Files that are protected only if their content has one of these words: most versions of them
+/// are harmless, and agents change them often.
+const CONDITIONAL_PATHS: &[(&str, &[&str])] = &[
+    ("rust-toolchain", &["path"]),
+    ("rust-toolchain.toml", &["path"]),
+    (".tool-versions", &["path:", "ref:"]),
+    (
+        "pnpm-workspace.yaml",
+        &["shell", "pnpmfile", "registry", "configdependencies", "nodeoptions"],
+    ),
+];
+
+/// Folders that package managers and builds fill with code of others. Programs that are started
+/// in the project do not take their settings from them.
+const PACKAGE_DIRECTORIES: &[&str] =
+    &["node_modules", "site-packages", "target", "vendor", ".venv", "venv", ".tox"];
+
+/// The suffixes of editors' workspace files.
+const WORKSPACE_SUFFIXES: &[&str] = &[".code-workspace", ".sublime-project"];
 
 /// Why changing a path needs an approval, if it does.
 ///
@@ -122,14 +247,97 @@ pub fn protection_reason(path: &RelPath) -> Option<&'static str> {
         })
     };
     // An editor's workspace file may have any name.
-    let workspace = names.last().is_some_and(|name| name.ends_with(WORKSPACE));
+    let workspace = names
+        .last()
+        .is_some_and(|name| WORKSPACE_SUFFIXES.iter().any(|suffix| name.ends_with(suffix)));
     let workspace = workspace.then_some(TOOLS);
-    FOLDED.iter().find(hit).map(|(_, why)| *why).or(workspace)
+    // Their content is not known here.
+    let conditional = names.last().is_some_and(|name| is_conditional_path(name));
+    let conditional = conditional.then_some(BUILD);
+    FOLDED.iter().find(hit).map(|(_, why)| *why).or(workspace).or(conditional)
+}
+
+/// How strictly a path is protected, if it is.
+pub fn protection_level(path: &RelPath) -> Option<ProtectionLevel> {
+    protection_reason(path).map(|why| match why {
+        GIT if !is_asked_git_path(path) => ProtectionLevel::Denied,
+        PROVOST | AGENT => ProtectionLevel::Denied,
+        _ => ProtectionLevel::Asked,
+    })
+}
+
+/// Files of hook managers and of git that lie in the tree: a person can read them in an approval.
+fn is_asked_git_path(path: &RelPath) -> bool {
+    let is_repository = |name: &str| matches!(&*fold_case(name), ".git" | "git~1" | ".hg" | ".jj");
+    !path.components().any(is_repository)
+}
+
+/// Whether a folder holds packages of others, see [`leftover_reason`].
+pub fn is_package_directory(name: &str) -> bool {
+    PACKAGE_DIRECTORIES.contains(&name)
+}
+
+/// Why a file, link or folder that a command left must be set aside, if it must: it is a
+/// protected path. `names` are the components of its path, none of whose parents is protected;
+/// `in_packages` tells whether one of them is a package directory. Git's own folders are not
+/// judged here.
+pub fn leftover_reason(names: &[&str], in_packages: bool) -> Option<&'static str> {
+    static BY_LAST_NAME: LazyLock<HashMap<String, Vec<(Vec<String>, &'static str)>>> =
+        LazyLock::new(|| {
+            let mut paths: HashMap<String, Vec<(Vec<String>, &str)>> = HashMap::new();
+            for ProtectedPath { path, why } in PROTECTED_PATHS {
+                let mut parts: Vec<String> = path.split('/').map(fold_case).collect();
+                let last = parts.pop().unwrap_or_default();
+                paths.entry(last).or_default().push((parts, why));
+            }
+            paths
+        });
+    let (name, above) = names.split_last().filter(|_| !in_packages)?;
+    let name = fold_case(name);
+    if WORKSPACE_SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) {
+        return Some(TOOLS);
+    }
+    let is_hit = |(parents, why): &&(Vec<String>, &str)| {
+        let Some(start) = above.len().checked_sub(parents.len()) else { return false };
+        // Automation reads its files at the top of a repository only.
+        let may_be_here = *why != CI || start == 0;
+        may_be_here && above[start..].iter().zip(parents).all(|(a, b)| fold_case(a) == *b)
+    };
+    BY_LAST_NAME.get(&name)?.iter().find(is_hit).map(|(_, why)| *why)
+}
+
+/// Whether a link with this path would lead to a protected path below it: `.github` does.
+pub fn is_protected_parent(names: &[&str]) -> bool {
+    PROTECTED_PATHS.iter().any(|guarded| {
+        let parts: Vec<String> = guarded.path.split('/').map(fold_case).collect();
+        (1..parts.len()).any(|n| {
+            names.len() >= n
+                && names[names.len() - n..].iter().zip(&parts).all(|(a, b)| fold_case(a) == *b)
+        })
+    })
+}
+
+/// Why a file must be set aside because of its content, if it must.
+pub fn conditional_leftover_reason(name: &str, content: &[u8]) -> Option<&'static str> {
+    let name = fold_case(name);
+    let (_, words) = CONDITIONAL_PATHS.iter().find(|(path, _)| *path == name)?;
+    let text = String::from_utf8_lossy(content).to_lowercase();
+    words.iter().any(|word| text.contains(word)).then_some(BUILD)
+}
+
+/// Whether [`conditional_leftover_reason`] must see the content of this file.
+pub fn is_conditional_path(name: &str) -> bool {
+    let name = fold_case(name);
+    CONDITIONAL_PATHS.iter().any(|(path, _)| *path == name)
 }
 
 /// The paths that a command must not write, relative to the top of the project.
+///
+/// Where there are no mounts, nothing new can be created beside such a path, so those in folders
+/// that hold other files too are not among them.
 pub fn command_read_only_paths() -> impl Iterator<Item = String> {
-    PROTECTED_PATHS.iter().flat_map(|guarded| {
+    let beside_others = |path: &str| path.contains('/') && !path.starts_with('.');
+    PROTECTED_PATHS.iter().filter(move |guarded| !beside_others(guarded.path)).flat_map(|guarded| {
         if guarded.path == REPOSITORY {
             GIT_CONTROL_PATHS.iter().map(|part| format!("{REPOSITORY}/{part}")).collect()
         } else {
@@ -139,7 +347,7 @@ pub fn command_read_only_paths() -> impl Iterator<Item = String> {
 }
 
 /// To upper case and back, so that letters with two lower-case forms (`ſ`) become one.
-fn fold_case(name: &str) -> String {
+pub(crate) fn fold_case(name: &str) -> String {
     if name.is_ascii() {
         return name.to_ascii_lowercase();
     }

@@ -8,7 +8,8 @@ use super::bound_action::BoundAction;
 use super::policy_context::PolicyContext;
 use super::resolved_links::ResolvedLink;
 use super::uncertain_commands;
-use crate::action::{Action, ActionKind, FileAction, RelPath, RuntimeAction, protection_reason};
+use crate::action::{Action, ActionKind, FileAction, RelPath, RuntimeAction};
+use crate::action::{ProtectionLevel, protection_level, protection_reason};
 use crate::command::{CommandEffect, CommandInvocation, program_basename};
 use crate::glob::{WordPattern, escape_pattern};
 
@@ -64,8 +65,8 @@ pub(super) fn find_gates(bound: &BoundAction, context: &PolicyContext<'_>) -> Ve
     let mut gates = Vec::new();
     let action = &bound.request.action;
     if action.kind() == ActionKind::Write {
-        gates.extend(action.paths().iter().filter_map(check_protected_path));
-        gates.extend(context.link_targets.iter().filter_map(check_protected_path));
+        gates.extend(action.paths().iter().filter_map(check_protected_file));
+        gates.extend(context.link_targets.iter().filter_map(check_protected_file));
         gates.extend(check_project_removal(action));
     }
     gates.extend(check_terminal_input(action));
@@ -92,7 +93,7 @@ fn find_effect_gates(bound: &BoundAction, roots: &ProtectedRoots<'_>) -> Vec<Har
         match effect {
             CommandEffect::Write { path } => {
                 let path = normalize_in_project(roots.cwd.as_str(), path);
-                gates.extend(path.and_then(|path| check_protected_path(&path)));
+                gates.extend(path.and_then(|path| check_command_write(&path)));
             }
             CommandEffect::Read { .. } | CommandEffect::ReadOperand { .. } => {}
             CommandEffect::Run(run) => {
@@ -105,9 +106,28 @@ fn find_effect_gates(bound: &BoundAction, roots: &ProtectedRoots<'_>) -> Vec<Har
     gates
 }
 
-fn check_protected_path(path: &RelPath) -> Option<HardGate> {
+/// The gate for a file action, whose approval shows the content.
+fn check_protected_file(path: &RelPath) -> Option<HardGate> {
     let why = protection_reason(path)?;
-    let why = format!("{} is protected from agents: {why}", path.display_quoted());
+    Some(match protection_level(path)? {
+        ProtectionLevel::Denied => {
+            let why = format!("{} is protected from agents: {why}", path.display_quoted());
+            HardGate::Deny { code: Code::ProtectedPath, why }
+        }
+        ProtectionLevel::Asked => {
+            HardGate::RequireApproval(format!("it changes {}: {why}", path.display_quoted()))
+        }
+    })
+}
+
+/// The gate for a command: nobody sees what it would write, and what it writes is set aside.
+fn check_command_write(path: &RelPath) -> Option<HardGate> {
+    let why = protection_reason(path)?;
+    let hint = match protection_level(path)? {
+        ProtectionLevel::Denied => "",
+        ProtectionLevel::Asked => "; request it as a file action, which a person can allow",
+    };
+    let why = format!("{} is protected from agents: {why}{hint}", path.display_quoted());
     Some(HardGate::Deny { code: Code::ProtectedPath, why })
 }
 

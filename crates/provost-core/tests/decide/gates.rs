@@ -40,13 +40,21 @@ fn no_way_of_writing_a_protected_path_is_open_to_an_agent() {
         ("fs.writeFile", json!({ "path": ".provost/roles/dev.md", "content": "" })),
         ("fs.editFile", json!({ "path": ".git/config", "edits": [{ "old": "a", "new": "b" }] })),
         ("fs.createDir", json!({ "path": ".claude/agents" })),
-        ("fs.moveFile", json!({ "from": "a", "to": ".envrc" })),
         ("fs.moveFile", json!({ "from": ".git", "to": "git" })),
         ("fs.deleteFile", json!({ "path": ".agent", "recursive": true })),
-        ("fs.applyPatch", json!({ "patch": "--- a/.envrc\n+++ b/.envrc\n@@ -0,0 +1 @@\n+x\n" })),
     ] {
         assert_eq!(in_full(action(name, params)), "deny", "{name}");
     }
+    // A person sees the content, and can allow it each time.
+    for (name, params) in [
+        ("fs.moveFile", json!({ "from": "a", "to": ".envrc" })),
+        ("fs.applyPatch", json!({ "patch": "--- a/.envrc\n+++ b/.envrc\n@@ -0,0 +1 @@\n+x\n" })),
+        ("fs.writeFile", json!({ "path": "sub/.npmrc", "content": "" })),
+        ("fs.writeFile", json!({ "path": ".cargo/config.toml", "content": "" })),
+    ] {
+        assert_eq!(in_full(action(name, params)), "ask", "{name}");
+    }
+    assert_eq!(in_full(line("echo x > .npmrc")), "deny", "nobody sees what a command writes");
     assert_eq!(in_full(line("cat .git/config")), "allow mode", "reading is not writing");
     assert_eq!(in_full(line("echo x > git/config")), "allow mode");
 }

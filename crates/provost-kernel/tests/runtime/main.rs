@@ -6,6 +6,7 @@ mod build;
 mod crash;
 mod observed_changes;
 mod ports;
+mod quarantine;
 mod run;
 mod stop;
 

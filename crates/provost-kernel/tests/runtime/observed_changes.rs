@@ -33,7 +33,7 @@ impl Kernel {
     }
 
     /// The outcome of a command with these parameters.
-    async fn outcome(&self, id: Uuid) -> Value {
+    pub(super) async fn outcome(&self, id: Uuid) -> Value {
         let mut reports = self.reports.clone();
         let end = |reports: &Vec<Value>| {
             let ours = |report: &&Value| {

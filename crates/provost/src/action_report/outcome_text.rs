@@ -91,6 +91,35 @@ pub(super) fn describe_outcome(outcome: &ActionOutcome, printed: &OutputTotals) 
         let path = planted.as_str().map(quote_text).unwrap_or_default();
         lines.push(format!("WARNING: it created {path}, a protected path."));
     }
+    lines.extend(describe_set_aside(&summary["setAside"]));
+    lines
+}
+
+/// What an action left that would run outside the sandbox, and where it is now.
+fn describe_set_aside(report: &Value) -> Vec<String> {
+    let list = |key: &str| report[key].as_array().cloned().unwrap_or_default();
+    let mut lines = Vec::new();
+    for entry in list("entries") {
+        let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
+        let left = match entry["left"].as_str() {
+            Some("former") => "; its former content is back",
+            Some("rest") => "; the rest of it is in place",
+            Some(_) | None => "",
+        };
+        lines.push(format!(
+            "Set aside: {}, because {}{left}. It is kept in the data folder as {}.",
+            quote_text(&text("path")),
+            sanitize_text(&text("why")),
+            sanitize_text(&text("kept"))
+        ));
+    }
+    if let Some(more) = report["more"].as_u64() {
+        lines.push(format!("Set aside: {more} more."));
+    }
+    for failed in list("failed") {
+        let what = sanitize_text(failed.as_str().unwrap_or_default());
+        lines.push(format!("WARNING: review this, it could not be set aside: {what}."));
+    }
     lines
 }
 

@@ -431,42 +431,38 @@ async fn an_agent_that_asks_for_nonsense_has_no_skill_for_it_either() {
 }
 
 #[tokio::test]
-async fn a_command_that_makes_what_governs_others_is_reported() {
+async fn what_a_command_leaves_that_runs_elsewhere_is_set_aside_and_reported() {
     let home = Home::new();
     let daemon = home.up();
-    let mut made = Vec::new();
     for (command, path) in [
-        ("mkdir .git", Some(".git")),
         ("echo x > .envrc; echo y > harmless", Some(".envrc")),
         ("echo x > harmless2", None),
         ("echo {} > .mcp.json", Some(".mcp.json")),
-        ("mkdir .git/hooks && echo x > .git/hooks/pre-commit", Some(".git/hooks")),
+        ("mkdir -p .git/hooks && echo x > .git/hooks/pre-commit", Some(".git/hooks/pre-commit")),
         (
             "mkdir -p .github/workflows && echo x > .github/workflows/ci.yml",
-            Some(".github/workflows"),
+            Some(".github/workflows/ci.yml"),
         ),
-        ("mkdir .provost", Some(".provost")),
+        ("mkdir .provost; echo x > .provost/policy.toml", Some(".provost/policy.toml")),
         // A link is as good as a file, also one that leads nowhere.
         ("ln -s nowhere .claude", Some(".claude")),
     ] {
         let id = daemon.start(json!({ "command": command })).await;
         let action = daemon.until(&id, "finished").await;
-        let summary = &action["outcome"]["summary"];
-        let there = home.path("app").join(path.unwrap_or("none")).symlink_metadata().is_ok();
-        let reported: Vec<_> = summary["planted"].as_array().unwrap().iter().collect();
+        let entries = action["outcome"]["summary"]["setAside"]["entries"].as_array().cloned();
+        let reported: Vec<_> = entries.unwrap_or_default();
+        let path = path.unwrap_or("none");
+        assert!(home.path("app").join(path).symlink_metadata().is_err(), "{command}: {action}");
         // Where there is no mount namespace, new names at the top cannot be made at all.
-        assert_eq!(there, !reported.is_empty(), "{command}: {action}");
-        if let (Some(path), true) = (path, there) {
-            assert_eq!(reported.len(), 1, "{command}: {action}");
-            assert!(reported[0].as_str().unwrap().ends_with(path), "{command}: {action}");
-            made.push(path);
+        let was_made = home.path("app").join("harmless").exists();
+        assert_eq!(reported.len(), usize::from(was_made && path != "none"), "{command}: {action}");
+        if let Some(entry) = reported.first() {
+            assert_eq!(entry["path"], path, "{command}: {action}");
+            let kept = home.data().join(entry["kept"].as_str().unwrap());
+            assert!(kept.is_file(), "{command}: {action}");
+            let report = home.run_ok(&["audit", "--action", &id]);
+            assert!(report.contains("Set aside"), "{report}");
         }
-    }
-    // What is there by now, whoever made it, is read-only for the next command.
-    for path in made.into_iter().filter(|path| home.path("app").join(path).is_file()) {
-        let command = format!("echo more >> {path}");
-        let (_, answer) = daemon.act("terminal.runCommand", json!({ "command": command })).await;
-        assert_ne!(answer["result"]["exitCode"], 0, "{command}: {answer}");
     }
 }
 

@@ -118,14 +118,18 @@ impl ActionService {
                 buffer.extend_from_slice(&bytes);
             }
         }
-        Ok(json!({
+        let mut result = json!({
             "exitCode": outcome.exit_code,
             "signal": outcome.signal,
             "durationMs": outcome.duration_ms,
             "stdout": String::from_utf8_lossy(&stdout),
             "stderr": String::from_utf8_lossy(&stderr),
             "droppedBytes": outcome.summary["droppedBytes"],
-        }))
+        });
+        if let Some(set_aside) = outcome.summary.get("setAside") {
+            result["setAside"] = set_aside.clone();
+        }
+        Ok(result)
     }
 
     /// The events of an action of one kind, the oldest first.

@@ -18,13 +18,18 @@ pub(crate) fn outcome_from_result(
 ) -> ActionOutcome {
     // Only writes report what they changed.
     let written = result.as_ref().ok().filter(|_| kind == ActionKind::Write);
-    let changed = written.and_then(|result| result.to_value().get_mut("changed").map(Value::take));
+    let mut written = written.map(RawJson::to_value).unwrap_or_default();
+    let changed = written.get_mut("changed").map(Value::take);
+    let mut summary = json!({ "changed": changed });
+    if let Some(set_aside) = written.get_mut("setAside") {
+        summary["setAside"] = set_aside.take();
+    }
     ActionOutcome {
         exit_code: None,
         signal: None,
         duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         fault: result.as_ref().err().cloned(),
-        summary: json!({ "changed": changed }),
+        summary,
     }
 }
 
@@ -48,12 +53,16 @@ pub(super) fn build_command_result(finished: FinishedCommand) -> Result<Value, G
         }));
         return Err(GatewayError::Fault(fault));
     }
-    Ok(json!({
+    let mut result = json!({
         "exitCode": outcome.exit_code,
         "signal": outcome.signal,
         "durationMs": outcome.duration_ms,
         "stdout": text(OutputStream::Stdout),
         "stderr": text(OutputStream::Stderr),
         "droppedBytes": outcome.summary["droppedBytes"],
-    }))
+    });
+    if let Some(set_aside) = outcome.summary.get("setAside") {
+        result["setAside"] = set_aside.clone();
+    }
+    Ok(result)
 }

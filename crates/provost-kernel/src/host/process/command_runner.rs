@@ -9,7 +9,8 @@ use provost_core::action::{self, ProcessAction, RunCommand};
 use provost_proto::kernel::{ErrorInfo, Preconditions, ReportPayload};
 use provost_proto::{ActionId, Code};
 use provost_sandbox::confine::{
-    AppliedLayers, OrphanPolicy, ParentExitPolicy, Sandbox, SandboxCommand, SandboxStdio,
+    AppliedLayers, OrphanPolicy, ParentExitPolicy, PathProtection, Sandbox, SandboxCommand,
+    SandboxStdio,
 };
 use provost_sandbox::environment;
 use provost_sandbox::root_dir::RootDir;
@@ -22,10 +23,12 @@ use super::path_holds::{self, PathHoldRegistry, PinnedCopies};
 use super::process_handle::{ProcessControl, ProcessHandle, SupervisionContext, supervise_process};
 use super::process_table::ProcessTable;
 use super::project_sandboxes::{ProjectSandboxes, action_error_from_sandbox};
+use super::set_aside::begin_watch;
 use crate::ActionError;
 use crate::host::HostOptions;
 use crate::host::redaction::SharedRedactor;
 use crate::host::rpc::report_spool::ReportSpool;
+use crate::quarantine::{Quarantine, QuarantineStore};
 
 /// Commands that may run at one time.
 pub(super) const MAX_RUNNING_COMMANDS: usize = 64;
@@ -42,6 +45,7 @@ pub(in crate::host) struct CommandRunner {
     pub(in crate::host) processes: ProcessTable,
     /// Locked for writing while a command starts, for reading while files are changed.
     pub(in crate::host) holds: RwLock<PathHoldRegistry>,
+    pub(in crate::host) quarantine: Arc<Quarantine>,
 }
 
 impl CommandRunner {
@@ -51,7 +55,11 @@ impl CommandRunner {
         spool: Arc<ReportSpool>,
         shared_redactor: Arc<SharedRedactor>,
     ) -> Self {
+        let name = options.kernel_dir.file_name().unwrap_or_default().to_string_lossy();
+        let store = QuarantineStore::new(&options.data, &name);
+        let quarantine = Arc::new(Quarantine::new(&root, &options.project, store));
         Self {
+            quarantine,
             project: options.project.clone(),
             root,
             environment: environment::filter_allowed(options.environment.iter().cloned()),
@@ -131,7 +139,6 @@ impl CommandRunner {
         disk_space
             .check()
             .map_err(|ErrorInfo { code, message, .. }| ActionError::new(code, message))?;
-        let missing_paths = policy.find_missing_paths();
         let description =
             action::Action::Process(ProcessAction::RunCommand(params.clone())).describe();
         let mut holds = self.holds.write().await;
@@ -139,8 +146,15 @@ impl CommandRunner {
         let mut command = self.build_command(&params);
         let (copies, held_paths) =
             self.prepare_pinned_files(&mut command, sandbox, preconditions, &holds).await?;
+        let watch = begin_watch(&self.quarantine, holds_existing_paths(sandbox.applied())).await?;
         let changes = ChangeObserver::start(&self.root);
-        let child = sandbox.spawn(command).map_err(|error| action_error_from_sandbox(&error))?;
+        let child = match sandbox.spawn(command) {
+            Ok(child) => child,
+            Err(error) => {
+                watch.cancel();
+                return Err(action_error_from_sandbox(&error));
+            }
+        };
         drop(copies);
         let applied = child.applied.clone();
         let (process, control) = ProcessHandle::new(id, description, child.pid());
@@ -164,7 +178,7 @@ impl CommandRunner {
             interactive: params.background,
             timeout: (!params.background).then(|| Duration::from_millis(params.timeout_ms)),
             max_output: params.max_output,
-            missing_paths,
+            watch,
             changes,
             disk_space,
         };
@@ -289,6 +303,11 @@ fn describe_process(process: &ProcessHandle) -> Value {
         "running": outcome.is_none(),
         "outcome": outcome,
     })
+}
+
+/// Whether what exists of the protected paths cannot be changed in the sandbox.
+pub(in crate::host) fn holds_existing_paths(applied: &AppliedLayers) -> bool {
+    applied.protected_by == PathProtection::Mounts
 }
 
 fn layers_to_map(applied: &AppliedLayers) -> std::collections::BTreeMap<String, Value> {

@@ -12,6 +12,7 @@ pub(super) mod path_holds;
 pub(super) mod process_handle;
 mod process_table;
 mod project_sandboxes;
+pub(super) mod set_aside;
 mod standby_sandbox;
 
 pub(super) use project_sandboxes::action_error_from_sandbox;

@@ -8,7 +8,6 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,7 +15,6 @@ use provost_core::redact::Redactor;
 use provost_proto::kernel::{ActionOutcome, ErrorInfo, ReportPayload};
 use provost_proto::{ActionId, Code};
 use provost_sandbox::confine::{SandboxChild, SandboxError, SandboxExit};
-use provost_sandbox::sandbox_policy::MissingProtectedPaths;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
@@ -28,8 +26,10 @@ use super::disk_space::DiskSpaceGuard;
 use super::head_tail_buffer::HeadTailBuffer;
 use super::output_reader::{read_until_exit, spool_output};
 use super::path_holds::PathHoldRequest;
+use super::set_aside::settle_watch;
 use crate::host::redaction::redact_fault;
 use crate::host::rpc::report_spool::ReportSpool;
+use crate::quarantine::ActionWatch;
 
 /// How much recent output `terminal.read` can return, in bytes.
 const RECENT_OUTPUT_BYTES: usize = 1024 * 1024;
@@ -131,8 +131,8 @@ pub(super) struct SupervisionContext {
     pub(super) interactive: bool,
     pub(super) timeout: Option<Duration>,
     pub(super) max_output: u64,
-    /// Protected paths that did not exist when it started.
-    pub(super) missing_paths: MissingProtectedPaths,
+    /// Sets aside what it leaves.
+    pub(super) watch: ActionWatch,
     /// Finds the files that changed since it started.
     pub(super) changes: ChangeObserver,
     /// The disks that it must not fill.
@@ -161,10 +161,10 @@ pub(super) async fn supervise_process(
     let (read, (exit, fault)) = read_until_exit(reading, controlling, DRAIN_TIMEOUT).await;
     let fault = fault.or_else(|| read.err().map(|error| internal_fault(&error.to_string())));
     let duration = started_at.elapsed();
-    let planted = context.missing_paths.find_created();
     let observed_changes = context.changes.collect_changes(&context.redactor).await;
+    let set_aside = settle_watch(context.watch, &context.redactor).await;
     let fault = fault.map(|fault| redact_fault(&context.redactor, fault));
-    let end = ProcessEnd { exit, fault, duration, planted, observed_changes };
+    let end = ProcessEnd { exit, fault, duration, set_aside, observed_changes };
     if let Err(error) = report_outcome(&process, &context.spool, &mut buffer, end).await {
         tracing::error!(%error, action = %process.id, "cannot spool the outcome of a command");
     }
@@ -176,8 +176,8 @@ struct ProcessEnd {
     exit: Option<SandboxExit>,
     fault: Option<ErrorInfo>,
     duration: Duration,
-    /// Protected paths that it created.
-    planted: Vec<PathBuf>,
+    /// What it left and was set aside.
+    set_aside: Option<Value>,
     observed_changes: Option<Value>,
 }
 
@@ -205,11 +205,12 @@ async fn report_outcome(
         "stdoutBytes": stdout,
         "stderrBytes": stderr,
         "droppedBytes": dropped,
-        // Protected paths that the command created: a person should review them.
-        "planted": end.planted,
     });
     if let Some(changes) = end.observed_changes {
         summary["meanwhile"] = changes;
+    }
+    if let Some(set_aside) = end.set_aside {
+        summary["setAside"] = set_aside;
     }
     let outcome = ActionOutcome {
         exit_code,

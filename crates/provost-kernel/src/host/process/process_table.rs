@@ -63,7 +63,7 @@ impl ProcessTable {
     ) {
         let fault = result.as_ref().err().cloned();
         let changed = result.as_ref().ok().and_then(|value| value.get("changed")).cloned();
-        let outcome = ActionOutcome {
+        let mut outcome = ActionOutcome {
             exit_code: None,
             signal: None,
             duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
@@ -74,6 +74,10 @@ impl ProcessTable {
             }),
             summary: json!({ "changed": changed }),
         };
+        let set_aside = result.as_ref().ok().and_then(|value| value.get("setAside"));
+        if let Some(set_aside) = set_aside {
+            outcome.summary["setAside"] = set_aside.clone();
+        }
         let mut entries = self.lock_state();
         entries.files.remove(&id);
         entries.outcomes.push_back((id, outcome));

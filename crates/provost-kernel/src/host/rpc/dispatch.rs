@@ -1,10 +1,14 @@
 //! Execution of the daemon's requests.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use provost_core::action::{Action, BytesEncoding, FileAction, RuntimeAction};
+use provost_core::action::{
+    Action, BytesEncoding, FileAction, RelPath, RuntimeAction, protection_reason,
+};
 use provost_core::policy::PathVisibility;
+use provost_core::quarantine::git_entries::is_git_entry_name;
 use provost_core::redact::Redactor;
 use provost_proto::kernel::{Method, Preconditions, VisibilityRule};
 use provost_proto::{ActionId, Code};
@@ -13,6 +17,7 @@ use serde_json::{Value, json};
 
 use crate::host::KernelHost;
 use crate::host::redaction::{redact_partial_content, redact_result};
+use crate::quarantine::Quarantine;
 use crate::{ActionError, files};
 
 /// Executes one request that is not answered by the connection itself.
@@ -178,7 +183,8 @@ async fn run_file_action(
 ) -> Result<Value, ActionError> {
     let root = root_for_action(host, preconditions.as_ref());
     let mut holds_guard = None;
-    if preconditions.is_some() && files::is_write_action(&action) {
+    let is_write = files::is_write_action(&action);
+    if preconditions.is_some() && is_write {
         files::reject_protected_paths(&root, &action)?;
         // Held until the action ends, so that no command starts meanwhile.
         let holds = holds_guard.insert(host.commands.holds.read().await);
@@ -186,9 +192,15 @@ async fn run_file_action(
     }
     let started_at = Instant::now();
     let cancelled = host.commands.processes.begin_action(id);
+    let quarantine = is_write.then(|| Arc::clone(&host.commands.quarantine));
     let task = tokio::task::spawn_blocking(move || {
         let cancelled = || cancelled.load(std::sync::atomic::Ordering::Relaxed);
-        files::execute_with_visibility(&root, &action, visibility.as_ref(), &cancelled)
+        let run =
+            || files::execute_with_visibility(&root, &action, visibility.as_ref(), &cancelled);
+        match quarantine {
+            Some(quarantine) => run_watched(&quarantine, &root, &action, run),
+            None => run(),
+        }
     });
     let result = task.await.unwrap_or_else(|error| {
         Err(ActionError::new(Code::Internal, format!("the action panicked: {error}")))
@@ -196,6 +208,43 @@ async fn run_file_action(
     drop(holds_guard);
     let result = redact_result(redactor, result);
     host.commands.processes.finish_action(id, &result, started_at.elapsed());
+    result
+}
+
+/// Executes a file action that writes. What it was allowed to write stays; what it made of other
+/// files, such as a folder that became a repository, is set aside.
+fn run_watched(
+    quarantine: &Arc<Quarantine>,
+    root: &RootDir,
+    action: &FileAction,
+    run: impl FnOnce() -> Result<Value, ActionError>,
+) -> Result<Value, ActionError> {
+    let named = Action::File(action.clone()).paths();
+    let links = root.allowed_links();
+    let real = named.iter().filter_map(|path| {
+        let real = links?.resolve(path.as_ref());
+        RelPath::new(real.to_str()?).ok()
+    });
+    let paths: Vec<RelPath> = named.iter().cloned().chain(real).collect();
+    let is_protected = |path: &&RelPath| protection_reason(path).is_some();
+    let allowed: Vec<PathBuf> =
+        paths.iter().filter(is_protected).map(|path| PathBuf::from(path.as_str())).collect();
+    // The project is only looked at where the action can have made something that runs.
+    let is_relevant = !allowed.is_empty()
+        || matches!(action, FileAction::MoveFile(_))
+        || paths.iter().any(|path| path.components().any(is_git_entry_name));
+    if !is_relevant {
+        return run();
+    }
+    let watch = quarantine.begin_action(true);
+    let mut result = run();
+    if !allowed.is_empty() {
+        quarantine.adopt_paths(&allowed);
+    }
+    let report = watch.settle();
+    if let (Ok(Value::Object(result)), false) = (&mut result, report.is_empty()) {
+        result.insert("setAside".to_owned(), to_json_value(&report)?);
+    }
     result
 }
 

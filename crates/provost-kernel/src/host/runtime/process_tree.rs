@@ -8,10 +8,10 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use provost_core::action::escape_invisible;
 use provost_core::redact::{Redactor, StreamRedactor};
 use provost_core::runtime::state_machine::{RuntimeExit, RuntimeProcessKind};
 use provost_sandbox::confine::{self, SandboxChild};
-use provost_sandbox::sandbox_policy::MissingProtectedPaths;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
@@ -21,6 +21,7 @@ use super::tree_output_tail::TreeOutputTail;
 use crate::host::process::disk_space::DiskSpaceGuard;
 use crate::host::process::output_reader::read_until_exit;
 use crate::host::process::path_holds::PathHoldRequest;
+use crate::quarantine::{ActionWatch, SetAsideEntry};
 
 /// How much a read asks for, in bytes.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
@@ -73,8 +74,8 @@ pub(super) struct TreeSupervisionContext {
     pub(super) redactor: Arc<Redactor>,
     /// The disks that it must not fill.
     pub(super) disk_space: DiskSpaceGuard,
-    /// Protected paths that did not exist when it started.
-    pub(super) missing_paths: MissingProtectedPaths,
+    /// Sets aside what it leaves.
+    pub(super) watch: ActionWatch,
     /// Receives the exit.
     pub(super) exits: mpsc::Sender<TreeExit>,
 }
@@ -115,7 +116,7 @@ async fn supervise_tree(
         log,
         redactor,
         disk_space,
-        missing_paths,
+        watch,
         exits,
     } = context;
     let reading = read_tree_output(output, &output_tail, &log, redactor);
@@ -125,14 +126,30 @@ async fn supervise_tree(
     if let Err(error) = read {
         write_log_mark(&log, &format!("cannot keep its output: {error}"));
     }
-    for path in missing_paths.find_created() {
-        write_log_mark(
-            &log,
-            &format!("review {}: it was created, and it is a protected path", path.display()),
-        );
-    }
+    write_set_aside_marks(&log, watch).await;
     // If the actor is gone, the kernel is ending.
     drop(exits.send(TreeExit { which, exit }).await);
+}
+
+/// Sets aside what the tree left, and writes it into the project's log.
+async fn write_set_aside_marks(log: &RuntimeLog, watch: ActionWatch) {
+    let report = match tokio::task::spawn_blocking(move || watch.settle()).await {
+        Ok(report) => report,
+        Err(error) => {
+            return write_log_mark(log, &format!("cannot look at what it left: {error}"));
+        }
+    };
+    for entry in &report.entries {
+        let SetAsideEntry { path, why, kept, .. } = entry;
+        let path = escape_invisible(path);
+        write_log_mark(log, &format!("set aside {path}: {why}; it is kept as {kept}"));
+    }
+    for failed in &report.failed {
+        write_log_mark(log, &format!("review {}", escape_invisible(failed)));
+    }
+    if report.more > 0 {
+        write_log_mark(log, &format!("set aside {} more", report.more));
+    }
 }
 
 fn write_log_mark(log: &RuntimeLog, text: &str) {

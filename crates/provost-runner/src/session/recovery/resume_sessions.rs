@@ -232,6 +232,7 @@ fn classify_ended_action(action: &ActionView, stdout: &[u8], stderr: &[u8]) -> R
                 "signal": outcome.signal,
                 "stdout": text(stdout),
                 "stderr": text(stderr),
+                "setAside": outcome.summary["setAside"],
             });
             RecoveredOutcome::Complete(tool_output::render_success(&action.name, &result))
         }

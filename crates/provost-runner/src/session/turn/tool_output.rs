@@ -34,6 +34,25 @@ fn render_command_result(result: &Value) -> String {
             text.extend(["\n", name, ":\n", printed]);
         }
     }
+    text.push_str(&render_set_aside(&result["setAside"]));
+    text
+}
+
+/// What the command left and Provost took away: without it, the model would look for its file.
+fn render_set_aside(report: &Value) -> String {
+    let entries = report["entries"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut text = String::new();
+    for entry in entries {
+        let (path, why) = (entry["path"].as_str(), entry["why"].as_str());
+        let (path, why) = (path.unwrap_or_default(), why.unwrap_or_default());
+        text.extend(["\nset aside, not in the project any more: ", path, " (", why, ")"]);
+    }
+    if !entries.is_empty() {
+        text.push_str(
+            "\nA command may not leave what runs by itself. If the person wants such a file, \
+             write it with a file action: they are asked and shown its content.",
+        );
+    }
     text
 }
 
@@ -95,6 +114,13 @@ mod tests {
         assert_eq!(
             render_success("terminal.runCommand", &result).output,
             "exit code 1\nstdout:\na\n"
+        );
+        let entry = json!({ "path": ".envrc", "why": "shells run it" });
+        let result = json!({ "exitCode": 0, "setAside": { "entries": [entry] } });
+        let output = render_success("terminal.runCommand", &result).output;
+        assert!(
+            output.contains("set aside") && output.contains(".envrc (shells run it)"),
+            "{output}"
         );
         let file = json!({ "content": "fn main() {}\n", "encoding": "utf-8" });
         assert_eq!(render_success("fs.readFile", &file).output, "fn main() {}\n");

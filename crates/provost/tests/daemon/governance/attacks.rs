@@ -93,7 +93,6 @@ async fn threat_27_no_mode_lets_an_agent_write_what_governs() {
         "g/hooks/pre-commit",
         "docs/roles/dev.md",
         "docs/roles/new.md",
-        "rc",
         ".GIT/config",
         ".provost/policy.toml",
     ] {
@@ -101,6 +100,15 @@ async fn threat_27_no_mode_lets_an_agent_write_what_governs() {
         let (status, said) = fixture.request_action("fs.writeFile", params).await;
         let code = (status.as_u16(), &said["code"]);
         assert_eq!(code, (403, &json!("PROTECTED_PATH")), "{path}: {said}");
+    }
+    // What runs in other tools is shown to a person, also through a link.
+    for path in ["rc", "sub/.npmrc", ".vscode/tasks.json"] {
+        let params = json!({ "path": path, "content": "x" });
+        let (status, said) = fixture.request_action("fs.writeFile", params).await;
+        assert_eq!((status.as_u16(), &said["status"]), (202, &json!("waiting")), "{path}: {said}");
+        let id = said["approvalId"].as_str().unwrap();
+        let approval = fixture.get(&format!("/api/approvals/{id}")).await;
+        assert!(approval["question"]["gate"].is_string(), "{path}: {approval}");
     }
     for (action, params) in [
         ("fs.moveFile", json!({ "from": "docs/a.txt", "to": "g/hooks" })),

@@ -17,7 +17,9 @@ use super::super::runtime_change::LastTreeRun;
 use super::super::tree_output_tail::{self, TreeOutputTail};
 use super::{RuntimeActor, kind_index};
 use crate::host::process::action_error_from_sandbox;
+use crate::host::process::command_runner::holds_existing_paths;
 use crate::host::process::disk_space::DiskSpaceGuard;
+use crate::host::process::set_aside::begin_watch;
 
 impl RuntimeActor {
     pub(super) async fn spawn_tree(
@@ -64,7 +66,6 @@ impl RuntimeActor {
         let policy = sandbox.policy();
         let disk_space = DiskSpaceGuard::new([policy.project.clone(), policy.scratch.clone()]);
         disk_space.check().map_err(|ErrorInfo { message, .. }| message)?;
-        let missing_paths = policy.find_missing_paths();
         let environment: &[(OsString, OsString)] = self.context.commands.environment();
         let mut command = plan::build_command(plan, which, &self.context.own_program, environment);
         let failed = |error: io::Error| format!("cannot create a pipe for its output: {error}");
@@ -81,8 +82,16 @@ impl RuntimeActor {
         let mut holds = self.context.commands.holds.write().await;
         holds.remove_ended();
         command.held_paths = holds.held_paths();
-        let child =
-            sandbox.spawn(command).map_err(|error| action_error_from_sandbox(&error).message)?;
+        let is_read_only = holds_existing_paths(sandbox.applied());
+        let watch = begin_watch(&self.context.commands.quarantine, is_read_only);
+        let watch = watch.await.map_err(|error| error.message)?;
+        let child = match sandbox.spawn(command) {
+            Ok(child) => child,
+            Err(error) => {
+                watch.cancel();
+                return Err(action_error_from_sandbox(&error).message);
+            }
+        };
         let limit = match which {
             RuntimeProcessKind::Build => tree_output_tail::BUILD_TAIL_BYTES,
             RuntimeProcessKind::Dev => tree_output_tail::DEV_TAIL_BYTES,
@@ -94,7 +103,7 @@ impl RuntimeActor {
             log: Arc::clone(&self.context.log),
             redactor,
             disk_space,
-            missing_paths,
+            watch,
             exits: self.exits.0.clone(),
         };
         let tree = ProcessTreeHandle::new(child, supervision);

@@ -1,0 +1,281 @@
+//! Sets aside what an agent's action left that would run outside the sandbox.
+//!
+//! Before an action starts, a snapshot holds every file that makes a program run something: git's
+//! settings and hooks, and the settings of editors, shells, builds and agents. When the action
+//! has ended, and before it is reported as finished, what appeared or changed among them is moved
+//! into the [`QuarantineStore`], and the former content is put back. An agent can request the same
+//! content as a file action, which a person is asked about and shown.
+//!
+//! While anything of an agent runs, whatever changes counts as its work, except for what its
+//! sandbox holds read-only. What changes while nothing runs is the person's.
+
+mod judge;
+mod restore;
+mod snapshot;
+pub mod store;
+mod tree_scan;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use provost_sandbox::root_dir::{RootDir, SymlinkSnapshot};
+use serde::Serialize;
+
+use judge::Leftover;
+use snapshot::Snapshot;
+pub use store::{LeftInPlace, QuarantineStore, SetAsideEntry, SetAsideKind};
+use tree_scan::TreeScanner;
+
+use crate::ActionError;
+
+/// How often leftovers are looked for again while other processes may create more.
+const MAX_PASSES: usize = 3;
+
+/// How many entries a result names.
+const MAX_REPORTED_ENTRIES: usize = 50;
+
+/// The quarantine of one project.
+#[derive(Debug)]
+pub struct Quarantine {
+    root: RootDir,
+    project: PathBuf,
+    store: QuarantineStore,
+    state: Mutex<QuarantineState>,
+}
+
+#[derive(Debug, Default)]
+struct QuarantineState {
+    scanner: TreeScanner,
+    baseline: Snapshot,
+    /// Paths that links and configurations of the baseline lead to.
+    extra: Vec<PathBuf>,
+    /// Actions that are under way.
+    n_running: usize,
+    /// Whether something may have been left that was not looked at.
+    is_unsettled: bool,
+    /// Whether the sandboxes of all running actions hold existing paths read-only.
+    is_read_only: bool,
+    /// What was set aside after a crash, for the next report.
+    recovered: SetAsideReport,
+}
+
+/// What an action left that was set aside.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SetAsideReport {
+    /// The entries that were set aside.
+    pub entries: Vec<SetAsideEntry>,
+    /// How many more there are.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more: usize,
+    /// Paths that could not be set aside or not be looked at: a person should.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
+
+impl SetAsideReport {
+    /// Whether there is nothing to tell.
+    pub fn is_empty(&self) -> bool {
+        self == &Self::default()
+    }
+
+    fn add(&mut self, entry: SetAsideEntry) {
+        if self.entries.len() < MAX_REPORTED_ENTRIES {
+            self.entries.push(entry);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn prepend(&mut self, earlier: Self) {
+        self.more += earlier.more;
+        for entry in earlier.entries {
+            self.add(entry);
+        }
+        for text in earlier.failed {
+            self.add_failure(text);
+        }
+    }
+
+    fn add_failure(&mut self, text: String) {
+        if self.failed.len() < MAX_REPORTED_ENTRIES && !self.failed.contains(&text) {
+            self.failed.push(text);
+        }
+    }
+}
+
+/// An action that is under way: what changes counts as its work.
+#[derive(Debug)]
+#[must_use = "an action that is not settled leaves what it changed"]
+pub struct ActionWatch {
+    quarantine: Arc<Quarantine>,
+    is_settled: bool,
+}
+
+impl Quarantine {
+    /// The quarantine of the project that is open as `root`.
+    pub fn new(root: &RootDir, project: &Path, store: QuarantineStore) -> Self {
+        // Names are found without following links, and so must be what is done with them.
+        let root = root.with_allowed_links(SymlinkSnapshot::new([]));
+        let project = project.canonicalize().unwrap_or_else(|_| project.to_owned());
+        let quarantine = Self { root, project, store, state: Mutex::default() };
+        if let Some(since) = quarantine.store.read_running_mark() {
+            quarantine.recover_after_crash(since);
+        }
+        quarantine
+    }
+
+    /// Sets aside what was left by actions of a kernel that was killed: all that changed since
+    /// they began. What was there before is not known any more.
+    fn recover_after_crash(&self, since: i128) {
+        let mut state = self.state.lock();
+        let QuarantineState { scanner, baseline, .. } = &mut *state;
+        let mut before = Snapshot::take(scanner, &self.root, &[], baseline);
+        before.entries.retain(|_, entry| entry.signature.changed_at < since);
+        before.git_folders.clear();
+        *baseline = before;
+        state.extra = state.baseline.find_extra_paths(&self.project);
+        let report = self.set_aside_leftovers(&mut state);
+        if !report.is_empty() {
+            tracing::warn!(?report, "a kernel was killed while an action ran");
+        }
+        state.recovered = report;
+        self.store.remove_running_mark();
+    }
+
+    /// Begins an action. `is_read_only` tells whether its sandbox holds the existing protected
+    /// paths read-only.
+    pub fn begin_action(self: &Arc<Self>, is_read_only: bool) -> ActionWatch {
+        let mut state = self.state.lock();
+        if state.n_running == 0 && !state.is_unsettled {
+            self.adopt_all(&mut state);
+            state.is_read_only = true;
+        }
+        if state.n_running == 0
+            && let Err(error) = self.store.write_running_mark(tree_scan::now_nanos())
+        {
+            tracing::warn!(%error, "what an action leaves is not found after a crash");
+        }
+        state.n_running += 1;
+        state.is_read_only &= is_read_only;
+        drop(state);
+        ActionWatch { quarantine: Arc::clone(self), is_settled: false }
+    }
+
+    /// Takes what is there now as the person's.
+    fn adopt_all(&self, state: &mut QuarantineState) {
+        let QuarantineState { scanner, baseline, extra, .. } = state;
+        *baseline = Snapshot::take(scanner, &self.root, extra, baseline);
+        let found = baseline.find_extra_paths(&self.project);
+        if found != *extra {
+            *extra = found;
+            *baseline = Snapshot::take(scanner, &self.root, extra, baseline);
+        }
+    }
+
+    /// Takes what is there now at these paths and below as the person's, after an answer.
+    pub fn adopt_paths(&self, paths: &[PathBuf]) {
+        let mut state = self.state.lock();
+        let QuarantineState { scanner, baseline, extra, .. } = &mut *state;
+        let now = Snapshot::take(scanner, &self.root, extra, baseline);
+        for (path, entry) in now.entries {
+            if paths.iter().any(|adopted| path.starts_with(adopted)) {
+                baseline.entries.insert(path, entry);
+            }
+        }
+    }
+
+    /// Sets aside what was left since the baseline.
+    fn set_aside_leftovers(&self, state: &mut QuarantineState) -> SetAsideReport {
+        let mut report = SetAsideReport::default();
+        for pass in 0..MAX_PASSES {
+            let QuarantineState { scanner, baseline, extra, is_read_only, .. } = state;
+            let now = Snapshot::take(scanner, &self.root, extra, baseline);
+            let leftovers = judge::find_leftovers(&self.project, baseline, &now, *is_read_only);
+            for path in &now.unreadable {
+                if !baseline.unreadable.contains(path) {
+                    report.add_failure(format!("{} cannot be looked at", path.display()));
+                }
+            }
+            if leftovers.is_empty() {
+                // What remains is harmless, or the person's.
+                *baseline = now;
+                return report;
+            }
+            for Leftover { path, why, replacement } in leftovers {
+                match self.set_aside(&path, &why, replacement.as_deref(), baseline, &now) {
+                    Ok(entry) => report.add(entry),
+                    Err(error) if pass + 1 == MAX_PASSES => {
+                        report.add_failure(format!("{}: {error}", path.display()));
+                    }
+                    Err(error) => tracing::debug!(%error, ?path, "cannot set a path aside yet"),
+                }
+            }
+        }
+        report
+    }
+
+    fn set_aside(
+        &self,
+        path: &Path,
+        why: &str,
+        replacement: Option<&[u8]>,
+        baseline: &Snapshot,
+        now: &Snapshot,
+    ) -> Result<SetAsideEntry, ActionError> {
+        let former = baseline.entries.get(path);
+        let found = now.entries.get(path);
+        restore::set_aside(
+            &self.root,
+            &self.store,
+            &restore::SetAsideRequest { path, why, replacement, former, found },
+        )
+    }
+}
+
+impl ActionWatch {
+    /// Ends an action that did not start.
+    pub fn cancel(mut self) {
+        self.is_settled = true;
+        let mut state = self.quarantine.state.lock();
+        state.n_running = state.n_running.saturating_sub(1);
+        if state.n_running == 0 && !state.is_unsettled {
+            self.quarantine.store.remove_running_mark();
+        }
+    }
+
+    /// Sets aside what the action left, when all its processes have ended.
+    pub fn settle(mut self) -> SetAsideReport {
+        self.is_settled = true;
+        let mut state = self.quarantine.state.lock();
+        state.n_running = state.n_running.saturating_sub(1);
+        let mut report = self.quarantine.set_aside_leftovers(&mut state);
+        report.prepend(std::mem::take(&mut state.recovered));
+        state.is_unsettled = false;
+        if state.n_running == 0 {
+            self.quarantine.store.remove_running_mark();
+        }
+        drop(state);
+        if !report.is_empty() {
+            tracing::warn!(?report, "an action left what would run outside the sandbox");
+        }
+        report
+    }
+}
+
+impl Drop for ActionWatch {
+    fn drop(&mut self) {
+        if !self.is_settled {
+            let mut state = self.quarantine.state.lock();
+            state.n_running = state.n_running.saturating_sub(1);
+            // The next action looks at what this one may have left.
+            state.is_unsettled = true;
+        }
+    }
+}

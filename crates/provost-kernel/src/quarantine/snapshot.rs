@@ -1,0 +1,221 @@
+//! The entries that make programs run something, with their contents.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::CString;
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use provost_core::quarantine::git_entries::EntryType;
+use provost_core::quarantine::git_settings::parse_settings;
+use provost_proto::Hash;
+use provost_sandbox::root_dir::RootDir;
+use rustix::fs::{AtFlags, StatxFlags};
+
+use super::tree_scan::{FoundEntry, Judgement, TreeScanner};
+
+/// The largest file whose content is kept, so that it can be put back.
+const MAX_KEPT_BYTES: u64 = 1024 * 1024;
+
+/// How much is kept in memory in total.
+const MAX_KEPT_TOTAL_BYTES: u64 = 32 * 1024 * 1024;
+
+/// The clock of file systems has a granularity of up to 10 ms.
+const CLOCK_GRANULARITY_NANOS: i128 = 25_000_000;
+
+/// What changes when a file is changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileSignature {
+    pub(super) inode: u64,
+    size: u64,
+    modified_at: i128,
+    pub(super) changed_at: i128,
+}
+
+/// One entry.
+#[derive(Debug, Clone)]
+pub(super) struct SnapshotEntry {
+    pub(super) kind: EntryType,
+    pub(super) judgement: Judgement,
+    /// The permission bits.
+    pub(super) mode: u32,
+    pub(super) signature: FileSignature,
+    /// Of the content; of a link, of its target.
+    pub(super) hash: Hash,
+    /// The content, unless it is too large.
+    pub(super) content: Option<Arc<[u8]>>,
+    /// Whether the signature tells every later change.
+    settled: bool,
+}
+
+impl SnapshotEntry {
+    /// Whether it is the same to a program that reads or runs it.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.kind == other.kind
+            && self.hash == other.hash
+            && self.mode & 0o111 == other.mode & 0o111
+    }
+}
+
+/// All entries at one time.
+#[derive(Debug, Default)]
+pub(super) struct Snapshot {
+    pub(super) entries: BTreeMap<PathBuf, SnapshotEntry>,
+    pub(super) git_folders: BTreeSet<PathBuf>,
+    pub(super) bare_repositories: BTreeSet<PathBuf>,
+    pub(super) unreadable: Vec<PathBuf>,
+}
+
+impl Snapshot {
+    /// Takes a snapshot; contents that have not changed since `last` are not read again.
+    pub(super) fn take(
+        scanner: &mut TreeScanner,
+        root: &RootDir,
+        extra: &[PathBuf],
+        last: &Self,
+    ) -> Self {
+        let found = scanner.find_entries(root, extra);
+        let mut snapshot = Self {
+            entries: BTreeMap::new(),
+            git_folders: found.git_folders,
+            bare_repositories: found.bare_repositories,
+            unreadable: found.unreadable,
+        };
+        let mut left = MAX_KEPT_TOTAL_BYTES;
+        for entry in found.entries {
+            if let Some(read) = read_entry(root, &entry, last.entries.get(&entry.path), left) {
+                let n_kept = read.content.as_ref().map_or(0, |content| content.len());
+                left = left.saturating_sub(u64::try_from(n_kept).unwrap_or(u64::MAX));
+                // A path that is found twice keeps the judgement by its name.
+                snapshot.entries.insert(entry.path, read);
+            }
+        }
+        snapshot
+    }
+
+    /// Paths in the project that the links and configurations of this snapshot lead to: what
+    /// lies there runs as if it were in their place.
+    pub(super) fn find_extra_paths(&self, project: &Path) -> Vec<PathBuf> {
+        let mut extra = BTreeSet::new();
+        for (path, entry) in &self.entries {
+            let Some(content) = &entry.content else { continue };
+            let folder = path.parent().unwrap_or(Path::new(""));
+            match (entry.kind, entry.judgement) {
+                (EntryType::Symlink, _) => {
+                    let target = Path::new(std::ffi::OsStr::from_bytes(content));
+                    extra.extend(resolve_in_project(project, folder, target));
+                }
+                (EntryType::File, Judgement::Settings { .. }) => {
+                    extra.extend(find_configured_paths(project, folder, content));
+                }
+                (EntryType::File | EntryType::Directory | EntryType::Other, _) => {}
+            }
+        }
+        // What lies in a git folder is judged there.
+        let in_git = |path: &PathBuf| self.git_folders.iter().any(|git| path.starts_with(git));
+        extra.into_iter().filter(|path| !in_git(path)).collect()
+    }
+}
+
+/// The paths that a configuration of git names and that git runs or reads.
+fn find_configured_paths(project: &Path, folder: &Path, content: &[u8]) -> Vec<PathBuf> {
+    let Ok(settings) = parse_settings(content) else { return Vec::new() };
+    let mut paths = Vec::new();
+    for setting in settings {
+        let target = Path::new(&setting.value);
+        match (&*setting.section, &*setting.name) {
+            ("include" | "includeif", "path") => {
+                paths.extend(resolve_in_project(project, folder, target));
+            }
+            ("core", "hookspath" | "fsmonitor" | "attributesfile" | "sshcommand" | "editor")
+            | ("core", "pager") => {
+                // Relative to the top of the tree, which is beside `.git`.
+                let top = folder.parent().unwrap_or(Path::new(""));
+                let program = setting.value.split_whitespace().next().unwrap_or_default();
+                paths.extend(resolve_in_project(project, top, target));
+                paths.extend(resolve_in_project(project, top, Path::new(program)));
+            }
+            _ => {}
+        }
+    }
+    paths
+}
+
+/// The real path of a target, if it exists and lies in the project, but is not all of it.
+fn resolve_in_project(project: &Path, folder: &Path, target: &Path) -> Option<PathBuf> {
+    if target.as_os_str().is_empty() {
+        return None;
+    }
+    let real = project.join(folder).join(target).canonicalize().ok()?;
+    let inside = real.strip_prefix(project).ok()?;
+    (!inside.as_os_str().is_empty()).then(|| inside.to_owned())
+}
+
+/// Reads an entry, or takes what is known of it; `None` if it is gone.
+fn read_entry(
+    root: &RootDir,
+    found: &FoundEntry,
+    last: Option<&SnapshotEntry>,
+    left: u64,
+) -> Option<SnapshotEntry> {
+    let name = CString::new(found.path.as_os_str().as_bytes()).ok()?;
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_DONT_SYNC;
+    let stat = rustix::fs::statx(root, &name, flags, StatxFlags::BASIC_STATS).ok()?;
+    let nanos = |time: rustix::fs::StatxTimestamp| {
+        i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)
+    };
+    let signature = FileSignature {
+        inode: stat.stx_ino,
+        size: stat.stx_size,
+        modified_at: nanos(stat.stx_mtime),
+        changed_at: nanos(stat.stx_ctime),
+    };
+    let mode = u32::from(stat.stx_mode) & 0o7777;
+    if let Some(last) = last
+        && last.settled
+        && last.signature == signature
+        && last.kind == found.kind
+    {
+        return Some(SnapshotEntry { judgement: found.judgement, mode, ..last.clone() });
+    }
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    let now = i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec);
+    let settled = signature.changed_at + CLOCK_GRANULARITY_NANOS < now;
+    let (hash, content) = match found.kind {
+        EntryType::Symlink => {
+            let target = rustix::fs::readlinkat(root, &name, Vec::new()).ok()?.into_bytes();
+            (hash_bytes(&target), Some(target.into()))
+        }
+        EntryType::File => read_content(root, &found.path, &signature, left),
+        EntryType::Directory | EntryType::Other => (hash_bytes(b""), None),
+    };
+    let (kind, judgement) = (found.kind, found.judgement);
+    Some(SnapshotEntry { kind, judgement, mode, signature, hash, content, settled })
+}
+
+/// The hash and, if there is room, the content. A file that cannot be read has a hash of its
+/// signature, so that a change of it counts.
+fn read_content(
+    root: &RootDir,
+    path: &Path,
+    signature: &FileSignature,
+    left: u64,
+) -> (Hash, Option<Arc<[u8]>>) {
+    let Ok(mut opened) = root.open_read(path) else {
+        return (hash_bytes(format!("unreadable {signature:?}").as_bytes()), None);
+    };
+    if opened.stat.size <= MAX_KEPT_BYTES.min(left) {
+        let mut content = Vec::new();
+        if opened.file.read_to_end(&mut content).is_ok() {
+            return (hash_bytes(&content), Some(content.into()));
+        }
+    }
+    let mut hasher = blake3::Hasher::new();
+    drop(hasher.update_reader(&mut opened.file));
+    (Hash::new(*hasher.finalize().as_bytes()), None)
+}
+
+fn hash_bytes(bytes: &[u8]) -> Hash {
+    Hash::new(*blake3::hash(bytes).as_bytes())
+}

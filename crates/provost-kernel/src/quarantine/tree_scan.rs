@@ -1,0 +1,449 @@
+//! Finds every file in a project that makes a program run something.
+//!
+//! The whole tree is walked, because such a file counts wherever it lies; but only names are
+//! read, and the listing of a folder whose change time is the same as before is not read again.
+//! A command cannot set that time.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::{CString, OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use provost_core::action::protected_paths::{
+    is_conditional_path, is_package_directory, is_protected_parent, leftover_reason,
+};
+use provost_core::quarantine::git_entries::{
+    EntryType, GitEntry, GitFolder, classify_git_entry, is_git_name, is_repository_listing,
+};
+use provost_sandbox::root_dir::RootDir;
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, StatxFlags};
+
+/// How many folders are walked; a project with more is reported as not checked completely.
+const MAX_WALKED_DIRS: usize = 400_000;
+
+/// A listing that was read within this time after a change is read again: file systems have
+/// clocks with a granularity of up to 10 ms.
+const CLOCK_GRANULARITY_NANOS: i128 = 25_000_000;
+
+/// What a found entry is, which decides when it is a leftover.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Judgement {
+    /// A protected path of the tree.
+    Protected(&'static str),
+    /// Protected if its content says so.
+    Conditional,
+    /// A configuration of git; of a submodule, with the depth of its git folder.
+    Settings { submodule_depth: Option<usize> },
+    /// The commands of a rebase.
+    RebaseTodo,
+    /// The pointer of a linked worktree to its repository.
+    CommonDir,
+    /// A `.git` that is a file and points to a git folder.
+    GitFile,
+    /// An entry of a git folder that git does not write.
+    GitLeftover(&'static str),
+}
+
+/// A found entry: a file or link, never a folder.
+#[derive(Debug, Clone)]
+pub(super) struct FoundEntry {
+    pub(super) path: PathBuf,
+    pub(super) kind: EntryType,
+    pub(super) judgement: Judgement,
+}
+
+/// All that a walk found.
+#[derive(Debug, Default)]
+pub(super) struct FoundEntries {
+    pub(super) entries: Vec<FoundEntry>,
+    /// The folders that git takes for repositories.
+    pub(super) git_folders: BTreeSet<PathBuf>,
+    /// Those that are not called `.git`, nor lie in one.
+    pub(super) bare_repositories: BTreeSet<PathBuf>,
+    /// Folders that could not be read.
+    pub(super) unreadable: Vec<PathBuf>,
+}
+
+/// How the entries of a folder are judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DirContext {
+    /// By the list of protected paths.
+    Tree { in_packages: bool },
+    /// Everything in it is protected.
+    Protected(&'static str),
+    /// A git folder, whose own path has so many names.
+    Git { folder: GitFolder, n_names: usize, in_modules: bool, bare: bool },
+    /// A folder of git folders: `modules`, `worktrees`.
+    Repositories { worktrees: bool },
+}
+
+/// The relevant entries of a folder, valid as long as the folder is unchanged.
+#[derive(Debug)]
+struct CachedDir {
+    context: DirContext,
+    identity: (u64, u64),
+    changed_at: i128,
+    is_repository: bool,
+    entries: Vec<(OsString, EntryType)>,
+}
+
+/// Walks a project again and again.
+#[derive(Debug, Default)]
+pub(super) struct TreeScanner {
+    dirs: HashMap<PathBuf, CachedDir>,
+}
+
+impl TreeScanner {
+    /// Finds all entries; `extra` are paths that are protected because a link or a
+    /// configuration leads to them.
+    pub(super) fn find_entries(&mut self, root: &RootDir, extra: &[PathBuf]) -> FoundEntries {
+        let mut walk = TreeWalk {
+            root,
+            known: std::mem::take(&mut self.dirs),
+            seen: HashMap::new(),
+            found: FoundEntries::default(),
+            pending: vec![(PathBuf::new(), DirContext::Tree { in_packages: false })],
+            now: now_nanos(),
+        };
+        const WHY: &str = "a link or a configuration leads to it";
+        for path in extra {
+            match walk.read_kind(path) {
+                Some(EntryType::Directory) => {
+                    walk.pending.push((path.clone(), DirContext::Protected(WHY)));
+                }
+                Some(kind) => walk.record(path.clone(), kind, Judgement::Protected(WHY)),
+                None => {}
+            }
+        }
+        let mut n_walked = 0;
+        while let Some((path, context)) = walk.pending.pop() {
+            n_walked += 1;
+            if n_walked > MAX_WALKED_DIRS {
+                walk.found.unreadable.push(path);
+                break;
+            }
+            walk.visit_dir(path, context);
+        }
+        self.dirs = walk.seen;
+        walk.found
+    }
+}
+
+/// The clock that file systems use: never later than the time of a change that follows.
+pub(super) fn now_nanos() -> i128 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
+    i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec)
+}
+
+struct TreeWalk<'a> {
+    root: &'a RootDir,
+    known: HashMap<PathBuf, CachedDir>,
+    seen: HashMap<PathBuf, CachedDir>,
+    found: FoundEntries,
+    pending: Vec<(PathBuf, DirContext)>,
+    now: i128,
+}
+
+impl TreeWalk<'_> {
+    fn record(&mut self, path: PathBuf, kind: EntryType, judgement: Judgement) {
+        self.found.entries.push(FoundEntry { path, kind, judgement });
+    }
+
+    fn read_kind(&self, path: &Path) -> Option<EntryType> {
+        let name = CString::new(path.as_os_str().as_bytes()).ok()?;
+        let stat = rustix::fs::statat(self.root, &name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        Some(to_entry_type(FileType::from_raw_mode(stat.st_mode)))
+    }
+
+    fn visit_dir(&mut self, path: PathBuf, context: DirContext) {
+        let Some(dir) = self.list_dir(&path, context) else {
+            self.found.unreadable.push(path);
+            return;
+        };
+        let context = self.enter_repository(&path, context, dir.is_repository);
+        let names: Vec<String> =
+            path.iter().map(|name| name.to_string_lossy().into_owned()).collect();
+        for (name, kind) in &dir.entries {
+            self.judge_entry(&path, &names, name, *kind, context);
+        }
+        self.seen.insert(path, dir);
+    }
+
+    /// A folder that git takes for a repository is judged as one, whatever its name.
+    fn enter_repository(
+        &mut self,
+        path: &Path,
+        context: DirContext,
+        is_repository: bool,
+    ) -> DirContext {
+        let n_names = path.components().count();
+        match context {
+            DirContext::Git { n_names: own, .. } if own == n_names => {
+                self.found.git_folders.insert(path.to_owned());
+                context
+            }
+            DirContext::Repositories { worktrees: false } if is_repository => {
+                self.found.git_folders.insert(path.to_owned());
+                DirContext::Git {
+                    folder: GitFolder::Repository,
+                    n_names,
+                    in_modules: true,
+                    bare: false,
+                }
+            }
+            DirContext::Tree { .. } if is_repository => {
+                self.found.git_folders.insert(path.to_owned());
+                self.found.bare_repositories.insert(path.to_owned());
+                let folder = GitFolder::Repository;
+                DirContext::Git { folder, n_names, in_modules: false, bare: true }
+            }
+            DirContext::Git { .. }
+            | DirContext::Repositories { .. }
+            | DirContext::Tree { .. }
+            | DirContext::Protected(_) => context,
+        }
+    }
+
+    fn judge_entry(
+        &mut self,
+        dir: &Path,
+        names: &[String],
+        name: &OsStr,
+        kind: EntryType,
+        context: DirContext,
+    ) {
+        let path = dir.join(name);
+        let text = name.to_string_lossy();
+        let mut all: Vec<&str> = names.iter().map(String::as_str).collect();
+        all.push(&text);
+        match context {
+            DirContext::Tree { in_packages } => {
+                self.judge_tree_entry(path, &all, kind, in_packages);
+            }
+            DirContext::Protected(why) => match kind {
+                EntryType::Directory => self.pending.push((path, context)),
+                EntryType::File | EntryType::Symlink | EntryType::Other => {
+                    self.record(path, kind, Judgement::Protected(why));
+                }
+            },
+            DirContext::Git { folder, n_names, in_modules, bare } => {
+                let entry = classify_git_entry(folder, &all[n_names..], kind);
+                if bare && entry == GitEntry::Unknown {
+                    // The folder has other files too, such as those of a project.
+                    return self.judge_tree_entry(path, &all, kind, false);
+                }
+                let depth = in_modules.then_some(n_names);
+                self.judge_git_entry(path, &all, kind, entry, context, depth);
+            }
+            DirContext::Repositories { worktrees } => {
+                if kind == EntryType::Directory {
+                    let n_names = all.len();
+                    let folder = GitFolder::LinkedWorktree;
+                    self.pending.push((
+                        path,
+                        if worktrees {
+                            DirContext::Git { folder, n_names, in_modules: false, bare: false }
+                        } else {
+                            context
+                        },
+                    ));
+                }
+            }
+        }
+    }
+
+    fn judge_tree_entry(
+        &mut self,
+        path: PathBuf,
+        names: &[&str],
+        kind: EntryType,
+        in_packages: bool,
+    ) {
+        let name = names.last().copied().unwrap_or_default();
+        if is_git_name(name) {
+            return match kind {
+                EntryType::Directory => {
+                    let n_names = names.len();
+                    let folder = GitFolder::Repository;
+                    let context =
+                        DirContext::Git { folder, n_names, in_modules: false, bare: false };
+                    self.pending.push((path, context));
+                }
+                EntryType::File => self.record(path, kind, Judgement::GitFile),
+                EntryType::Symlink | EntryType::Other => {
+                    let why = "it makes git use a folder elsewhere, with its hooks and settings";
+                    self.record(path, kind, Judgement::GitLeftover(why));
+                }
+            };
+        }
+        let why = leftover_reason(names, in_packages);
+        match (kind, why) {
+            (EntryType::Directory, Some(why)) => {
+                self.pending.push((path, DirContext::Protected(why)));
+            }
+            (EntryType::Directory, None) => {
+                let in_packages = in_packages || is_package_directory(name);
+                self.pending.push((path, DirContext::Tree { in_packages }));
+            }
+            (EntryType::File, Some(_)) if name.eq_ignore_ascii_case(".gitmodules") => {
+                self.record(path, kind, Judgement::Settings { submodule_depth: None });
+            }
+            (EntryType::File | EntryType::Symlink | EntryType::Other, Some(why)) => {
+                self.record(path, kind, Judgement::Protected(why));
+            }
+            (EntryType::Symlink, None) if !in_packages && is_protected_parent(names) => {
+                self.record(
+                    path,
+                    kind,
+                    Judgement::Protected("a link in place of a folder of settings"),
+                );
+            }
+            (EntryType::File, None) if !in_packages && is_conditional_path(name) => {
+                self.record(path, kind, Judgement::Conditional);
+            }
+            (EntryType::File | EntryType::Symlink | EntryType::Other, None) => {}
+        }
+    }
+
+    fn judge_git_entry(
+        &mut self,
+        path: PathBuf,
+        names: &[&str],
+        kind: EntryType,
+        entry: GitEntry,
+        context: DirContext,
+        submodule_depth: Option<usize>,
+    ) {
+        match entry {
+            GitEntry::Data => {}
+            GitEntry::Folder => self.pending.push((path, context)),
+            GitEntry::Repositories => {
+                let worktrees = names.last() == Some(&"worktrees");
+                self.pending.push((path, DirContext::Repositories { worktrees }));
+            }
+            GitEntry::Settings => {
+                self.record(path, kind, Judgement::Settings { submodule_depth });
+            }
+            GitEntry::RebaseTodo => self.record(path, kind, Judgement::RebaseTodo),
+            GitEntry::CommonDir => self.record(path, kind, Judgement::CommonDir),
+            GitEntry::Leftover(_) | GitEntry::Unknown => {
+                let why = match entry {
+                    GitEntry::Leftover(why) => why,
+                    _ => "git does not write it itself",
+                };
+                if kind == EntryType::Directory {
+                    self.pending.push((path, DirContext::Protected(why)));
+                } else {
+                    self.record(path, kind, Judgement::GitLeftover(why));
+                }
+            }
+        }
+    }
+
+    /// The relevant entries of a folder; those of the last walk if it has not changed.
+    fn list_dir(&mut self, path: &Path, context: DirContext) -> Option<CachedDir> {
+        let at = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let name = CString::new(at.as_os_str().as_bytes()).ok()?;
+        let known = self.known.remove(path);
+        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_DONT_SYNC;
+        let mask = StatxFlags::INO | StatxFlags::CTIME | StatxFlags::TYPE | StatxFlags::MODE;
+        let stat = rustix::fs::statx(self.root, &name, flags, mask).ok()?;
+        let device = u64::from(stat.stx_dev_major) << 32 | u64::from(stat.stx_dev_minor);
+        let identity = (device, stat.stx_ino);
+        let changed_at =
+            i128::from(stat.stx_ctime.tv_sec) * 1_000_000_000 + i128::from(stat.stx_ctime.tv_nsec);
+        if let Some(known) = known
+            && known.identity == identity
+            && known.changed_at == changed_at
+            && known.context == context
+        {
+            return Some(known);
+        }
+        let (entries, is_repository) = self.read_entries(at, stat.stx_mode.into(), context)?;
+        // A change within the granularity of the clock would not be seen.
+        let settled = changed_at + CLOCK_GRANULARITY_NANOS < self.now;
+        let changed_at = if settled { changed_at } else { i128::MIN };
+        Some(CachedDir { context, identity, changed_at, is_repository, entries })
+    }
+
+    fn open_dir(&self, at: &Path) -> Option<OwnedFd> {
+        let folder = self.root.open_subdir(at).ok()?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        rustix::fs::openat(&folder, c".", flags, Mode::empty()).ok()
+    }
+
+    fn read_entries(
+        &self,
+        at: &Path,
+        mode: u32,
+        context: DirContext,
+    ) -> Option<(Vec<(OsString, EntryType)>, bool)> {
+        let folder = self.open_dir(at).or_else(|| {
+            // Otherwise a folder could hide what it holds from us and not from others.
+            let mode = Mode::from_raw_mode(mode & 0o7777 | 0o700);
+            rustix::fs::chmodat(self.root, at, mode, AtFlags::empty()).ok()?;
+            self.open_dir(at)
+        })?;
+        let mut listed = Vec::new();
+        for entry in Dir::read_from(&folder).ok()? {
+            let entry = entry.ok()?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            let kind = match entry.file_type() {
+                FileType::Unknown => {
+                    match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                        Ok(stat) => FileType::from_raw_mode(stat.st_mode),
+                        Err(_) => continue,
+                    }
+                }
+                known => known,
+            };
+            listed.push((OsStr::from_bytes(name.to_bytes()).to_owned(), to_entry_type(kind)));
+        }
+        let is_repository = is_repository_listing(listed.iter().filter_map(|(n, _)| n.to_str()));
+        if let (DirContext::Tree { in_packages }, false) = (context, is_repository) {
+            let parents: Vec<&str> = match at.to_str() {
+                Some(".") | None => Vec::new(),
+                Some(text) => text.split('/').collect(),
+            };
+            listed.retain(|(name, kind)| is_relevant(&parents, name, *kind, in_packages));
+            listed.shrink_to_fit();
+        }
+        Some((listed, is_repository))
+    }
+}
+
+/// Whether an entry of the tree can be a leftover, or hold one.
+fn is_relevant(parents: &[&str], name: &OsStr, kind: EntryType, in_packages: bool) -> bool {
+    if kind == EntryType::Directory {
+        return true;
+    }
+    let name = name.to_string_lossy();
+    if is_git_name(&name) {
+        return true;
+    }
+    if in_packages {
+        return false;
+    }
+    let mut names = parents.to_vec();
+    names.push(&name);
+    leftover_reason(&names, false).is_some()
+        || is_conditional_path(&name)
+        || kind == EntryType::Symlink && is_protected_parent(&names)
+}
+
+fn to_entry_type(kind: FileType) -> EntryType {
+    match kind {
+        FileType::RegularFile => EntryType::File,
+        FileType::Directory => EntryType::Directory,
+        FileType::Symlink => EntryType::Symlink,
+        FileType::Fifo
+        | FileType::Socket
+        | FileType::CharacterDevice
+        | FileType::BlockDevice
+        | FileType::Unknown => EntryType::Other,
+    }
+}

@@ -1,0 +1,314 @@
+//! What a command leaves does not run outside the sandbox: attacks with the real git.
+
+use std::fs;
+use std::path::Path;
+
+use super::*;
+
+/// Runs a script as the person would, outside any sandbox; returns its output.
+fn run_outside(folder: &Path, script: &str) -> String {
+    let home = folder.join("home");
+    let mut bash = assert_cmd::Command::new("/bin/bash");
+    bash.args(["-c", script]).current_dir(folder.join("app")).env_clear();
+    bash.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", &home);
+    bash.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_EDITOR", "true");
+    let output = bash.output().unwrap();
+    String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+}
+
+/// The person's own repository, and a script that proves that it ran.
+fn prepare(folder: &Path) {
+    fs::create_dir_all(folder.join("home")).unwrap();
+    fs::create_dir_all(folder.join("app/tools")).unwrap();
+    let evil = format!("#!/bin/sh\necho ran >> {}\n", folder.join("marker").display());
+    for name in ["app/evil.sh", "app/tools/pre-commit", "app/tools/post-checkout"] {
+        fs::write(folder.join(name), &evil).unwrap();
+    }
+    let said = run_outside(
+        folder,
+        "chmod +x evil.sh tools/* && git config --global user.name a && \
+         git config --global user.email a@b && git init -q -b main && echo a > a && \
+         git add . && git commit -q -m one && echo b >> a && git commit -qam two && echo fine",
+    );
+    assert!(said.ends_with("fine\n"), "{said}");
+}
+
+/// What a person does to look at a project.
+const LOOKS: &str = "for d in . $(find . -name .git -prune -o -type d -print); do \
+    for c in 'status' 'diff' 'log -1' 'commit --allow-empty -m x' 'checkout -q -b new' \
+    'rebase --continue'; do (cd $d && git $c </dev/null); done; done";
+
+/// Commands of an agent, each with the effect that looking runs `evil.sh`.
+const ATTACKS: &[(&str, &str)] = &[
+    (
+        "commondir",
+        "git init -q --bare c && git -C c config core.bare false && cp -r .git/refs .git/objects c/ && \
+         git -C c config core.fsmonitor $PWD/evil.sh; echo ../c > .git/commondir",
+    ),
+    (
+        "nested repository with a gitlink",
+        "git init -q n && git -C n -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && \
+         git update-index --add --cacheinfo 160000,$(git -C n rev-parse HEAD),n && \
+         git -C n config core.fsmonitor $PWD/evil.sh",
+    ),
+    ("hooks path", "printf '[core]\\n\\thooksPath = tools\\n' >> .git/config"),
+    (
+        "hooks path in a nested repository",
+        "git init -q n && printf '[core]\\n\\thooksPath = ../tools\\n' >> n/.git/config",
+    ),
+    ("hooks as a link", "git init -q n && rm -rf n/.git/hooks && ln -s ../../tools n/.git/hooks"),
+    ("hooks of the project as a link", "mv .git/hooks .git/h; ln -s ../tools .git/hooks"),
+    (
+        "include",
+        "git init -q n && printf '[core]\\n\\tfsmonitor = %s/evil.sh\\n' $PWD > inc && \
+         printf '[include]\\n\\tpath = ../../inc\\n' >> n/.git/config",
+    ),
+    (
+        "repository as a link",
+        "git init -q n && git -C n config core.fsmonitor $PWD/evil.sh && mv n/.git n/real && \
+         ln -s real n/.git",
+    ),
+    (
+        "repository as a file that points into git's data",
+        "git init -q n && git -C n config core.fsmonitor $PWD/evil.sh && \
+         mv n/.git .git/objects/zz && echo gitdir: $PWD/.git/objects/zz > n/.git",
+    ),
+    (
+        "bare repository",
+        "git init -q --bare n && git -C n config core.bare false && \
+         git -C n config core.worktree . && git -C n config core.fsmonitor $PWD/evil.sh",
+    ),
+    (
+        "forged rebase",
+        "mkdir .git/rebase-merge && cd .git/rebase-merge && git rev-parse HEAD > onto && \
+         cp onto orig-head && echo refs/heads/main > head-name && touch interactive author-script && \
+         echo 'exec ./evil.sh' > git-rebase-todo && touch done && echo 1 > msgnum && echo 1 > end",
+    ),
+    (
+        "forged worktree",
+        "git worktree add -q w && git init -q --bare c && git -C c config core.bare false && \
+         cp -r .git/refs .git/objects c/ && git -C c config core.fsmonitor $PWD/evil.sh; \
+         echo ../../../c > .git/worktrees/w/commondir",
+    ),
+    (
+        "hook in a folder that is not readable",
+        "mkdir n && git init -q n && cp tools/pre-commit n/.git/hooks/ && chmod 311 n/.git/hooks",
+    ),
+];
+
+#[tokio::test]
+async fn looking_at_a_project_runs_nothing_that_a_command_left() {
+    for (name, attack) in ATTACKS {
+        // Without Provost the attack works, or it would prove nothing.
+        let control = tempfile::tempdir().unwrap();
+        prepare(control.path());
+        run_outside(control.path(), attack);
+        let said = run_outside(control.path(), LOOKS);
+        assert!(control.path().join("marker").exists(), "{name} does not work: {said}");
+
+        let kernel = Kernel::start(&[]).await;
+        prepare(kernel.folder.path());
+        fs::write(kernel.folder.path().join("app/tools/log"), "").unwrap();
+        let outcome = kernel.runs(attack).await;
+        let said = run_outside(kernel.folder.path(), LOOKS);
+        assert!(!kernel.folder.path().join("marker").exists(), "{name}: {outcome} {said}");
+    }
+}
+
+impl Kernel {
+    /// The outcome of a command.
+    async fn runs(&self, command: &str) -> Value {
+        // Its output goes to a file: the harness reads reports without output.
+        let (id, command) = (Uuid::new_v4(), format!("{{ {command}\n}} > tools/log 2>&1"));
+        self.act_as(id, "terminal.runCommand", json!({ "command": command })).await.unwrap();
+        self.outcome(id).await
+    }
+
+    /// Runs a command in a subfolder, where every machine lets it create names: the paths that
+    /// were set aside.
+    async fn set_aside_by(&self, command: &str) -> Vec<String> {
+        let (id, params) = (Uuid::new_v4(), json!({ "command": command, "cwd": "src" }));
+        self.act_as(id, "terminal.runCommand", params).await.unwrap();
+        let outcome = self.outcome(id).await;
+        let entries = outcome["summary"]["setAside"]["entries"].as_array().cloned();
+        let entries = entries.unwrap_or_default();
+        entries.iter().map(|entry| entry["path"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+#[tokio::test]
+async fn settings_that_programs_run_are_set_aside_wherever_they_lie() {
+    let kernel = Kernel::start(&[("src/a", "")]).await;
+    let app = kernel.folder.path().join("app");
+    for path in [
+        ".hg/hgrc",
+        ".jj/repo/config.toml",
+        ".cargo/config.toml",
+        ".cargo/config",
+        ".npmrc",
+        ".yarnrc",
+        ".yarnrc.yml",
+        ".pnpmfile.cjs",
+        ".exrc",
+        ".nvim.lua",
+        ".vimrc",
+        ".dir-locals.el",
+        ".envrc",
+        ".vscode/settings.json",
+        ".vscode/anything",
+        ".idea/workspace.xml",
+        ".zed/settings.json",
+        ".devcontainer/devcontainer.json",
+        "CLAUDE.local.md",
+        "CLAUDE.md",
+        "AGENTS.md",
+        ".mise.toml",
+        "pip.conf",
+        ".gitconfig",
+        "bunfig.toml",
+        ".bazelrc",
+        ".mvn/extensions.xml",
+        "x.code-workspace",
+        "deep/er/.ENVRC",
+    ] {
+        let command = format!("mkdir -p $(dirname {path}) && echo x > {path}");
+        let found = kernel.set_aside_by(&command).await;
+        assert_eq!(found, [format!("src/{path}")], "{path}");
+        assert!(!app.join("src").join(path).exists(), "{path}");
+    }
+    for path in [
+        ".editorconfig",
+        ".git-blame-ignore-revs",
+        ".gitignore",
+        "package.json",
+        "node_modules/x/.npmrc",
+        "vendor/x/.vscode/settings.json",
+        ".github/workflows/ci.yml",
+    ] {
+        let command = format!("mkdir -p $(dirname {path}) && echo x > {path}");
+        assert_eq!(kernel.set_aside_by(&command).await, [""; 0], "{path}");
+    }
+    for (command, path) in [
+        ("ln -s ../tools .vscode", "src/.vscode"),
+        ("ln -s /etc .cargo", "src/.cargo"),
+        ("mkfifo .envrc", "src/.envrc"),
+        ("echo 'path = \"./t\"' > rust-toolchain.toml", "src/rust-toolchain.toml"),
+    ] {
+        assert_eq!(kernel.set_aside_by(command).await, [path], "{command}");
+        assert!(app.join(path).symlink_metadata().is_err(), "{command}");
+    }
+}
+
+#[tokio::test]
+async fn the_former_content_is_put_back_and_the_new_one_is_kept() {
+    let kernel = Kernel::start(&[("src/x/.npmrc", "mine\n"), ("src/y/.npmrc", "other\n")]).await;
+    let (app, data) = (kernel.folder.path().join("app"), kernel.folder.path().join("data"));
+    let (id, command) =
+        (Uuid::new_v4(), "echo script-shell=./evil > src/x/.npmrc; rm src/y/.npmrc");
+    self::act(&kernel, id, command).await;
+    let outcome = kernel.outcome(id).await;
+    let entry = &outcome["summary"]["setAside"]["entries"][0];
+    assert_eq!((&entry["path"], &entry["left"]), (&json!("src/x/.npmrc"), &json!("former")));
+    assert_eq!(fs::read_to_string(app.join("src/x/.npmrc")).unwrap(), "mine\n");
+    let kept = data.join(entry["kept"].as_str().unwrap());
+    assert_eq!(fs::read_to_string(kept).unwrap(), "script-shell=./evil\n");
+    // What the person does while nothing runs is theirs.
+    fs::write(app.join("src/x/.npmrc"), "changed by me\n").unwrap();
+    assert_eq!(kernel.set_aside_by("true").await, [""; 0]);
+    assert_eq!(fs::read_to_string(app.join("src/x/.npmrc")).unwrap(), "changed by me\n");
+    // A copy of what the project has is not new.
+    assert_eq!(kernel.set_aside_by("cp -r x z && mv x w").await, [""; 0]);
+}
+
+async fn act(kernel: &Kernel, id: Uuid, command: &str) {
+    kernel.act_as(id, "terminal.runCommand", json!({ "command": command })).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_setting_through_a_link_or_a_configured_path_of_the_project_is_set_aside() {
+    let kernel = Kernel::start(&[("src/a", "")]).await;
+    prepare(kernel.folder.path());
+    let app = kernel.folder.path().join("app");
+    run_outside(
+        kernel.folder.path(),
+        "mkdir -p src/cfg src/hooks && echo 1 > src/cfg/settings.json && ln -s cfg src/.vscode && \
+         git config core.hooksPath src/hooks",
+    );
+    let found = kernel.set_aside_by("echo 2 > cfg/settings.json; cp ../tools/* hooks/").await;
+    let all = ["src/cfg/settings.json", "src/hooks/post-checkout", "src/hooks/pre-commit"];
+    assert_eq!(found, all);
+    assert_eq!(fs::read_to_string(app.join("src/cfg/settings.json")).unwrap(), "1\n");
+    assert!(!app.join("src/hooks/pre-commit").exists());
+}
+
+#[tokio::test]
+async fn a_command_that_does_what_git_does_loses_nothing() {
+    let kernel = Kernel::start(&[("src/a", "")]).await;
+    prepare(kernel.folder.path());
+    let log = kernel.folder.path().join("app/tools/log");
+    let read_log = || fs::read_to_string(&log).unwrap_or_default();
+    fs::write(&log, "").unwrap();
+    let user = "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a \
+                GIT_COMMITTER_EMAIL=a@b; set -e;";
+    run_outside(kernel.folder.path(), "echo mine > src/.npmrc; git add . && git commit -qm three");
+    for command in [
+        "git init -q i && cd i && git commit -q --allow-empty -m x && git branch b && git checkout -q b",
+        "git clone -q .. c && git -C c remote add o https://example.com/x && git -C c gc -q",
+        "git init -q --bare bare && git clone -q --bare .. bare2",
+        "git worktree add -q w && cd w && echo x > x && git add x && git commit -qm x",
+        "git clone -q .. s && cd s && git -c protocol.file.allow=always submodule --quiet add $PWD/../.. m",
+        "cd s && git commit -qam m && git submodule --quiet update --init",
+        "cd c && git rebase -q -x true HEAD~1 && git stash list && git tag t && git status",
+        "cd c && echo 1 >> a && git stash -q && git stash pop -q && git commit -qam z && git revert --no-edit -n HEAD",
+    ] {
+        let (id, line) = (Uuid::new_v4(), format!("{{ {user} {command}\n}} > ../tools/log 2>&1"));
+        let params = json!({ "command": line, "cwd": "src" });
+        kernel.act_as(id, "terminal.runCommand", params).await.unwrap();
+        let outcome = kernel.outcome(id).await;
+        assert_eq!(outcome["exitCode"], 0, "{command}: {outcome} {}", read_log());
+        assert_eq!(outcome["summary"]["setAside"], Value::Null, "{command}: {outcome}");
+    }
+    let said = run_outside(kernel.folder.path(), "cd src/s && git -C m log --oneline | head -1");
+    assert!(said.contains("three"), "{said}");
+}
+
+#[tokio::test]
+async fn a_command_that_does_not_start_leaves_the_persons_changes_alone() {
+    let kernel = Kernel::start(&[("src/a", "")]).await;
+    let (id, params) = (Uuid::new_v4(), json!({ "argv": ["no-such-program-here"] }));
+    kernel.act_as(id, "terminal.runCommand", params).await.unwrap_err();
+    fs::write(kernel.folder.path().join("app/src/.envrc"), "mine").unwrap();
+    assert_eq!(kernel.set_aside_by("true").await, [""; 0]);
+}
+
+#[test]
+fn what_a_killed_kernel_did_not_look_at_is_set_aside_by_the_next_one() {
+    use provost_kernel::quarantine::{Quarantine, QuarantineStore};
+    use provost_sandbox::root_dir::RootDir;
+    let folder = tempfile::tempdir().unwrap();
+    let (app, data) = (folder.path().join("app"), folder.path().join("data"));
+    fs::create_dir(&app).unwrap();
+    fs::write(app.join(".npmrc"), "mine").unwrap();
+    let open = || {
+        let root = RootDir::open(&app).unwrap();
+        Arc::new(Quarantine::new(&root, &app, QuarantineStore::new(&data, "p")))
+    };
+    // A change must get a later time than the file of the person.
+    let meta = |name: &str| fs::metadata(app.join(name)).unwrap().modified().unwrap();
+    loop {
+        fs::write(app.join("clock"), "").unwrap();
+        if meta("clock") > meta(".npmrc") + Duration::from_millis(20) {
+            break;
+        }
+    }
+    // It is never dropped, as if the process was killed.
+    std::mem::forget(open().begin_action(false));
+    fs::write(app.join(".envrc"), "left").unwrap();
+    let next = open();
+    assert!(!app.join(".envrc").exists() && app.join(".npmrc").exists());
+    let report = next.begin_action(false).settle();
+    assert_eq!(report.entries.len(), 1, "{report:?}");
+    assert!(next.begin_action(false).settle().is_empty());
+    fs::write(app.join(".envrc"), "mine").unwrap();
+    assert!(open().begin_action(false).settle().is_empty() && app.join(".envrc").exists());
+}
