@@ -277,21 +277,23 @@ pub fn is_package_directory(name: &str) -> bool {
     PACKAGE_DIRECTORIES.contains(&name)
 }
 
+/// By the last name of a protected path: the names before it, and the reason.
+type PathsByLastName = HashMap<String, Vec<(Vec<String>, &'static str)>>;
+
 /// Why a file, link or folder that a command left must be set aside, if it must: it is a
 /// protected path. `names` are the components of its path, none of whose parents is protected;
 /// `in_packages` tells whether one of them is a package directory. Git's own folders are not
 /// judged here.
 pub fn leftover_reason(names: &[&str], in_packages: bool) -> Option<&'static str> {
-    static BY_LAST_NAME: LazyLock<HashMap<String, Vec<(Vec<String>, &'static str)>>> =
-        LazyLock::new(|| {
-            let mut paths: HashMap<String, Vec<(Vec<String>, &str)>> = HashMap::new();
-            for ProtectedPath { path, why } in PROTECTED_PATHS {
-                let mut parts: Vec<String> = path.split('/').map(fold_case).collect();
-                let last = parts.pop().unwrap_or_default();
-                paths.entry(last).or_default().push((parts, why));
-            }
-            paths
-        });
+    static BY_LAST_NAME: LazyLock<PathsByLastName> = LazyLock::new(|| {
+        let mut paths = PathsByLastName::new();
+        for ProtectedPath { path, why } in PROTECTED_PATHS {
+            let mut parts: Vec<String> = path.split('/').map(fold_case).collect();
+            let last = parts.pop().unwrap_or_default();
+            paths.entry(last).or_default().push((parts, why));
+        }
+        paths
+    });
     let (name, above) = names.split_last().filter(|_| !in_packages)?;
     let name = fold_case(name);
     if WORKSPACE_SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) {

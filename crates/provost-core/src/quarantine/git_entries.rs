@@ -53,7 +53,8 @@ const POINTER: &str = "it makes git use another folder, with other hooks and set
 const LINK: &str = "a link in git's folder leads to files that git does not write";
 
 /// Folders that hold data only.
-const DATA_FOLDERS: &[&str] = &["refs", "logs", "rr-cache", "lost-found", "lfs", "reftable"];
+const DATA_FOLDERS: &[&str] =
+    &["refs", "logs", "rr-cache", "lost-found", "lfs", "reftable", "NOTES_MERGE_WORKTREE"];
 
 /// Files that hold data only, apart from locks.
 const DATA_FILES: &[&str] = &[
@@ -105,18 +106,18 @@ pub fn classify_git_entry(folder: GitFolder, names: &[&str], kind: EntryType) ->
         ["hooks", name] if name.ends_with(".sample") && kind == EntryType::File => GitEntry::Data,
         ["hooks", ..] => GitEntry::Leftover(HOOKS),
         ["rebase-merge" | "rebase-apply" | "sequencer", name] => classify_sequence(name, kind),
-        // Tools that write there keep data: `rebase-merge/rewritten-pending` is a file, but
-        // older versions of git had a folder of hashes.
-        ["rebase-merge" | "rebase-apply" | "sequencer", ..] => GitEntry::Data,
-        ["NOTES_MERGE_WORKTREE", ..] => GitEntry::Data,
+        // Older versions of git keep folders of hashes there.
+        ["rebase-merge" | "rebase-apply" | "sequencer" | "NOTES_MERGE_WORKTREE", ..] => {
+            GitEntry::Data
+        }
         [] | [_, ..] => GitEntry::Unknown,
     };
     match (entry, kind) {
-        (GitEntry::Leftover(_) | GitEntry::Unknown, _) => entry,
-        // `HEAD` and references may be links; nothing of them is run.
+        (GitEntry::Leftover(_) | GitEntry::Unknown, _)
+        | (_, EntryType::File | EntryType::Directory | EntryType::Other) => entry,
+        // `HEAD` may be a link; nothing of it is run.
         (GitEntry::Data, EntryType::Symlink) if names == ["HEAD"] => entry,
         (_, EntryType::Symlink) => GitEntry::Leftover(LINK),
-        (_, EntryType::File | EntryType::Directory | EntryType::Other) => entry,
     }
 }
 
@@ -131,11 +132,8 @@ fn classify_top(folder: GitFolder, name: &str, kind: EntryType) -> GitEntry {
     };
     if is_dir {
         return match name {
-            "objects" | "info" | "hooks" | "rebase-merge" | "rebase-apply" | "sequencer" => {
-                GitEntry::Folder
-            }
-            "branches" => GitEntry::Folder,
-            "NOTES_MERGE_WORKTREE" => GitEntry::Data,
+            "objects" | "info" | "hooks" | "branches" | "rebase-merge" | "rebase-apply"
+            | "sequencer" => GitEntry::Folder,
             "modules" | "worktrees" => GitEntry::Repositories,
             name if DATA_FOLDERS.contains(&name) => GitEntry::Data,
             _ => GitEntry::Unknown,

@@ -1,7 +1,7 @@
 //! Decides which of the entries that appeared or changed are leftovers.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 use std::sync::LazyLock;
@@ -54,8 +54,13 @@ pub(super) fn find_leftovers(
             .iter()
             .find(|bare| path.starts_with(bare) && !before.git_folders.contains(*bare));
         match (new_bare, entry.judgement) {
-            (Some(bare), Judgement::Settings { .. } | Judgement::GitLeftover(_))
-            | (Some(bare), Judgement::RebaseTodo | Judgement::CommonDir) => {
+            (
+                Some(bare),
+                Judgement::Settings { .. }
+                | Judgement::GitLeftover(_)
+                | Judgement::RebaseTodo
+                | Judgement::CommonDir,
+            ) => {
                 if closed.insert(bare.clone()) {
                     let why = format!("it makes this folder a repository; in it, {}", leftover.why);
                     let path = bare.join("HEAD");
@@ -85,7 +90,7 @@ fn is_held_read_only(before: &Snapshot, path: &Path) -> bool {
 /// Contents of the project's own settings: a copy of one, such as in a new worktree, is not
 /// the agent's.
 struct KnownContents<'a> {
-    by_name: HashMap<(&'a OsStr, Hash), ()>,
+    by_name: HashSet<(&'a OsStr, Hash)>,
     by_inode: HashMap<u64, &'a SnapshotEntry>,
 }
 
@@ -93,7 +98,7 @@ impl<'a> KnownContents<'a> {
     fn new(before: &'a Snapshot) -> Self {
         let named = before.entries.iter().filter_map(|(path, entry)| {
             let is_file = entry.kind == EntryType::File;
-            Some(((path.file_name().filter(|_| is_file)?, entry.hash), ()))
+            Some((path.file_name().filter(|_| is_file)?, entry.hash))
         });
         let numbered = before.entries.values().map(|entry| (entry.signature.inode, entry));
         Self { by_name: named.collect(), by_inode: numbered.collect() }
@@ -101,7 +106,7 @@ impl<'a> KnownContents<'a> {
 
     fn has_copy(&self, path: &Path, entry: &SnapshotEntry) -> bool {
         let name = path.file_name().unwrap_or_default();
-        entry.kind == EntryType::File && self.by_name.contains_key(&(name, entry.hash))
+        entry.kind == EntryType::File && self.by_name.contains(&(name, entry.hash))
     }
 
     /// The entry that was moved here with its folder.

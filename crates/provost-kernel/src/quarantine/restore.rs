@@ -95,7 +95,7 @@ fn make_parent_writable(root: &RootDir, path: &Path) {
     if let Ok(stat) = root.stat(parent)
         && stat.mode & 0o300 != 0o300
     {
-        let mode = Mode::from_raw_mode(stat.mode & 0o7777 | 0o700);
+        let mode = Mode::from_raw_mode((stat.mode & 0o7777) | 0o700);
         // If it fails, so does the removal, and that is reported.
         let _ = rustix::fs::chmodat(root, parent, mode, AtFlags::empty());
     }

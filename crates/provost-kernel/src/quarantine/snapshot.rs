@@ -128,8 +128,10 @@ fn find_configured_paths(project: &Path, folder: &Path, content: &[u8]) -> Vec<P
             ("include" | "includeif", "path") => {
                 paths.extend(resolve_in_project(project, folder, target));
             }
-            ("core", "hookspath" | "fsmonitor" | "attributesfile" | "sshcommand" | "editor")
-            | ("core", "pager") => {
+            (
+                "core",
+                "hookspath" | "fsmonitor" | "attributesfile" | "sshcommand" | "editor" | "pager",
+            ) => {
                 // Relative to the top of the tree, which is beside `.git`.
                 let top = folder.parent().unwrap_or(Path::new(""));
                 let program = setting.value.split_whitespace().next().unwrap_or_default();

@@ -22,6 +22,9 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, StatxFlags};
 /// How many folders are walked; a project with more is reported as not checked completely.
 const MAX_WALKED_DIRS: usize = 400_000;
 
+/// Why a path is protected that a link or a configuration leads to.
+const LED_TO: &str = "a link or a configuration leads to it";
+
 /// A listing that was read within this time after a change is read again: file systems have
 /// clocks with a granularity of up to 10 ms.
 const CLOCK_GRANULARITY_NANOS: i128 = 25_000_000;
@@ -106,13 +109,12 @@ impl TreeScanner {
             pending: vec![(PathBuf::new(), DirContext::Tree { in_packages: false })],
             now: now_nanos(),
         };
-        const WHY: &str = "a link or a configuration leads to it";
         for path in extra {
             match walk.read_kind(path) {
                 Some(EntryType::Directory) => {
-                    walk.pending.push((path.clone(), DirContext::Protected(WHY)));
+                    walk.pending.push((path.clone(), DirContext::Protected(LED_TO)));
                 }
-                Some(kind) => walk.record(path.clone(), kind, Judgement::Protected(WHY)),
+                Some(kind) => walk.record(path.clone(), kind, Judgement::Protected(LED_TO)),
                 None => {}
             }
         }
@@ -327,17 +329,18 @@ impl TreeWalk<'_> {
             }
             GitEntry::RebaseTodo => self.record(path, kind, Judgement::RebaseTodo),
             GitEntry::CommonDir => self.record(path, kind, Judgement::CommonDir),
-            GitEntry::Leftover(_) | GitEntry::Unknown => {
-                let why = match entry {
-                    GitEntry::Leftover(why) => why,
-                    _ => "git does not write it itself",
-                };
-                if kind == EntryType::Directory {
-                    self.pending.push((path, DirContext::Protected(why)));
-                } else {
-                    self.record(path, kind, Judgement::GitLeftover(why));
-                }
+            GitEntry::Leftover(why) => self.add_git_leftover(path, kind, why),
+            GitEntry::Unknown => {
+                self.add_git_leftover(path, kind, "git does not write it itself");
             }
+        }
+    }
+
+    fn add_git_leftover(&mut self, path: PathBuf, kind: EntryType, why: &'static str) {
+        if kind == EntryType::Directory {
+            self.pending.push((path, DirContext::Protected(why)));
+        } else {
+            self.record(path, kind, Judgement::GitLeftover(why));
         }
     }
 
@@ -349,7 +352,7 @@ impl TreeWalk<'_> {
         let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_DONT_SYNC;
         let mask = StatxFlags::INO | StatxFlags::CTIME | StatxFlags::TYPE | StatxFlags::MODE;
         let stat = rustix::fs::statx(self.root, &name, flags, mask).ok()?;
-        let device = u64::from(stat.stx_dev_major) << 32 | u64::from(stat.stx_dev_minor);
+        let device = (u64::from(stat.stx_dev_major) << 32) | u64::from(stat.stx_dev_minor);
         let identity = (device, stat.stx_ino);
         let changed_at =
             i128::from(stat.stx_ctime.tv_sec) * 1_000_000_000 + i128::from(stat.stx_ctime.tv_nsec);
@@ -381,7 +384,7 @@ impl TreeWalk<'_> {
     ) -> Option<(Vec<(OsString, EntryType)>, bool)> {
         let folder = self.open_dir(at).or_else(|| {
             // Otherwise a folder could hide what it holds from us and not from others.
-            let mode = Mode::from_raw_mode(mode & 0o7777 | 0o700);
+            let mode = Mode::from_raw_mode((mode & 0o7777) | 0o700);
             rustix::fs::chmodat(self.root, at, mode, AtFlags::empty()).ok()?;
             self.open_dir(at)
         })?;

@@ -136,55 +136,61 @@ impl Kernel {
     }
 }
 
+/// Settings that make programs run something.
+const SETTINGS: &[&str] = &[
+    ".hg/hgrc",
+    ".jj/repo/config.toml",
+    ".cargo/config.toml",
+    ".cargo/config",
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".pnpmfile.cjs",
+    ".exrc",
+    ".nvim.lua",
+    ".vimrc",
+    ".dir-locals.el",
+    ".envrc",
+    ".vscode/settings.json",
+    ".vscode/anything",
+    ".idea/workspace.xml",
+    ".zed/settings.json",
+    ".devcontainer/devcontainer.json",
+    "CLAUDE.local.md",
+    "CLAUDE.md",
+    "AGENTS.md",
+    ".mise.toml",
+    "pip.conf",
+    ".gitconfig",
+    "bunfig.toml",
+    ".bazelrc",
+    ".mvn/extensions.xml",
+    "x.code-workspace",
+    "deep/er/.ENVRC",
+];
+
+/// Files that agents may leave.
+const HARMLESS: &[&str] = &[
+    ".editorconfig",
+    ".git-blame-ignore-revs",
+    ".gitignore",
+    "package.json",
+    "node_modules/x/.npmrc",
+    "vendor/x/.vscode/settings.json",
+    ".github/workflows/ci.yml",
+];
+
 #[tokio::test]
 async fn settings_that_programs_run_are_set_aside_wherever_they_lie() {
     let kernel = Kernel::start(&[("src/a", "")]).await;
     let app = kernel.folder.path().join("app");
-    for path in [
-        ".hg/hgrc",
-        ".jj/repo/config.toml",
-        ".cargo/config.toml",
-        ".cargo/config",
-        ".npmrc",
-        ".yarnrc",
-        ".yarnrc.yml",
-        ".pnpmfile.cjs",
-        ".exrc",
-        ".nvim.lua",
-        ".vimrc",
-        ".dir-locals.el",
-        ".envrc",
-        ".vscode/settings.json",
-        ".vscode/anything",
-        ".idea/workspace.xml",
-        ".zed/settings.json",
-        ".devcontainer/devcontainer.json",
-        "CLAUDE.local.md",
-        "CLAUDE.md",
-        "AGENTS.md",
-        ".mise.toml",
-        "pip.conf",
-        ".gitconfig",
-        "bunfig.toml",
-        ".bazelrc",
-        ".mvn/extensions.xml",
-        "x.code-workspace",
-        "deep/er/.ENVRC",
-    ] {
+    for path in SETTINGS {
         let command = format!("mkdir -p $(dirname {path}) && echo x > {path}");
         let found = kernel.set_aside_by(&command).await;
         assert_eq!(found, [format!("src/{path}")], "{path}");
         assert!(!app.join("src").join(path).exists(), "{path}");
     }
-    for path in [
-        ".editorconfig",
-        ".git-blame-ignore-revs",
-        ".gitignore",
-        "package.json",
-        "node_modules/x/.npmrc",
-        "vendor/x/.vscode/settings.json",
-        ".github/workflows/ci.yml",
-    ] {
+    for path in HARMLESS {
         let command = format!("mkdir -p $(dirname {path}) && echo x > {path}");
         assert_eq!(kernel.set_aside_by(&command).await, [""; 0], "{path}");
     }
