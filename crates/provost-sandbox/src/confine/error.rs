@@ -71,6 +71,7 @@ pub(super) enum SetupStep {
     UserNamespace = 1,
     Mounts,
     Proc,
+    Terminals,
     Loopback,
     Supervisor,
     Cgroup,
@@ -86,10 +87,11 @@ pub(super) enum SetupStep {
 }
 
 impl SetupStep {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 16] = [
         Self::UserNamespace,
         Self::Mounts,
         Self::Proc,
+        Self::Terminals,
         Self::Loopback,
         Self::Supervisor,
         Self::Cgroup,
@@ -126,6 +128,7 @@ impl SetupStep {
             Some(Self::UserNamespace) => "user namespace",
             Some(Self::Mounts) => "mount namespace",
             Some(Self::Proc) => "/proc of its own",
+            Some(Self::Terminals) => "/dev/pts of its own",
             Some(Self::Loopback) => "network namespace",
             Some(Self::Supervisor) => "supervisor",
             Some(Self::Cgroup) => "cgroup",

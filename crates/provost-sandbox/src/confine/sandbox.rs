@@ -14,7 +14,7 @@ use super::plan::layers::{
     AppliedLayers, LayerSelection, OptionalLayers, PathProtection, ProcessCleanup,
 };
 use super::plan::prepared_policy::{self, PreparedPolicy};
-use super::plan::spawn_plan::UserMaps;
+use super::plan::spawn_plan::{NamespaceMounts, UserMaps};
 use super::seccomp::{self, SocketAccess};
 use super::spawn::cgroup_pool::CgroupPool;
 use super::supervisor::standby_supervisor::StandbySupervisor;
@@ -94,7 +94,7 @@ impl Sandbox {
     pub fn start_standby(&self) -> Result<(), SandboxError> {
         let mut held = self.standby.lock();
         if held.is_none() && self.maps.is_none() && self.extra.pid {
-            let mounts = self.applied.mount_namespace.then_some(self.applied.pid_namespace);
+            let mounts = self.applied.mount_namespace.then(|| self.applied.own_mounts());
             let groups = self.groups.as_ref();
             let groups = groups.and_then(|all| Some((Arc::clone(all), all.acquire_for_standby()?)));
             *held =
@@ -225,6 +225,11 @@ fn count_user_tasks() -> u64 {
 }
 
 impl AppliedLayers {
+    /// The file systems of its mount namespace.
+    pub(super) fn own_mounts(&self) -> NamespaceMounts {
+        NamespaceMounts { proc: self.pid_namespace, terminals: self.own_terminals }
+    }
+
     fn for_policy(
         policy: &SandboxPolicy,
         machine: &MachineFeatures,
@@ -254,6 +259,7 @@ impl AppliedLayers {
             mount_namespace: extra.mount,
             uts_namespace: extra.uts,
             private_tmp: extra.mount && confined && prepared_policy::can_use_private_tmp(policy),
+            own_terminals: extra.mount && confined && machine.namespaces.terminals.is_available(),
             protected_by: match (policy.protected.is_empty() && confined, extra.mount) {
                 (true, _) => PathProtection::Nothing,
                 (false, true) => PathProtection::Mounts,

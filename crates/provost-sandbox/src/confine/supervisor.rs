@@ -24,7 +24,9 @@ use rustix::fs::{Mode, OFlags};
 
 use super::error::SetupStep;
 use super::plan::mounts;
-use super::plan::spawn_plan::{AtSetupStep as _, SetupFailure, SpawnPlan, UserMaps};
+use super::plan::spawn_plan::{
+    AtSetupStep as _, NamespaceMounts, SetupFailure, SpawnPlan, UserMaps,
+};
 use super::raw_syscall::{self, at_step, int_arg, ptr_arg, syscall};
 use super::spawn::child;
 use hold_paths::CONTROL_HOLD_PATH;
@@ -61,7 +63,7 @@ pub(super) unsafe extern "C" fn supervisor_main(plan: *mut c_void) -> c_int {
     unsafe {
         let given = &*plan.cast_const().cast::<SpawnPlan<'_>>();
         let maps = given.maps.map_or(Ok(()), write_user_maps);
-        let mounts = given.mounts.map(|mounts| mounts.proc);
+        let mounts = given.mounts.map(|mounts| mounts.own);
         if let Err(failed) = maps.and_then(|()| prepare_namespaces(given.loopback, mounts)) {
             given.report_failure(failed);
             raw_syscall::exit(0);
@@ -91,7 +93,10 @@ pub(super) unsafe fn run_plan(plan: *const c_void) -> ! {
 }
 
 /// The setup that is the same for every run, and can be done before there is a plan.
-pub(super) fn prepare_namespaces(loopback: bool, mounts: Option<bool>) -> Result<(), SetupFailure> {
+pub(super) fn prepare_namespaces(
+    loopback: bool,
+    mounts: Option<NamespaceMounts>,
+) -> Result<(), SetupFailure> {
     reset_signals();
     set_prctl(libc::PR_SET_CHILD_SUBREAPER, 1, SetupStep::Supervisor)?;
     if loopback {

@@ -29,6 +29,7 @@ mod secrets;
 mod set_id;
 mod stop;
 mod symlink_swap;
+mod terminals;
 mod tiocsti;
 mod traversal;
 mod undumpable_parent;
@@ -81,6 +82,9 @@ const TESTS: &[Test] = &[
     ("stop_orphans", stop::orphans),
     ("stop_parent_dies", stop::parent_dies),
     ("symlink_swap", symlink_swap::test),
+    ("terminals", terminals::test),
+    ("terminals_of_its_own", terminals::own),
+    ("terminals_of_other_runs", terminals::shared),
     ("tiocsti", tiocsti::test),
     ("traversal", traversal::test),
     ("undumpable_parent", undumpable_parent::test),

@@ -4,6 +4,7 @@ mod calls;
 mod files;
 mod network;
 mod sockets;
+mod terminals;
 
 use std::ffi::{CString, c_long};
 use std::fs::{self, File};
@@ -17,6 +18,7 @@ pub(crate) fn main(name: &str, args: &[&str]) -> ExitCode {
     let attack = files::attack(name, args).or_else(|| network::attack(name, args));
     let attack = attack.or_else(|| calls::attack(name, args));
     let attack = attack.or_else(|| sockets::attack(name, args));
+    let attack = attack.or_else(|| terminals::attack(name, args));
     let Some(result) = attack.or_else(|| attack_processes(name, args)) else {
         return ExitCode::from(9);
     };

@@ -64,6 +64,10 @@ pub struct AppliedLayers {
     pub uts_namespace: bool,
     /// Whether `/tmp` is private.
     pub private_tmp: bool,
+    /// Whether it has terminals of its own; without them it has none but those it was
+    /// given.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub own_terminals: bool,
     /// What enforces protected paths.
     pub protected_by: PathProtection,
     /// What denies the network; empty if it has access.

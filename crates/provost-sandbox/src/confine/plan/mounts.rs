@@ -14,8 +14,8 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags};
 
 use super::spawn_plan::{
-    AtSetupStep as _, FileOverrideMount, MAX_TMP_PASSTHROUGHS, MountPlan, ROOT_PATH, SelfBindMount,
-    SetupFailure, SpawnPlan, StartDirectory, TmpPassthrough,
+    AtSetupStep as _, FileOverrideMount, MAX_TMP_PASSTHROUGHS, MountPlan, NamespaceMounts,
+    ROOT_PATH, SelfBindMount, SetupFailure, SpawnPlan, StartDirectory, TmpPassthrough,
 };
 use crate::confine::error::SetupStep;
 use crate::confine::raw_syscall::{self, int_arg, ptr_arg};
@@ -23,15 +23,26 @@ use crate::confine::raw_syscall::{self, int_arg, ptr_arg};
 /// Landlock's rights to execute, read files and read folders.
 const LANDLOCK_READ_RIGHTS: u64 = 1 | 4 | 8;
 
-/// Makes the namespace private, with a `/proc` that shows its own processes.
-pub(in crate::confine) fn init_mount_namespace(proc: bool) -> Result<(), SetupFailure> {
+/// The options of a run's `/dev/pts`: everybody in it may open a terminal, and only so
+/// many. The number fits the machine's limit, usually 4096 with 1024 reserved for it,
+/// when all commands of a project use theirs.
+const TERMINAL_OPTIONS: &CStr = c"newinstance,ptmxmode=0666,mode=600,max=32";
+
+/// Makes the namespace private, with a `/proc` that shows its own processes and a
+/// `/dev/pts` with its own terminals. `/dev/ptmx` uses the `pts` beside it.
+pub(in crate::confine) fn init_mount_namespace(own: NamespaceMounts) -> Result<(), SetupFailure> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     rustix::mount::mount_change(ROOT_PATH, private).at_step(SetupStep::Mounts)?;
-    if !proc {
-        return Ok(());
+    if own.terminals {
+        let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+        rustix::mount::mount(c"devpts", c"/dev/pts", c"devpts", flags, Some(TERMINAL_OPTIONS))
+            .at_step(SetupStep::Terminals)?;
     }
-    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    rustix::mount::mount(c"proc", c"/proc", c"proc", flags, None).at_step(SetupStep::Proc)
+    if own.proc {
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        rustix::mount::mount(c"proc", c"/proc", c"proc", flags, None).at_step(SetupStep::Proc)?;
+    }
+    Ok(())
 }
 
 /// Makes the planned mounts in a namespace that was
@@ -40,8 +51,12 @@ pub(in crate::confine) fn apply_mount_plan(
     plan: &SpawnPlan<'_>,
     mounts: &MountPlan,
 ) -> Result<(), SetupFailure> {
-    if mounts.proc {
-        allow_reading_proc(plan)?;
+    if mounts.own.proc {
+        add_landlock_rule(plan, c"/proc", LANDLOCK_READ_RIGHTS).at_step(SetupStep::Proc)?;
+    }
+    if mounts.own.terminals {
+        let rights = mounts.terminal_rights;
+        add_landlock_rule(plan, c"/dev/pts", rights).at_step(SetupStep::Terminals)?;
     }
     let project = open_project(&plan.start).at_step(SetupStep::Mounts)?;
     for pin in &mounts.pins {
@@ -217,11 +232,12 @@ fn set_read_only(tree: BorrowedFd<'_>) -> Result<(), Errno> {
     result.map(drop).map_err(Errno::from_raw_os_error)
 }
 
-/// Landlock identifies files, and the new `/proc` is a new file system.
+/// Grants rights on a file system that is new in this namespace: Landlock identifies
+/// files.
 ///
-/// All runs of the policy share the ruleset, so each run leaves one rule for a
-/// `/proc` that no other run can reach; it is rebuilt from time to time.
-fn allow_reading_proc(plan: &SpawnPlan<'_>) -> Result<(), SetupFailure> {
+/// All runs of the policy share the ruleset, so each run leaves rules for file systems
+/// that no other run can reach; it is rebuilt from time to time.
+fn add_landlock_rule(plan: &SpawnPlan<'_>, path: &CStr, rights: u64) -> Result<(), Errno> {
     #[repr(C, packed)]
     struct PathBeneath {
         rights: u64,
@@ -229,8 +245,8 @@ fn allow_reading_proc(plan: &SpawnPlan<'_>) -> Result<(), SetupFailure> {
     }
     let Some(rules) = &plan.rules else { return Ok(()) };
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let proc = rustix::fs::open(c"/proc", flags, Mode::empty()).at_step(SetupStep::Proc)?;
-    let rule = PathBeneath { rights: LANDLOCK_READ_RIGHTS, parent: proc.as_raw_fd() };
+    let folder = rustix::fs::open(path, flags, Mode::empty())?;
+    let rule = PathBeneath { rights, parent: folder.as_raw_fd() };
     // SAFETY: rule type 1 takes a structure of this layout, which outlives the call.
     let result = unsafe {
         raw_syscall::syscall(
@@ -238,5 +254,5 @@ fn allow_reading_proc(plan: &SpawnPlan<'_>) -> Result<(), SetupFailure> {
             [int_arg(rules.fd.as_raw_fd()), 1, ptr_arg(&raw const rule)],
         )
     };
-    raw_syscall::at_step(result, SetupStep::Landlock).map(drop)
+    result.map(drop).map_err(Errno::from_raw_os_error)
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::landlock_ruleset::{LandlockRuleset, PathEnforcement};
+use super::landlock_ruleset::{self, LandlockRuleset, PathEnforcement, RulesetOptions};
 use super::layers::{AppliedLayers, PathProtection};
 use super::spawn_plan::{
     MAX_TMP_PASSTHROUGHS, MountPlan, SelfBindMount, TmpPassthrough, to_cstring,
@@ -91,7 +91,8 @@ fn build_landlock_ruleset(
         }
     }
     let network = if applied.net_namespace { NetworkAccess::Full } else { policy.network };
-    LandlockRuleset::build(policy, protection, network)
+    let own_terminals = applied.own_terminals;
+    LandlockRuleset::build(policy, RulesetOptions { protection, network, own_terminals })
         .map_err(|error| SandboxError::unavailable("Landlock", error.to_string()))
 }
 
@@ -137,7 +138,8 @@ fn build_mount_plan(
         tmp_passthroughs,
         shm,
         empty,
-        proc: applied.pid_namespace,
+        own: applied.own_mounts(),
+        terminal_rights: landlock_ruleset::terminal_rights(applied.landlock_abi),
     })
 }
 

@@ -93,7 +93,20 @@ pub(in crate::confine) struct MountPlan {
     pub(in crate::confine) shm: Option<CString>,
     /// Folders that are covered by an empty one.
     pub(in crate::confine) empty: Vec<CString>,
+    /// What the namespace has of its own.
+    pub(in crate::confine) own: NamespaceMounts,
+    /// Landlock's rights on terminals that this Linux knows.
+    pub(in crate::confine) terminal_rights: u64,
+}
+
+/// The file systems that a mount namespace has of its own. They are mounted before
+/// there is a plan.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::confine) struct NamespaceMounts {
+    /// A `/proc` that shows its own processes.
     pub(in crate::confine) proc: bool,
+    /// A `/dev/pts` with its own terminals.
+    pub(in crate::confine) terminals: bool,
 }
 
 /// The maps of a user namespace: the user keeps its ids, and no other ids exist.
