@@ -48,6 +48,13 @@ pub enum SandboxError {
     /// respond. They are not reported as stopped.
     #[error("processes are still alive after they were killed")]
     StillAlive,
+    /// The processes of the run could not be listed, so some may have survived. They are
+    /// not reported as stopped.
+    #[error(
+        "the processes of the command could not be listed, so some may still run; \
+         look for them and end them yourself"
+    )]
+    Unseen,
 }
 
 impl SandboxError {

@@ -34,6 +34,8 @@ use hold_paths::CONTROL_HOLD_PATH;
 /// Control messages: a signal for the command's process group, or for all, or the end.
 pub(super) const CONTROL_TO_ALL: u8 = 0x80;
 pub(super) const CONTROL_END: u8 = 0xff;
+/// The message to the parent that processes could not be listed.
+pub(super) const CONTROL_UNSEEN: u8 = 0xfe;
 
 /// The supervisor's two descriptors; it closes all others.
 const CONTROL_FD: c_int = 0;
@@ -137,6 +139,9 @@ fn write_user_maps(maps: &UserMaps) -> Result<(), SetupFailure> {
     write_proc_file(c"/proc/self/setgroups", b"deny")?;
     write_proc_file(c"/proc/self/uid_map", maps.uid.as_bytes())?;
     write_proc_file(c"/proc/self/gid_map", maps.gid.as_bytes())?;
+    // Of the machine's limit for a user, usually 128. Where `/proc/sys` is read-only, as in
+    // some containers, only that one holds.
+    let _ = write_proc_file(c"/proc/sys/user/max_inotify_instances", b"32");
     set_prctl(libc::PR_SET_DUMPABLE, 0, SetupStep::UserNamespace)
 }
 
@@ -254,8 +259,8 @@ fn supervise_command(options: SupervisorOptions, command: c_int) {
         }
     }
     // In a pid namespace, our exit ends all processes.
-    if !options.own_namespace {
-        kill_tree::kill_descendants(command, report_status);
+    if !options.own_namespace && !kill_tree::kill_descendants(command, report_status) {
+        send_to_parent(&[CONTROL_UNSEEN]);
     }
 }
 

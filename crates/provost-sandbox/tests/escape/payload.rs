@@ -2,6 +2,7 @@
 
 mod calls;
 mod files;
+mod neighbors;
 mod network;
 mod sockets;
 mod terminals;
@@ -19,6 +20,7 @@ pub(crate) fn main(name: &str, args: &[&str]) -> ExitCode {
     let attack = attack.or_else(|| calls::attack(name, args));
     let attack = attack.or_else(|| sockets::attack(name, args));
     let attack = attack.or_else(|| terminals::attack(name, args));
+    let attack = attack.or_else(|| neighbors::attack(name, args));
     let Some(result) = attack.or_else(|| attack_processes(name, args)) else {
         return ExitCode::from(9);
     };
@@ -50,6 +52,8 @@ fn attack_processes(name: &str, args: &[&str]) -> Option<Attack> {
         ("privileges", []) => privileges(),
         ("open-files", []) => open_files(),
         ("allocate", [gigabytes]) => allocate(gigabytes),
+        ("allocate-file", []) => allocate_file(),
+        ("watchers", [n]) => watchers(n),
         ("fork-bomb", []) => fork_bomb(),
         ("daemon", [marker]) => daemon(marker),
         ("stubborn", []) => stubborn(),
@@ -158,6 +162,9 @@ fn tiocsti() -> Attack {
 fn memfd(rest: &[&str]) -> Attack {
     // SAFETY: the name ends with a NUL; the descriptor is owned at once.
     let fd = unsafe { libc::memfd_create(c"x".as_ptr(), 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
     // SAFETY: as above.
     let mut file = unsafe { File::from_raw_fd(fd) };
     file.write_all(&fs::read("/proc/self/exe")?)?;
@@ -200,6 +207,24 @@ fn allocate(gigabytes: &str) -> Attack {
         held.push(part);
     }
     Ok("allocated".into())
+}
+
+/// Memory that belongs to a file and not to a process.
+fn allocate_file() -> Attack {
+    // SAFETY: the name ends with a NUL.
+    let fd = unsafe { libc::memfd_create(c"x".as_ptr(), 0) };
+    if fd < 0 { Err(io::Error::last_os_error()) } else { Ok("made".into()) }
+}
+
+/// Watchers of files, of which a user has few.
+fn watchers(n: &str) -> Attack {
+    for _ in 0..n.parse::<usize>().unwrap() {
+        // SAFETY: a plain number. The descriptors are closed when the process ends.
+        if unsafe { libc::inotify_init1(libc::IN_CLOEXEC) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok("made".into())
 }
 
 fn fork_bomb() -> Attack {

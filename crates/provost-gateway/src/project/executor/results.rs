@@ -48,12 +48,20 @@ pub(super) fn build_command_result(finished: FinishedCommand) -> Result<Value, G
         }));
         return Err(GatewayError::Fault(fault));
     }
-    Ok(json!({
+    let mut result = json!({
         "exitCode": outcome.exit_code,
         "signal": outcome.signal,
         "durationMs": outcome.duration_ms,
         "stdout": text(OutputStream::Stdout),
         "stderr": text(OutputStream::Stderr),
         "droppedBytes": outcome.summary["droppedBytes"],
-    }))
+    });
+    if let Some(path) = outcome.summary["unreadable"].as_str() {
+        result["hint"] = format!(
+            "commands of this project cannot read {path}; if they need it, a person adds it to \
+             `[sandbox] read` in a policy.toml"
+        )
+        .into();
+    }
+    Ok(result)
 }

@@ -149,9 +149,14 @@ impl RulesetBuilder {
                 PathEnforcement::Rules => self.grant_except(Path::new("/"), all, &policy.hidden),
             };
         }
-        self.grant_except(Path::new("/"), read, &policy.hidden)?;
+        // A path that appears there later is granted when the rules are rebuilt.
+        self.watch(Path::new("/etc"))?;
+        self.watch(&policy.home)?;
         for path in &policy.readable {
-            self.add_rule(path, read)?;
+            // A hidden parent does not hide this path: it was granted explicitly.
+            let is_inside = |other: &&PathBuf| other.starts_with(path) && *other != path;
+            let inside: Vec<PathBuf> = policy.hidden.iter().filter(is_inside).cloned().collect();
+            self.grant_except(path, read, &inside)?;
         }
         // Creating device files needs root, and ioctls on devices are rarely needed.
         all &= !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
@@ -160,13 +165,13 @@ impl RulesetBuilder {
             kept.extend(policy.protected.iter().cloned());
         }
         for path in &policy.writable {
-            // A hidden parent does not hide this path: it was granted explicitly.
             let inside: Vec<PathBuf> =
                 kept.iter().filter(|other| other.starts_with(path)).cloned().collect();
             self.grant_except(path, all | read, &inside)?;
         }
         self.grant_project(policy, read)?;
         self.add_rule(&policy.scratch, all | read)?;
+        self.add_rule(&policy.own_home, all | read)?;
         // Mounted elsewhere, where the rule above does not apply.
         self.add_rule(&policy.scratch.join("shm"), all | read)?;
         self.grant_devices(options.own_terminals)
@@ -192,17 +197,24 @@ impl RulesetBuilder {
         if !except.iter().any(|other| other.starts_with(path)) {
             return self.add_rule(path, rights);
         }
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let Ok(folder) = rustix::fs::open(path, flags, Mode::empty()) else { return Ok(()) };
         // Before the entries are read, so that one that is added meanwhile is noticed.
-        let changed = read_change_time(&folder)?;
-        self.watched.push(ExpandedDirectory { folder, changed });
+        self.watch(path)?;
         let Ok(entries) = fs::read_dir(path) else { return Ok(()) };
         for entry in entries.filter_map(Result::ok) {
             // A link is checked at its target when it is followed, never here.
             if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
                 self.grant_except(&entry.path(), rights, except)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Notices changes of a folder's entries; of a missing one, none.
+    fn watch(&mut self, path: &Path) -> io::Result<()> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        if let Ok(folder) = rustix::fs::open(path, flags, Mode::empty()) {
+            let changed = read_change_time(&folder)?;
+            self.watched.push(ExpandedDirectory { folder, changed });
         }
         Ok(())
     }

@@ -68,6 +68,10 @@ pub struct AppliedLayers {
     /// given.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub own_terminals: bool,
+    /// Whether its own home directory is mounted over the user's; otherwise `HOME` names
+    /// its own.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub own_home: bool,
     /// What enforces protected paths.
     pub protected_by: PathProtection,
     /// What denies the network; empty if it has access.

@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 
 use super::{Attack, call};
+use crate::sandbox_fixture::SECRET;
 
 pub(super) fn attack(name: &str, args: &[&str]) -> Option<Attack> {
     Some(match (name, args) {
@@ -22,12 +23,40 @@ pub(super) fn attack(name: &str, args: &[&str]) -> Option<Attack> {
         ("chmod", [path]) => set_id(path),
         ("create-set-id", [path]) => create_set_id(path),
         ("grow", [path, gigabytes]) => grow(path, gigabytes),
+        ("read-any", paths) => read_any(paths),
+        ("home-read", [path]) => fs::read_to_string(at_home(path)),
+        ("home-write", [path, text]) => home_write(path, text),
         _ => return None,
     })
 }
 
 fn write(path: &str) -> Attack {
     fs::write(path, "harmed").map(|()| "written".into())
+}
+
+/// Harm is to find the secret in one of them.
+fn read_any(paths: &[&str]) -> Attack {
+    let found: Vec<&&str> = paths
+        .iter()
+        .filter(|path| fs::read_to_string(path).is_ok_and(|text| text.contains(SECRET)))
+        .collect();
+    if found.is_empty() {
+        Err(io::ErrorKind::PermissionDenied.into())
+    } else {
+        Ok(format!("{found:?}"))
+    }
+}
+
+/// A path in its home directory.
+fn at_home(path: &str) -> std::path::PathBuf {
+    let home = std::env::vars_os().find(|(name, _)| name == "HOME").unwrap().1;
+    std::path::Path::new(&home).join(path)
+}
+
+fn home_write(path: &str, text: &str) -> Attack {
+    let path = at_home(path);
+    fs::create_dir_all(path.parent().unwrap())?;
+    fs::write(path, text).map(|()| "written".into())
 }
 
 fn append(path: &str) -> Attack {
