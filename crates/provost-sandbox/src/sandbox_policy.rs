@@ -239,7 +239,9 @@ impl SandboxPolicy {
     /// run's own folders are.
     pub fn can_read(&self, path: &Path) -> bool {
         let own = ["/tmp", "/var/tmp", "/dev", "/proc", "/run/user"].map(Path::new);
-        let own = own.into_iter().chain([&*self.project, &*self.scratch, &*self.own_home]);
+        // A home may be below one of these, and is not the run's own there.
+        let own = own.into_iter().filter(|_| !path.starts_with(&self.home));
+        let own = own.chain([&*self.project, &*self.scratch, &*self.own_home]);
         own.chain(self.readable.iter().map(PathBuf::as_path)).any(|r| path.starts_with(r))
             && !self.hidden.iter().any(|hidden| {
                 path.starts_with(hidden) && self.readable.iter().any(|r| hidden.starts_with(r))

@@ -227,7 +227,7 @@ impl RulesetBuilder {
         }
         // It opens terminals in the `/dev/pts` of its own, for which the run adds a rule.
         // The machine's `/dev/pts` holds the terminals of others and is never granted.
-        let ptmx = Path::new("/dev/ptmx");
+        let ptmx = &Path::new("/dev").join("ptmx");
         let is_device = fs::symlink_metadata(ptmx).is_ok_and(|found| !found.is_symlink());
         if own_terminals && is_device { self.add_rule(ptmx, rights) } else { Ok(()) }
     }

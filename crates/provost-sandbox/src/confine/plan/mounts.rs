@@ -33,7 +33,7 @@ const LANDLOCK_READ_RIGHTS: u64 = 1 | 4 | 8;
 const TERMINAL_OPTIONS: &CStr = c"newinstance,ptmxmode=0666,mode=600,max=32";
 
 /// Makes the namespace private, with a `/proc` that shows its own processes and a
-/// `/dev/pts` with its own terminals. `/dev/ptmx` uses the `pts` beside it.
+/// `/dev/pts` with its own terminals, which the device `ptmx` beside it uses.
 pub(in crate::confine) fn init_mount_namespace(own: NamespaceMounts) -> Result<(), SetupFailure> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     rustix::mount::mount_change(ROOT_PATH, private).at_step(SetupStep::Mounts)?;

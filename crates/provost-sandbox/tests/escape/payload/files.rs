@@ -47,6 +47,12 @@ fn read_any(paths: &[&str]) -> Attack {
     }
 }
 
+/// A path as it is, or, if it is a name, in the folder for temporary files.
+fn at_tmp(path: &str) -> std::path::PathBuf {
+    let tmp = std::env::vars_os().find(|(name, _)| name == "TMPDIR").map(|(_, value)| value);
+    std::path::Path::new(&tmp.unwrap_or_default()).join(path)
+}
+
 /// A path in its home directory.
 fn at_home(path: &str) -> std::path::PathBuf {
     let home = std::env::vars_os().find(|(name, _)| name == "HOME").unwrap().1;
@@ -70,6 +76,7 @@ fn truncate(path: &str) -> Attack {
 }
 
 fn set_id(path: &str) -> Attack {
+    let path = &at_tmp(path);
     fs::copy("/proc/self/exe", path)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o4755))?;
     let mode = fs::metadata(path)?.permissions().mode();
@@ -78,6 +85,7 @@ fn set_id(path: &str) -> Attack {
 
 fn create_set_id(path: &str) -> Attack {
     use std::os::unix::fs::OpenOptionsExt as _;
+    let path = &at_tmp(path);
     let file = OpenOptions::new().write(true).create_new(true).mode(0o4755).open(path)?;
     let mode = file.metadata()?.permissions().mode();
     if mode & 0o4000 == 0 { Err(io::Error::other("dropped")) } else { Ok("made".into()) }
