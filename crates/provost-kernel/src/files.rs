@@ -6,6 +6,7 @@
 
 mod apply_patch;
 mod create_dir;
+mod denied_paths;
 mod dir_walker;
 mod edit_file;
 mod file_transaction;
@@ -33,6 +34,7 @@ use crate::ActionError;
 
 pub use apply_patch::ApplyPatchResult;
 pub use create_dir::CreateDirResult;
+pub(crate) use denied_paths::find_denied_paths;
 pub use edit_file::{EditFileResult, apply_edits as edited};
 pub use list_files::{ListFilesResult, ListedEntry, SkippedPath};
 pub use move_file::{DeleteFileResult, MoveFileResult};

@@ -18,7 +18,7 @@ mod root_project_files;
 mod socket_writer;
 mod wire;
 
-pub use client::kernel_client::{KernelClient, KernelError, ReportReceiver};
+pub use client::kernel_client::{ExecuteLimits, KernelClient, KernelError, ReportReceiver};
 pub use client::terminal_client::{TerminalReader, TerminalWriter, attach_terminal};
 pub use error::ActionError;
 pub use file_pinning::{PinnedFileState, pin_file};

@@ -69,13 +69,17 @@ pub enum Method {
         action: String,
         /// Its parameters.
         params: Value,
-        /// The rules about paths that a search or listing must not show.
+        /// The rules about paths that a search or listing must not show, or a command must
+        /// not write.
         #[serde(rename = "limits", default, skip_serializing_if = "Vec::is_empty")]
         visibility_rules: Vec<VisibilityRule>,
         /// The preconditions of the decision, if there are any. Kernels that do not know this
         /// field ignore them.
         #[serde(rename = "terms", default, skip_serializing_if = "Option::is_none")]
         preconditions: Option<Preconditions>,
+        /// For a command: paths that it can read besides what it always can.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        readable: Vec<String>,
     },
     /// Cancel an action.
     Cancel {

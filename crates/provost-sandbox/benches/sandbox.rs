@@ -61,7 +61,15 @@ fn spawns(dir: &Path) -> String {
     let machine = probe::probe_machine();
     let at = |name: &str| dir.join(name);
     let (project, home, data, scratch) = (at("project"), at("home"), at("data"), at("scratch"));
-    let places = SandboxPaths { project: &project, home: &home, data: &data, scratch: &scratch };
+    let run_homes = at("data/homes/1");
+    let places = SandboxPaths {
+        project: &project,
+        home: &home,
+        data: &data,
+        scratch: &scratch,
+        run_homes: &run_homes,
+        readable: &[],
+    };
     let sandbox = |layers| {
         let policy = SandboxPolicy::new(SandboxProfile::Build, &places);
         Sandbox::new(policy, &machine, layers, ResourceLimits::default()).unwrap()

@@ -12,6 +12,7 @@ pub mod environment;
 pub mod launch;
 pub mod listening_ports;
 pub mod memory_trim;
+mod own_home;
 pub mod probe;
 pub mod pty;
 pub mod root_dir;

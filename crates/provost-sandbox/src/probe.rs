@@ -75,6 +75,8 @@ pub struct NamespaceSupport {
     pub uts: LayerSupport,
     /// A `/proc` of its own for a pid namespace; containers often refuse it.
     pub proc: LayerSupport,
+    /// A `/dev/pts` of its own.
+    pub terminals: LayerSupport,
 }
 
 /// Tries every layer. Takes a few milliseconds.
@@ -103,6 +105,7 @@ pub fn probe_machine() -> MachineFeatures {
             ipc: kind(libc::CLONE_NEWIPC),
             uts: kind(libc::CLONE_NEWUTS),
             proc: attempt::run_in_child(ProbeAttempt::MountProc { direct }),
+            terminals: attempt::run_in_child(ProbeAttempt::MountTerminals { direct }),
         },
         cgroups: CgroupParents::detect(),
     }

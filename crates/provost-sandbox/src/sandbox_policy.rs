@@ -4,6 +4,16 @@
 //! and connected to. `confine` enforces it; nothing is decided here, and
 //! `provost sandbox --explain` prints exactly what is enforced.
 //!
+//! # Readable by name
+//!
+//! Reading is an allow list ([`readable_paths`]): the project, the system's programs,
+//! the toolchains and caches that are found, and what a person added. A run has a home
+//! of its own per project, [`SandboxPolicy::own_home`]: with a mount namespace it is
+//! mounted over the user's home, and what is readable of that is mounted into it,
+//! read-only; without one, `HOME` names it. The user's caches are the lower layers of
+//! overlays whose upper layers are the run's: nothing that a run writes is read by a
+//! program outside the sandbox.
+//!
 //! # Hidden inside readable, protected inside writable
 //!
 //! Landlock only allows: a rule on a folder holds for everything below it, and no
@@ -41,6 +51,7 @@
 mod explain;
 mod nested_repositories;
 mod path_lists;
+mod readable_paths;
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -48,6 +59,7 @@ use std::path::{Path, PathBuf};
 pub use nested_repositories::NestedRepositories;
 pub use path_lists::list_home_secrets;
 use provost_core::action::protected_paths::REPOSITORY;
+pub use readable_paths::find_toolchains;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +100,12 @@ pub struct SandboxPaths<'a> {
     pub data: &'a Path,
     /// An existing private folder for temporary files; mounted over `/tmp` where possible.
     pub scratch: &'a Path,
+    /// The folder with the home of the project's runs and their layers of the caches;
+    /// created if it is missing. It lasts as long as the project.
+    pub run_homes: &'a Path,
+    /// What can be read besides: toolchains that variables name, and what a person
+    /// added.
+    pub readable: &'a [PathBuf],
 }
 
 /// What one profile may access in one project.
@@ -102,9 +120,10 @@ pub struct SandboxPolicy {
     pub scratch: PathBuf,
     /// Writable paths, apart from the scratch folder.
     pub writable: Vec<PathBuf>,
-    /// Readable paths inside hidden ones.
+    /// Readable paths, apart from the project and the scratch folder. Nothing else can
+    /// be read.
     pub readable: Vec<PathBuf>,
-    /// Paths that can be neither read nor written.
+    /// Paths inside readable and writable ones that can be neither read nor written.
     pub hidden: Vec<PathBuf>,
     /// Paths that cannot be written inside writable ones: at the top level of the project,
     /// and of the repositories inside it.
@@ -116,6 +135,13 @@ pub struct SandboxPolicy {
     pub outputs: Vec<PathBuf>,
     /// Access to the network.
     pub network: NetworkAccess,
+    /// The user's home directory.
+    pub home: PathBuf,
+    /// The home directory of runs, always writable.
+    pub own_home: PathBuf,
+    /// Caches in the user's home that are readable, and to which a run can add in a layer
+    /// of its own.
+    pub caches: Vec<PathBuf>,
 }
 
 impl SandboxPolicy {
@@ -138,11 +164,7 @@ impl SandboxPolicy {
         hidden.dedup();
         let writable = match profile {
             SandboxProfile::Read => Vec::new(),
-            SandboxProfile::Build | SandboxProfile::Serve => {
-                let caches =
-                    path_lists::list_tool_caches(home).into_iter().filter(|cache| cache.exists());
-                caches.chain([project.to_owned()]).collect()
-            }
+            SandboxProfile::Build | SandboxProfile::Serve => vec![project.to_owned()],
             SandboxProfile::Terminal => vec![PathBuf::from("/")],
         };
         let nested = match profile {
@@ -163,12 +185,20 @@ impl SandboxPolicy {
             project: project.to_owned(),
             scratch: scratch.to_owned(),
             writable,
-            readable: Vec::new(),
+            readable: list_readable_paths(profile, project, home, paths.readable),
             hidden,
             protected: list_protected_paths(profile, project, &nested),
             nested,
             outputs: Vec::new(),
             network,
+            home: home.to_owned(),
+            own_home: paths.run_homes.join("home"),
+            caches: match profile {
+                SandboxProfile::Terminal => Vec::new(),
+                SandboxProfile::Read | SandboxProfile::Build | SandboxProfile::Serve => {
+                    readable_paths::list_home_caches(home)
+                }
+            },
         }
     }
 
@@ -203,6 +233,19 @@ impl SandboxPolicy {
         let there = ProjectPathLookup::open(&self.project);
         let paths = all.filter(|path| !there.exists(path)).cloned().collect();
         MissingProtectedPaths { project: self.project.clone(), paths }
+    }
+
+    /// Whether the policy names this path, or a folder above it, as readable. Paths of the
+    /// run's own folders are.
+    pub fn can_read(&self, path: &Path) -> bool {
+        let own = ["/tmp", "/var/tmp", "/dev", "/proc", "/run/user"].map(Path::new);
+        // A home may be below one of these, and is not the run's own there.
+        let own = own.into_iter().filter(|_| !path.starts_with(&self.home));
+        let own = own.chain([&*self.project, &*self.scratch, &*self.own_home]);
+        own.chain(self.readable.iter().map(PathBuf::as_path)).any(|r| path.starts_with(r))
+            && !self.hidden.iter().any(|hidden| {
+                path.starts_with(hidden) && self.readable.iter().any(|r| hidden.starts_with(r))
+            })
     }
 
     /// Whether the profile is confined, rather than the user's own shell.
@@ -248,6 +291,28 @@ impl<'a> ProjectPathLookup<'a> {
     }
 }
 
+/// The paths that a profile can read besides the project and its own folders.
+fn list_readable_paths(
+    profile: SandboxProfile,
+    project: &Path,
+    home: &Path,
+    given: &[PathBuf],
+) -> Vec<PathBuf> {
+    if profile == SandboxProfile::Terminal {
+        return Vec::new();
+    }
+    let mut all = readable_paths::list_system_paths();
+    all.extend(readable_paths::list_home_toolchains(home));
+    all.extend(readable_paths::list_home_caches(home));
+    all.extend(readable_paths::find_worktree_repository(project));
+    // A path inside the project is readable already, and may be a link that a command made.
+    let is_usable = |path: &&PathBuf| !path.starts_with(project) && !home.starts_with(path);
+    all.extend(given.iter().filter(is_usable).cloned());
+    all.sort();
+    all.dedup();
+    all
+}
+
 fn list_protected_paths(
     profile: SandboxProfile,
     project: &Path,
@@ -276,6 +341,8 @@ mod tests {
                 home: Path::new("/home/u"),
                 data: Path::new("/home/u/.local/share/provost"),
                 scratch: Path::new("/home/u/.scratch"),
+                run_homes: Path::new("/home/u/.local/share/provost/homes/1"),
+                readable: &[PathBuf::from("/home/u/tools")],
             },
         )
     }
@@ -305,7 +372,7 @@ mod tests {
     #[test]
     fn the_explanation_names_what_matters() {
         let text = policy(SandboxProfile::Build).explain();
-        for part in ["build", "/home/u/p", "/home/u/.ssh", ".git/hooks", "no network"] {
+        for part in ["build", "/home/u/p", "homes/1/home", "/usr", ".git/hooks", "no network"] {
             assert!(text.contains(part), "{part} is missing in:\n{text}");
         }
     }

@@ -33,6 +33,8 @@ fn applied() -> AppliedLayers {
         mount_namespace: true,
         uts_namespace: true,
         private_tmp: true,
+        own_terminals: true,
+        own_home: true,
         protected_by: PathProtection::Mounts,
         network_denied_by: vec!["seccomp"],
         own_ports: true,
@@ -47,11 +49,11 @@ fn applied_layers_keep_their_names() {
     check(
         &applied(),
         &expect![[
-            r#"{"profile":"build","noNewPrivs":true,"capabilitiesDropped":true,"landlockAbi":4,"seccomp":true,"userNamespace":true,"pidNamespace":true,"netNamespace":true,"ipcNamespace":true,"mountNamespace":true,"utsNamespace":true,"privateTmp":true,"protectedBy":"mounts","networkDeniedBy":["seccomp"],"ownPorts":true,"cgroupPids":true,"cgroupMemory":true,"endedBy":"pidNamespace"}"#
+            r#"{"profile":"build","noNewPrivs":true,"capabilitiesDropped":true,"landlockAbi":4,"seccomp":true,"userNamespace":true,"pidNamespace":true,"netNamespace":true,"ipcNamespace":true,"mountNamespace":true,"utsNamespace":true,"privateTmp":true,"ownTerminals":true,"ownHome":true,"protectedBy":"mounts","networkDeniedBy":["seccomp"],"ownPorts":true,"cgroupPids":true,"cgroupMemory":true,"endedBy":"pidNamespace"}"#
         ]],
     );
     check(
-        &AppliedLayers { own_ports: false, ..applied() },
+        &AppliedLayers { own_ports: false, own_terminals: false, own_home: false, ..applied() },
         &expect![[
             r#"{"profile":"build","noNewPrivs":true,"capabilitiesDropped":true,"landlockAbi":4,"seccomp":true,"userNamespace":true,"pidNamespace":true,"netNamespace":true,"ipcNamespace":true,"mountNamespace":true,"utsNamespace":true,"privateTmp":true,"protectedBy":"mounts","networkDeniedBy":["seccomp"],"cgroupPids":true,"cgroupMemory":true,"endedBy":"pidNamespace"}"#
         ]],
@@ -111,13 +113,14 @@ fn machine_features_keep_their_names() {
             ipc: LayerSupport::Available,
             uts: LayerSupport::Available,
             proc: refused(),
+            terminals: refused(),
         },
         cgroups: CgroupParents { pids: Some(group(2)), memory: None },
     };
     check(
         &machine,
         &expect![[
-            r#"{"kernel":"6.1","root":false,"landlockAbi":4,"seccomp":{"status":"available"},"notification":{"status":"refused","reason":"no"},"noNewPrivs":{"status":"available"},"namespaces":{"throughUserNamespace":true,"user":{"status":"refused","reason":"no"},"pid":{"status":"available"},"net":{"status":"available"},"mount":{"status":"available"},"ipc":{"status":"available"},"uts":{"status":"available"},"proc":{"status":"refused","reason":"no"}},"cgroups":{"pids":{"version":2,"path":"/sys/fs/cgroup"},"memory":null}}"#
+            r#"{"kernel":"6.1","root":false,"landlockAbi":4,"seccomp":{"status":"available"},"notification":{"status":"refused","reason":"no"},"noNewPrivs":{"status":"available"},"namespaces":{"throughUserNamespace":true,"user":{"status":"refused","reason":"no"},"pid":{"status":"available"},"net":{"status":"available"},"mount":{"status":"available"},"ipc":{"status":"available"},"uts":{"status":"available"},"proc":{"status":"refused","reason":"no"},"terminals":{"status":"refused","reason":"no"}},"cgroups":{"pids":{"version":2,"path":"/sys/fs/cgroup"},"memory":null}}"#
         ]],
     );
 }
@@ -136,11 +139,14 @@ fn policies_keep_their_names() {
         nested: NestedRepositories { repositories: paths("/p/sub/.git"), complete: true },
         outputs: paths("/p/out"),
         network: NetworkAccess::Listen,
+        home: PathBuf::from("/u"),
+        own_home: PathBuf::from("/o"),
+        caches: paths("/c"),
     };
     check(
         &policy,
         &expect![[
-            r#"{"profile":"serve","project":"/p","scratch":"/s","writable":["/w"],"readable":["/r"],"hidden":["/h"],"protected":["/p/.git"],"nested":{"repositories":["/p/sub/.git"],"complete":true},"outputs":["/p/out"],"network":"listen"}"#
+            r#"{"profile":"serve","project":"/p","scratch":"/s","writable":["/w"],"readable":["/r"],"hidden":["/h"],"protected":["/p/.git"],"nested":{"repositories":["/p/sub/.git"],"complete":true},"outputs":["/p/out"],"network":"listen","home":"/u","ownHome":"/o","caches":["/c"]}"#
         ]],
     );
 }

@@ -15,7 +15,7 @@ use crate::action::{Action, FileAction, ProcessAction, RelPath, RunCommand};
 use crate::command::{CommandAnalysis, CommandEffect, CommandInvocation, OpaquePart};
 
 /// The skill that a command needs to write a file.
-const WRITE_SKILL: &str = "fs.writeFile";
+pub(super) const WRITE_SKILL: &str = "fs.writeFile";
 /// The skill that a command needs to read a file.
 pub(super) const READ_SKILL: &str = "fs.readFile";
 

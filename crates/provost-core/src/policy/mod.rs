@@ -94,18 +94,24 @@ pub enum PolicyTrust {
 pub struct Policy {
     layer: RuleLayer,
     rules: Vec<PolicyRule>,
+    /// Paths that commands can read besides, as written.
+    sandbox_read: Vec<String>,
 }
 
 impl Policy {
     /// No rules.
     pub fn empty(layer: RuleLayer) -> Self {
-        Self { layer, rules: Vec::new() }
+        Self { layer, rules: Vec::new(), sandbox_read: Vec::new() }
     }
 
     /// Reads a `policy.toml` and runs its examples. `file` is the name in error messages. Reports
     /// all errors, not just the first.
     pub fn parse(layer: RuleLayer, file: &str, text: &str) -> Result<Self, PolicyErrors> {
-        policy_file_reader::read_policy_rules(file, text).map(|rules| Self { layer, rules })
+        policy_file_reader::read_policy_file(file, text).map(|(rules, sandbox_read)| Self {
+            layer,
+            rules,
+            sandbox_read,
+        })
     }
 
     /// The built-in rules.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use provost_proto::ProjectMode;
 use provost_proto::kernel::VisibilityRule;
 
-use super::evaluate::{PolicyRequester, READ_SKILL};
+use super::evaluate::{PolicyRequester, READ_SKILL, WRITE_SKILL};
 use super::policy_rules::PolicyRules;
 use super::rule::{PolicyRule, RuleDefinition, RuleSelector};
 use super::rule_match::{RuleMatches, RuleStatus};
@@ -68,6 +68,28 @@ impl PolicyRules {
             return Vec::new();
         }
         limits.iter().map(|hit| hit.rule.to_visibility_rule(hit.layer)).collect()
+    }
+}
+
+impl PolicyRules {
+    /// The rules of the user and the project that deny this requester to write paths. The
+    /// sandbox makes those paths read-only for a command, which may write what nobody can
+    /// tell from its line.
+    pub fn write_denials(&self, requester: PolicyRequester<'_>) -> Vec<VisibilityRule> {
+        let PolicyRequester { role, mode, project } = requester;
+        let at = RequestLocation { project, ..RequestLocation::default() };
+        let query = RuleQuery { skill: WRITE_SKILL, role, mode, target: RuleTarget::Nothing, at };
+        let counts = |hit: &super::RuleMatch<'_>| {
+            hit.force == RuleStatus::Effective
+                && hit.layer != RuleLayer::Builtin
+                && hit.rule.effect() == RuleEffect::Deny
+                && hit.rule.skills().has(WRITE_SKILL)
+                && hit.rule.written.lists.contains_key("path")
+                && hit.rule.applies_to_requester(role, mode)
+                && hit.rule.applies_in_location(&query)
+        };
+        let denials = self.iter().filter(counts);
+        denials.map(|hit| hit.rule.to_visibility_rule(hit.layer)).collect()
     }
 }
 

@@ -54,17 +54,26 @@ const MAX_LIST_ITEMS: usize = 256;
 
 const EXPECTED_TEXT: &str = "a text";
 const EXPECTED_TEXTS: &str = "a list of 1 to 256 texts";
+const EXPECTED_PATHS: &str = "a list of at most 256 paths that begin with `/` or `~/`";
 const EXPECTED_EFFECT: &str = "\"allow\", \"ask\" or \"deny\"";
 const EXPECTED_MODES: &str = "a list of \"sandbox\", \"auto\", \"full\"";
 const EXPECTED_ARGV: &str =
     "a list of texts, or of lists of texts, like `[\"git\", [\"log\", \"diff\"], \"**\"]`";
 
-pub(super) fn read_policy_rules(file: &str, text: &str) -> Result<Vec<PolicyRule>, PolicyErrors> {
-    let mut reader =
-        PolicyFileReader { file, lines: LineIndex::new(text), rule_id: None, errors: Vec::new() };
+/// The rules of a file, and the paths that it lets commands read.
+pub(super) type PolicyFileContent = (Vec<PolicyRule>, Vec<String>);
+
+pub(super) fn read_policy_file(file: &str, text: &str) -> Result<PolicyFileContent, PolicyErrors> {
+    let mut reader = PolicyFileReader {
+        file,
+        lines: LineIndex::new(text),
+        rule_id: None,
+        errors: Vec::new(),
+        sandbox_read: Vec::new(),
+    };
     let rules = reader.read_document(text);
     if reader.errors.is_empty() {
-        return Ok(rules);
+        return Ok((rules, reader.sandbox_read));
     }
     reader.errors.sort_by_key(|error| (error.line, error.column));
     Err(PolicyErrors(reader.errors))
@@ -76,6 +85,7 @@ struct PolicyFileReader<'a> {
     /// The id of the current rule.
     rule_id: Option<String>,
     errors: Vec<PolicyError>,
+    sandbox_read: Vec<String>,
 }
 
 /// The position of each key in a rule's table.
@@ -112,11 +122,32 @@ impl PolicyFileReader<'_> {
                     tables.iter().for_each(|table| rules.extend(self.read_rule(table)));
                 }
                 ("rule", other) => self.add_type_fault(&value.span(), "rule", "`[[rule]]`", other),
-                (unknown, _) => self.add_unknown_key(&key.span(), unknown, &["rule"]),
+                ("sandbox", DeValue::Table(table)) => self.read_sandbox(table),
+                ("sandbox", other) => {
+                    self.add_type_fault(&value.span(), "sandbox", "`[sandbox]`", other);
+                }
+                (unknown, _) => self.add_unknown_key(&key.span(), unknown, &["rule", "sandbox"]),
             }
         }
         self.check_duplicates(&rules);
         rules
+    }
+
+    /// Reads `[sandbox]`.
+    fn read_sandbox(&mut self, table: &DeTable<'_>) {
+        for (key, value) in table {
+            if &**key.get_ref() != "read" {
+                self.add_unknown_key(&key.span(), key.get_ref(), &["read"]);
+                continue;
+            }
+            let is_path = |path: &String| path.starts_with('/') || path.starts_with("~/");
+            match read_texts(value.get_ref()).filter(|paths| paths.iter().all(is_path)) {
+                Some(paths) => self.sandbox_read = paths,
+                None => {
+                    self.add_type_fault(&value.span(), "read", EXPECTED_PATHS, value.get_ref());
+                }
+            }
+        }
     }
 
     fn read_rule(&mut self, value: &Spanned<DeValue<'_>>) -> Option<PolicyRule> {

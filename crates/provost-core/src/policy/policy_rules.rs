@@ -17,6 +17,7 @@ use crate::skill;
 pub struct PolicyRules {
     entries: Vec<LayeredRule>,
     skills: HashMap<&'static str, RuleIndex>,
+    sandbox_read: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -31,8 +32,12 @@ impl PolicyRules {
     pub fn new(builtin: Policy, user: Policy, project: Option<(Policy, PolicyTrust)>) -> Self {
         let trusted = [(builtin, PolicyTrust::Trusted), (user, PolicyTrust::Trusted)];
         let mut entries = Vec::new();
+        let mut sandbox_read = Vec::new();
         for (policy, trust) in trusted.into_iter().chain(project) {
             let layer = policy.layer;
+            if trust == PolicyTrust::Trusted {
+                sandbox_read.extend(policy.sandbox_read);
+            }
             entries.extend(policy.rules.into_iter().map(|rule| {
                 let force = match (trust, rule.effect()) {
                     (PolicyTrust::Untrusted, RuleEffect::Allow) => RuleStatus::Untrusted,
@@ -49,7 +54,13 @@ impl PolicyRules {
             on.for_each(|(number, entry)| index.add(number, &entry.rule));
             skills.insert(skill, index);
         }
-        Self { entries, skills }
+        Self { entries, skills, sandbox_read }
+    }
+
+    /// Paths that commands can read besides what they always can: those of the user's file
+    /// and of a project's file that the user trusts.
+    pub fn sandbox_read(&self) -> &[String] {
+        &self.sandbox_read
     }
 
     /// All rules that match.

@@ -164,3 +164,42 @@ project = ['/home/ann/other']
         assert_eq!(sight.match_path(".env").combined_effect(), env, "{project}");
     }
 }
+
+#[test]
+fn commands_are_denied_to_write_what_rules_deny_and_nothing_else() {
+    let denied = |role, mode| {
+        let requester = PolicyRequester { role: Some(role), mode, project: None };
+        let rules = rules(PolicyTrust::Untrusted).write_denials(requester);
+        let ids: Vec<_> = rules.iter().map(|rule| rule.id.as_str()).collect();
+        (ids.join(" "), PathVisibility::new(&rules).unwrap())
+    };
+    for mode in [ProjectMode::Sandbox, ProjectMode::Auto, ProjectMode::Full] {
+        let (ids, sight) = denied("dev", mode);
+        assert_eq!(ids, "no", "not what asks, allows, is built in or denies something else");
+        assert_eq!(sight.match_path("private/a").combined_effect(), Some(RuleEffect::Deny));
+        assert_eq!(sight.match_path("src/a").combined_effect(), None);
+    }
+}
+
+#[test]
+fn what_commands_may_read_is_a_setting_of_trusted_files() {
+    let read = |trust| {
+        let user = "[sandbox]\nread = ['~/datasets']\n";
+        let user = Policy::parse(RuleLayer::User, "u", user).unwrap();
+        let project = "[sandbox]\nread = ['/srv/models']\n";
+        let project = Policy::parse(RuleLayer::Project, "p", project).unwrap();
+        let rules = PolicyRules::new(Policy::builtin().unwrap(), user, Some((project, trust)));
+        rules.sandbox_read().join(" ")
+    };
+    assert_eq!(read(PolicyTrust::Trusted), "~/datasets /srv/models");
+    assert_eq!(read(PolicyTrust::Untrusted), "~/datasets");
+    for (text, said) in [
+        ("[sandbox]\nread = ['data']\n", "paths that begin with `/` or `~/`"),
+        ("[sandbox]\nread = '/srv'\n", "paths that begin with `/` or `~/`"),
+        ("[sandbox]\nwrite = ['/srv']\n", "write"),
+        ("sandbox = 1\n", "[sandbox]"),
+    ] {
+        let error = Policy::parse(RuleLayer::User, "u", text).unwrap_err().to_string();
+        assert!(error.contains(said), "{text}: {error}");
+    }
+}

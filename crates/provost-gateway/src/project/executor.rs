@@ -7,12 +7,12 @@ pub(crate) mod unclaimed_results;
 use std::sync::Arc;
 use std::time::Instant;
 
-use provost_core::action::{Action, ActionKind, RuntimeAction};
+use provost_core::action::{Action, ActionKind, ProcessAction, RuntimeAction};
 use provost_core::decide::{AllowedAction, BoundAction};
 use provost_core::permit::Permit;
 use provost_core::policy::PolicyRequester;
-use provost_kernel::KernelError;
-use provost_proto::kernel::{ErrorInfo, VisibilityRule};
+use provost_kernel::{ExecuteLimits, KernelError};
+use provost_proto::kernel::ErrorInfo;
 use provost_proto::{ActionId, Actor, Fact, ProjectId, RawJson};
 use provost_store::{AppendOutcome, AppendRequest, Durability};
 use serde_json::json;
@@ -137,9 +137,9 @@ impl ActionExecutor {
         permit: Permit,
     ) -> Result<RawJson, ErrorInfo> {
         let kernel = self.kernels.ensure_kernel(&context.project).await?;
-        let visibility = self.visibility_rules(context, permit.action());
+        let limits = self.execute_limits(context, permit.action());
         let stops = matches!(permit.action(), Action::Runtime(RuntimeAction::Stop(_)));
-        match kernel.execute_with_visibility(permit, visibility).await {
+        match kernel.execute_with_limits(permit, limits).await {
             // A person stops a runtime that hangs: nothing but killing the kernel ends it.
             Err(KernelError::Unresponsive) if stops && context.role.is_none() => {
                 tracing::warn!("killing an unresponsive kernel to stop what it runs");
@@ -151,17 +151,26 @@ impl ActionExecutor {
         }
     }
 
-    /// The paths that an agent does not see in results. A person sees everything.
-    fn visibility_rules(&self, context: &RequestContext, action: &Action) -> Vec<VisibilityRule> {
-        let (Some(role), Some(governance)) =
-            (context.role.as_deref(), self.governance.find_by_id(context.project.id))
-        else {
-            return Vec::new();
+    /// The paths that an agent does not see in results, and that its commands cannot write;
+    /// and what commands of the project can read besides. A person sees everything.
+    fn execute_limits(&self, context: &RequestContext, action: &Action) -> ExecuteLimits {
+        let Some(governance) = self.governance.find_by_id(context.project.id) else {
+            return ExecuteLimits::default();
+        };
+        let is_file = matches!(action, Action::File(_));
+        let readable = if is_file { Vec::new() } else { governance.rules.sandbox_read().to_vec() };
+        let Some(role) = context.role.as_deref() else {
+            return ExecuteLimits { visibility_rules: Vec::new(), readable };
         };
         let mode = governance.mode(self.log.now());
         let requester =
             PolicyRequester { role: Some(role), mode, project: Some(&governance.project.path) };
-        governance.rules.visibility_rules(requester, action)
+        let visibility_rules = if matches!(action, Action::Process(ProcessAction::RunCommand(_))) {
+            governance.rules.write_denials(requester)
+        } else {
+            governance.rules.visibility_rules(requester, action)
+        };
+        ExecuteLimits { visibility_rules, readable }
     }
 
     /// Runs an action whose result is the kernel's response.

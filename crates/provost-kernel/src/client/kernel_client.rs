@@ -92,6 +92,15 @@ pub enum KernelError {
     Fault(ErrorInfo),
 }
 
+/// What limits the execution of an action, and what a command may read besides.
+#[derive(Clone, Debug, Default)]
+pub struct ExecuteLimits {
+    /// The rules about paths that it must not show, or not write.
+    pub visibility_rules: Vec<VisibilityRule>,
+    /// Paths that a command can read besides what it always can.
+    pub readable: Vec<String>,
+}
+
 /// A connection to a kernel.
 #[derive(Debug, Clone)]
 pub struct KernelClient {
@@ -188,19 +197,21 @@ impl KernelClient {
 
     /// Executes a permitted action, once.
     pub async fn execute(&self, permit: Permit) -> Result<RawJson, KernelError> {
-        self.execute_with_visibility(permit, Vec::new()).await
+        self.execute_with_limits(permit, ExecuteLimits::default()).await
     }
 
-    /// Executes a permitted action whose result must not show some paths.
-    pub async fn execute_with_visibility(
+    /// Executes a permitted action that must not show or write some paths.
+    pub async fn execute_with_limits(
         &self,
         permit: Permit,
-        visibility_rules: Vec<VisibilityRule>,
+        limits: ExecuteLimits,
     ) -> Result<RawJson, KernelError> {
         let (id, action, preconditions) = permit.consume();
-        let (name, params) = (action.name().to_owned(), action.params());
-        self.call_raw(Method::Execute { id, action: name, params, visibility_rules, preconditions })
-            .await
+        let (action, params) = (action.name().to_owned(), action.params());
+        let ExecuteLimits { visibility_rules, readable } = limits;
+        let method =
+            Method::Execute { id, action, params, visibility_rules, preconditions, readable };
+        self.call_raw(method).await
     }
 
     /// Cancels an action; returns whether it was running.

@@ -99,7 +99,7 @@ impl<'a> VisibilityFilter<'a> {
 }
 
 /// The normalized spelling of a path.
-fn normalize_path_text(path: &Path) -> String {
+pub(super) fn normalize_path_text(path: &Path) -> String {
     let text = path.to_string_lossy();
     if text.is_empty() { ".".to_owned() } else { text.into_owned() }
 }

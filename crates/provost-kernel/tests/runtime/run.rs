@@ -131,11 +131,15 @@ async fn an_agent_can_fetch_a_page_of_the_project_and_of_nothing_else() {
 /// hide the other, and nothing could be run.
 #[tokio::test]
 async fn a_cache_beside_the_project_does_not_hide_it() {
-    let toml = runtime("dev = \"pwd; touch made ../home/.npm/_logs/made && echo both\"");
+    let toml = runtime(
+        "dev = \"pwd; mkdir -p ../home/.npm/_logs && touch made ../home/.npm/_logs/made && echo both\"",
+    );
     let kernel = Kernel::start(&[("provost.toml", &toml), ("../home/.npm/_logs/x", "")]).await;
     kernel.run().await.unwrap();
     kernel.until("stopped").await;
     let (text, _) = kernel.logs(0).await;
     assert!(text.ends_with("/app\nboth\n"), "{text}");
-    assert!(kernel.app("made").exists() && kernel.app("../home/.npm/_logs/made").exists());
+    assert!(kernel.app("made").exists());
+    // Its home is not the user's.
+    assert!(!kernel.app("../home/.npm/_logs/made").exists());
 }

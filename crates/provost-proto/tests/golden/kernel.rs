@@ -61,6 +61,7 @@ fn executions() -> Vec<Method> {
         params: params(),
         visibility_rules,
         preconditions,
+        readable: Vec::new(),
     };
     let limit = VisibilityRule {
         id: text("secrets"),

@@ -48,6 +48,13 @@ pub enum SandboxError {
     /// respond. They are not reported as stopped.
     #[error("processes are still alive after they were killed")]
     StillAlive,
+    /// The processes of the run could not be listed, so some may have survived. They are
+    /// not reported as stopped.
+    #[error(
+        "the processes of the command could not be listed, so some may still run; \
+         look for them and end them yourself"
+    )]
+    Unseen,
 }
 
 impl SandboxError {
@@ -71,6 +78,7 @@ pub(super) enum SetupStep {
     UserNamespace = 1,
     Mounts,
     Proc,
+    Terminals,
     Loopback,
     Supervisor,
     Cgroup,
@@ -86,10 +94,11 @@ pub(super) enum SetupStep {
 }
 
 impl SetupStep {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 16] = [
         Self::UserNamespace,
         Self::Mounts,
         Self::Proc,
+        Self::Terminals,
         Self::Loopback,
         Self::Supervisor,
         Self::Cgroup,
@@ -126,6 +135,7 @@ impl SetupStep {
             Some(Self::UserNamespace) => "user namespace",
             Some(Self::Mounts) => "mount namespace",
             Some(Self::Proc) => "/proc of its own",
+            Some(Self::Terminals) => "/dev/pts of its own",
             Some(Self::Loopback) => "network namespace",
             Some(Self::Supervisor) => "supervisor",
             Some(Self::Cgroup) => "cgroup",

@@ -9,4 +9,5 @@ pub(super) mod landlock_ruleset;
 pub(super) mod layers;
 pub(super) mod mounts;
 pub(super) mod prepared_policy;
+pub(super) mod private_folders;
 pub(super) mod spawn_plan;

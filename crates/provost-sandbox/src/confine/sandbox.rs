@@ -4,6 +4,7 @@ use parking_lot::Mutex;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::fd::AsFd as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,9 +14,10 @@ use rustix::process::{Resource, getrlimit};
 use super::plan::layers::{
     AppliedLayers, LayerSelection, OptionalLayers, PathProtection, ProcessCleanup,
 };
-use super::plan::prepared_policy::{self, PreparedPolicy};
-use super::plan::spawn_plan::UserMaps;
-use super::seccomp::{self, SocketAccess};
+use super::plan::prepared_policy::PreparedPolicy;
+use super::plan::private_folders;
+use super::plan::spawn_plan::{NamespaceMounts, UserMaps};
+use super::seccomp::{self, SharedResources, SocketAccess};
 use super::spawn::cgroup_pool::CgroupPool;
 use super::supervisor::standby_supervisor::StandbySupervisor;
 use super::{ResourceLimits, SandboxError};
@@ -57,6 +59,10 @@ impl Sandbox {
         let root = RootDir::open(&policy.project).map_err(SandboxError::WorkingDirectory)?;
         let found = rustix::fs::fstat(root.as_fd())
             .map_err(SandboxError::wrap_errno("open the project"))?;
+        if policy.is_confined() {
+            private_folders::create_private_dir(&policy.own_home)
+                .map_err(SandboxError::wrap_io("create a home directory for commands"))?;
+        }
         let applied = AppliedLayers::for_policy(&policy, machine, extra);
         let ready = PreparedPolicy::new(Arc::new(policy.clone()), &applied)?;
         let groups =
@@ -65,7 +71,7 @@ impl Sandbox {
         let maps = applied.user_namespace.then(build_user_maps);
         Ok(Self {
             identity: (found.st_dev, found.st_ino),
-            filter: compile_filter(&policy, extra, applied.own_ports),
+            filter: compile_filter(&policy, extra, &applied),
             limits: compute_rlimits(limits, machine, &applied),
             ready: Mutex::new(ready),
             standby: Mutex::new(None),
@@ -94,7 +100,7 @@ impl Sandbox {
     pub fn start_standby(&self) -> Result<(), SandboxError> {
         let mut held = self.standby.lock();
         if held.is_none() && self.maps.is_none() && self.extra.pid {
-            let mounts = self.applied.mount_namespace.then_some(self.applied.pid_namespace);
+            let mounts = self.applied.mount_namespace.then(|| self.applied.own_mounts());
             let groups = self.groups.as_ref();
             let groups = groups.and_then(|all| Some((Arc::clone(all), all.acquire_for_standby()?)));
             *held =
@@ -127,12 +133,16 @@ impl Sandbox {
         self.standby.lock().take()
     }
 
-    /// The rules and mounts of a run, rebuilt if they are stale.
-    pub(super) fn refresh_prepared_policy(&self) -> Result<PreparedPolicy, SandboxError> {
+    /// The rules and mounts of a run that cannot write these paths, rebuilt if they are
+    /// stale.
+    pub(super) fn refresh_prepared_policy(
+        &self,
+        read_only_paths: &[PathBuf],
+    ) -> Result<PreparedPolicy, SandboxError> {
         let mut held = self.ready.lock();
         held.refresh(&self.applied)?;
         held.runs += u32::from(self.extra.pid);
-        Ok(held.clone())
+        held.clone().with_read_only_paths(read_only_paths, &self.applied)
     }
 }
 
@@ -164,18 +174,21 @@ fn check_required_layers(
 fn compile_filter(
     policy: &SandboxPolicy,
     extra: OptionalLayers,
-    own_ports: bool,
+    applied: &AppliedLayers,
 ) -> Vec<sock_filter> {
     if !policy.is_confined() {
         return seccomp::compile_terminal();
     }
-    seccomp::compile_confined(match policy.network {
+    let sockets = match policy.network {
         NetworkAccess::None if extra.net => SocketAccess::Isolated,
         NetworkAccess::None => SocketAccess::None,
-        NetworkAccess::Listen if own_ports => SocketAccess::ListenWithBroker,
+        NetworkAccess::Listen if applied.own_ports => SocketAccess::ListenWithBroker,
         NetworkAccess::Listen => SocketAccess::Listen,
         NetworkAccess::Full => SocketAccess::Internet,
-    })
+    };
+    let shared =
+        SharedResources { processes: !extra.pid, ipc: !extra.ipc, memory: !applied.cgroup_memory };
+    seccomp::compile_confined(sockets, shared)
 }
 
 fn build_user_maps() -> UserMaps {
@@ -225,6 +238,11 @@ fn count_user_tasks() -> u64 {
 }
 
 impl AppliedLayers {
+    /// The file systems of its mount namespace.
+    pub(super) fn own_mounts(&self) -> NamespaceMounts {
+        NamespaceMounts { proc: self.pid_namespace, terminals: self.own_terminals }
+    }
+
     fn for_policy(
         policy: &SandboxPolicy,
         machine: &MachineFeatures,
@@ -253,7 +271,9 @@ impl AppliedLayers {
             ipc_namespace: extra.ipc,
             mount_namespace: extra.mount,
             uts_namespace: extra.uts,
-            private_tmp: extra.mount && confined && prepared_policy::can_use_private_tmp(policy),
+            private_tmp: extra.mount && confined && private_folders::can_use_private_tmp(policy),
+            own_terminals: extra.mount && confined && machine.namespaces.terminals.is_available(),
+            own_home: extra.mount && confined && private_folders::can_use_private_home(policy),
             protected_by: match (policy.protected.is_empty() && confined, extra.mount) {
                 (true, _) => PathProtection::Nothing,
                 (false, true) => PathProtection::Mounts,

@@ -4,17 +4,19 @@ pub(super) mod cgroup_pool;
 pub(super) mod child;
 pub(super) mod child_handle;
 pub(super) mod command;
+pub(super) mod layer_slot;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::error::SetupStep;
+use super::plan::prepared_policy::build_self_binds;
 use super::plan::spawn_plan::{CStringArray, SpawnPlan, StartDirectory, to_cstring};
 use super::supervisor::hold_paths;
 use super::supervisor::namespace_reaper::MountNamespaceHandle;
@@ -24,8 +26,10 @@ use super::{
     OrphanPolicy, ParentExitPolicy, Sandbox, SandboxChild, SandboxCommand, SandboxError,
     SandboxStdio, connect_broker, supervisor,
 };
+use crate::own_home;
 use cgroup_pool::RunCgroup;
 use child_handle::{SandboxRun, SandboxRunState};
+use layer_slot::LayerSlot;
 
 impl Sandbox {
     /// Runs a command in the sandbox. Returns when it has been executed, or why not.
@@ -35,18 +39,21 @@ impl Sandbox {
         let streams = ChildStreams::new(command.stdio, self.null.as_fd())?;
         let (report, report_write) =
             pipe_with(PipeFlags::CLOEXEC).map_err(SandboxError::wrap_errno("create a pipe"))?;
-        let prepared = self.refresh_prepared_policy()?;
+        let prepared = self.refresh_prepared_policy(&command.read_only_paths)?;
         let names = [command.program.as_os_str()];
         let arguments = names.into_iter().chain(command.args.iter().map(OsString::as_os_str));
         let standby = self.take_standby();
         let in_cgroup = standby.as_ref().is_some_and(StandbySupervisor::is_in_cgroup);
         let group = if in_cgroup { None } else { self.acquire_cgroup()? };
+        let (slot, layers) = LayerSlot::acquire_layers(&prepared.layer_dirs)?;
         let mut plan = SpawnPlan {
             flags: self.clone_flags(),
             maps: self.maps.as_ref(),
             mounts: prepared.mounts.as_deref(),
+            layers: &layers,
             file_overrides: hold_paths::build_override_mounts(&command.file_overrides)?,
             held_paths: hold_paths::build_held_paths(&command.held_paths)?,
+            read_only: build_self_binds(command.read_only_paths.iter().map(PathBuf::as_path))?,
             loopback: self.extra.net,
             rules: Some(prepared.rules.clone()),
             filter: &self.filter,
@@ -72,7 +79,8 @@ impl Sandbox {
         let groups = self.groups.clone().zip(group);
         let state = SandboxRunState::default();
         let Supervisor { pid, pidfd, control, stack, namespace } = supervisor;
-        let run = SandboxRun { pid, pidfd, control, groups, stack: Some(stack), namespace, state };
+        let stack = Some(stack);
+        let run = SandboxRun { pid, pidfd, control, groups, stack, namespace, slot, state };
         let child = SandboxChild { stdin, stdout, stderr, applied: self.applied.clone(), run };
         let started = await_exec(&report, child, &shown);
         if supervisor_in_cgroup && let Some(groups) = &self.groups {
@@ -131,6 +139,9 @@ impl Sandbox {
         let tmp = if self.applied.private_tmp { Path::new("/tmp") } else { &self.policy.scratch };
         let missing = !given.iter().any(|(name, _)| name == "TMPDIR");
         let add = missing.then(|| (OsStr::new("TMPDIR"), tmp.as_os_str()));
+        let redirected = (self.policy.is_confined() && !self.applied.own_home)
+            .then(|| own_home::redirect_home(given, &self.policy));
+        let given = redirected.as_deref().unwrap_or(given);
         let given = given.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
         let join = |(name, value): (&OsStr, &OsStr)| {
             let mut whole = name.to_owned();

@@ -24,7 +24,9 @@ use rustix::fs::{Mode, OFlags};
 
 use super::error::SetupStep;
 use super::plan::mounts;
-use super::plan::spawn_plan::{AtSetupStep as _, SetupFailure, SpawnPlan, UserMaps};
+use super::plan::spawn_plan::{
+    AtSetupStep as _, NamespaceMounts, SetupFailure, SpawnPlan, UserMaps,
+};
 use super::raw_syscall::{self, at_step, int_arg, ptr_arg, syscall};
 use super::spawn::child;
 use hold_paths::CONTROL_HOLD_PATH;
@@ -32,6 +34,8 @@ use hold_paths::CONTROL_HOLD_PATH;
 /// Control messages: a signal for the command's process group, or for all, or the end.
 pub(super) const CONTROL_TO_ALL: u8 = 0x80;
 pub(super) const CONTROL_END: u8 = 0xff;
+/// The message to the parent that processes could not be listed.
+pub(super) const CONTROL_UNSEEN: u8 = 0xfe;
 
 /// The supervisor's two descriptors; it closes all others.
 const CONTROL_FD: c_int = 0;
@@ -61,7 +65,7 @@ pub(super) unsafe extern "C" fn supervisor_main(plan: *mut c_void) -> c_int {
     unsafe {
         let given = &*plan.cast_const().cast::<SpawnPlan<'_>>();
         let maps = given.maps.map_or(Ok(()), write_user_maps);
-        let mounts = given.mounts.map(|mounts| mounts.proc);
+        let mounts = given.mounts.map(|mounts| mounts.own);
         if let Err(failed) = maps.and_then(|()| prepare_namespaces(given.loopback, mounts)) {
             given.report_failure(failed);
             raw_syscall::exit(0);
@@ -91,7 +95,10 @@ pub(super) unsafe fn run_plan(plan: *const c_void) -> ! {
 }
 
 /// The setup that is the same for every run, and can be done before there is a plan.
-pub(super) fn prepare_namespaces(loopback: bool, mounts: Option<bool>) -> Result<(), SetupFailure> {
+pub(super) fn prepare_namespaces(
+    loopback: bool,
+    mounts: Option<NamespaceMounts>,
+) -> Result<(), SetupFailure> {
     reset_signals();
     set_prctl(libc::PR_SET_CHILD_SUBREAPER, 1, SetupStep::Supervisor)?;
     if loopback {
@@ -132,6 +139,9 @@ fn write_user_maps(maps: &UserMaps) -> Result<(), SetupFailure> {
     write_proc_file(c"/proc/self/setgroups", b"deny")?;
     write_proc_file(c"/proc/self/uid_map", maps.uid.as_bytes())?;
     write_proc_file(c"/proc/self/gid_map", maps.gid.as_bytes())?;
+    // Of the machine's limit for a user, usually 128. Where `/proc/sys` is read-only, as in
+    // some containers, only that one holds.
+    let _ = write_proc_file(c"/proc/sys/user/max_inotify_instances", b"32");
     set_prctl(libc::PR_SET_DUMPABLE, 0, SetupStep::UserNamespace)
 }
 
@@ -249,8 +259,8 @@ fn supervise_command(options: SupervisorOptions, command: c_int) {
         }
     }
     // In a pid namespace, our exit ends all processes.
-    if !options.own_namespace {
-        kill_tree::kill_descendants(command, report_status);
+    if !options.own_namespace && !kill_tree::kill_descendants(command, report_status) {
+        send_to_parent(&[CONTROL_UNSEEN]);
     }
 }
 

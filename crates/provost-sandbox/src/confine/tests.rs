@@ -35,8 +35,14 @@ impl SandboxFixture {
         let at = |name: &str| self.dir.path().join(name);
         let (project, home) = (at("project"), at("home"));
         let (data, scratch) = (at("data"), at("scratch"));
-        let places =
-            SandboxPaths { project: &project, home: &home, data: &data, scratch: &scratch };
+        let places = SandboxPaths {
+            project: &project,
+            home: &home,
+            data: &data,
+            scratch: &scratch,
+            run_homes: &at("data/homes/1"),
+            readable: &[],
+        };
         let policy = SandboxPolicy::new(profile, &places);
         Sandbox::new(policy, &self.machine, layers, ResourceLimits::default()).unwrap()
     }

@@ -18,6 +18,8 @@ pub(super) enum ProbeAttempt {
     UnshareInUserNamespace(i32),
     /// Mount a `/proc` for a new pid namespace.
     MountProc { direct: bool },
+    /// Mount a `/dev/pts` of its own.
+    MountTerminals { direct: bool },
     /// Install a filter that allows everything.
     Seccomp,
     /// Install a filter that notifies, and use the calls that answer it.
@@ -81,6 +83,10 @@ fn run_attempt(what: ProbeAttempt) -> i32 {
             first_error(entered, || {
                 first_error(unshare(libc::CLONE_NEWPID | libc::CLONE_NEWNS), mount_proc)
             })
+        }
+        ProbeAttempt::MountTerminals { direct } => {
+            let user = if direct { 0 } else { libc::CLONE_NEWUSER };
+            first_error(unshare(user | libc::CLONE_NEWNS), mount_terminals)
         }
         ProbeAttempt::Seccomp => first_error(set_no_new_privs(), try_seccomp),
         ProbeAttempt::SeccompNotify => first_error(try_inspect_self(), || {
@@ -187,6 +193,12 @@ fn mount_proc() -> i32 {
             }
         }
     }
+}
+
+fn mount_terminals() -> i32 {
+    first_error(mount(c"none", c"/", null(), MAKE_PRIVATE), || {
+        mount(c"devpts", c"/dev/pts", c"devpts".as_ptr(), 0)
+    })
 }
 
 const MAKE_PRIVATE: libc::c_ulong = libc::MS_REC | libc::MS_PRIVATE;

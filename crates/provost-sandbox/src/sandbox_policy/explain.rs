@@ -36,9 +36,25 @@ impl SandboxPolicy {
                 "  … there may be more repositories in the project, which are not protected\n",
             );
         }
-        write_path_list(&mut text, "readable inside hidden paths", &self.readable);
-        write_path_list(&mut text, "neither readable nor writable", &self.hidden);
-        text.push_str("\neverything else\n  readable, as far as the user may\n");
+        if self.is_confined() {
+            write_path_list(&mut text, "writable, as its home directory", [&self.own_home]);
+            let there = |paths: &[PathBuf]| -> Vec<PathBuf> {
+                paths.iter().filter(|path| path.exists()).cloned().collect()
+            };
+            let caches = there(&self.caches);
+            write_path_list(&mut text, "readable, with a writable layer of its own", &caches);
+            let readable = there(&self.readable);
+            let readable = readable.iter().filter(|path| !caches.contains(path));
+            write_path_list(&mut text, "readable", readable);
+            let is_inside = |path: &&PathBuf| self.readable.iter().any(|r| path.starts_with(r));
+            let hidden = self.hidden.iter().filter(is_inside);
+            write_path_list(&mut text, "not readable inside readable paths", hidden);
+            text.push_str("\neverything else\n  neither readable nor writable; ");
+            text.push_str("`[sandbox] read` in policy.toml adds paths\n");
+        } else {
+            write_path_list(&mut text, "neither readable nor writable", &self.hidden);
+            text.push_str("\neverything else\n  readable, as far as the user may\n");
+        }
         // Writing to a string cannot fail.
         let _ = write!(text, "\nnetwork\n  {network}\n");
         text

@@ -131,41 +131,6 @@ fn list_host_keys() -> Vec<PathBuf> {
     paths.filter(|path| path.to_string_lossy().ends_with("_key")).collect()
 }
 
-/// Caches of tools. Writable for builds, so that they need no network.
-///
-/// Only folders of data: none that holds programs which a person runs outside the
-/// sandbox, such as all of `.cache`, `.deno` or pnpm's home.
-pub(super) fn list_tool_caches(home: &Path) -> Vec<PathBuf> {
-    const CACHES: &[&str] = &[
-        ".cache/pip",
-        ".cache/uv/wheels-v0",
-        ".cache/go-build",
-        ".cache/yarn",
-        ".cache/node/http",
-        ".cache/sccache",
-        ".cache/ccache",
-        ".cache/mypy",
-        ".cache/deno/deps",
-        ".cargo/registry",
-        ".cargo/git",
-        // Locks and an index that cargo opens for writing even offline.
-        ".cargo/.package-cache",
-        ".cargo/.package-cache-mutate",
-        ".cargo/.global-cache",
-        ".npm/_cacache",
-        ".npm/_logs",
-        ".local/share/pnpm/store",
-        ".pnpm-store",
-        ".yarn/cache",
-        ".bun/install/cache",
-        "go/pkg/mod/cache",
-        ".m2/repository",
-        ".gradle/caches",
-        ".nuget/packages",
-    ];
-    CACHES.iter().map(|path| home.join(path)).collect()
-}
-
 /// Paths at the project's top level that govern it, or that run by themselves outside
 /// the sandbox: never writable for commands.
 pub(super) fn list_project_protected_paths(project: &Path) -> Vec<PathBuf> {

@@ -10,10 +10,12 @@
 
 mod dangling_link;
 mod hard_link;
+mod home;
 mod kernel_surface;
 mod memfd_exec;
 mod namespaces;
 mod network;
+mod other_processes;
 mod output_flood;
 mod own_ports;
 mod own_sockets;
@@ -23,12 +25,14 @@ mod private_tmp;
 mod proc_root;
 mod protected_paths;
 mod ptrace;
+mod read_only_paths;
 mod resources;
 mod sandbox_fixture;
 mod secrets;
 mod set_id;
 mod stop;
 mod symlink_swap;
+mod terminals;
 mod tiocsti;
 mod traversal;
 mod undumpable_parent;
@@ -43,12 +47,18 @@ type Test = (&'static str, fn());
 const TESTS: &[Test] = &[
     ("dangling_link", dangling_link::test),
     ("hard_link", hard_link::test),
+    ("home_is_read_by_name", home::read),
+    ("home_of_its_own", home::own),
+    ("home_caches", home::caches),
+    ("home_links", home::links),
     ("kernel_surface", kernel_surface::test),
     ("memfd_exec", memfd_exec::test),
     ("namespaces", namespaces::test),
     ("network", network::test),
     ("network_loopback_stays_inside", network::loopback),
     ("network_serve_listens_and_calls_itself_alone", network::serve),
+    ("other_processes", other_processes::test),
+    ("other_processes_shared_memory", other_processes::shared_memory),
     ("output_flood", output_flood::test),
     ("own_ports_are_reached", own_ports::reached),
     ("own_ports_only", own_ports::only),
@@ -68,19 +78,26 @@ const TESTS: &[Test] = &[
     ("proc_root", proc_root::test),
     ("protected_paths", protected_paths::test),
     ("ptrace", ptrace::test),
+    ("read_only_paths", read_only_paths::test),
     ("resources_fork_bomb", resources::fork_bomb),
     ("resources_memory", resources::memory),
+    ("resources_memory_files", resources::memory_files),
+    ("resources_watchers", resources::watchers),
     ("resources_open_files", resources::open_files),
     ("resources_file_size", resources::file_size),
     ("secrets", secrets::test),
     ("secrets_terminal", secrets::terminal),
     ("set_id", set_id::test),
     ("stop_double_setsid", stop::double_setsid),
+    ("stop_blinded", stop::blinded),
     ("stop_ignores_term", stop::ignores_term),
     ("stop_closes_output_and_lives", stop::closes_output),
     ("stop_orphans", stop::orphans),
     ("stop_parent_dies", stop::parent_dies),
     ("symlink_swap", symlink_swap::test),
+    ("terminals", terminals::test),
+    ("terminals_of_its_own", terminals::own),
+    ("terminals_of_other_runs", terminals::shared),
     ("tiocsti", tiocsti::test),
     ("traversal", traversal::test),
     ("undumpable_parent", undumpable_parent::test),

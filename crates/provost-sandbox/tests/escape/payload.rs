@@ -2,8 +2,10 @@
 
 mod calls;
 mod files;
+mod neighbors;
 mod network;
 mod sockets;
+mod terminals;
 
 use std::ffi::{CString, c_long};
 use std::fs::{self, File};
@@ -17,6 +19,8 @@ pub(crate) fn main(name: &str, args: &[&str]) -> ExitCode {
     let attack = files::attack(name, args).or_else(|| network::attack(name, args));
     let attack = attack.or_else(|| calls::attack(name, args));
     let attack = attack.or_else(|| sockets::attack(name, args));
+    let attack = attack.or_else(|| terminals::attack(name, args));
+    let attack = attack.or_else(|| neighbors::attack(name, args));
     let Some(result) = attack.or_else(|| attack_processes(name, args)) else {
         return ExitCode::from(9);
     };
@@ -48,6 +52,8 @@ fn attack_processes(name: &str, args: &[&str]) -> Option<Attack> {
         ("privileges", []) => privileges(),
         ("open-files", []) => open_files(),
         ("allocate", [gigabytes]) => allocate(gigabytes),
+        ("allocate-file", []) => allocate_file(),
+        ("watchers", [n]) => watchers(n),
         ("fork-bomb", []) => fork_bomb(),
         ("daemon", [marker]) => daemon(marker),
         ("stubborn", []) => stubborn(),
@@ -156,6 +162,9 @@ fn tiocsti() -> Attack {
 fn memfd(rest: &[&str]) -> Attack {
     // SAFETY: the name ends with a NUL; the descriptor is owned at once.
     let fd = unsafe { libc::memfd_create(c"x".as_ptr(), 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
     // SAFETY: as above.
     let mut file = unsafe { File::from_raw_fd(fd) };
     file.write_all(&fs::read("/proc/self/exe")?)?;
@@ -198,6 +207,24 @@ fn allocate(gigabytes: &str) -> Attack {
         held.push(part);
     }
     Ok("allocated".into())
+}
+
+/// Memory that belongs to a file and not to a process.
+fn allocate_file() -> Attack {
+    // SAFETY: the name ends with a NUL.
+    let fd = unsafe { libc::memfd_create(c"x".as_ptr(), 0) };
+    if fd < 0 { Err(io::Error::last_os_error()) } else { Ok("made".into()) }
+}
+
+/// Watchers of files, of which a user has few.
+fn watchers(n: &str) -> Attack {
+    for _ in 0..n.parse::<usize>().unwrap() {
+        // SAFETY: a plain number. The descriptors are closed when the process ends.
+        if unsafe { libc::inotify_init1(libc::IN_CLOEXEC) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok("made".into())
 }
 
 fn fork_bomb() -> Attack {

@@ -44,6 +44,29 @@ pub(crate) fn memory() {
     }
 }
 
+/// Without a limit for the whole run, there is no memory that no limit counts.
+pub(crate) fn memory_files() {
+    let fixture = SandboxFixture::new();
+    for layers in LAYERS {
+        let counted = fixture.sandbox(SandboxProfile::Build, layers).applied().cgroup_memory;
+        let report = fixture.confined(SandboxProfile::Build, layers, "allocate-file", &[]);
+        assert_eq!(report.did_harm(), counted, "{report:?}");
+    }
+    fixture.works_without_sandbox("allocate-file", &[]);
+}
+
+/// A user namespace limits the watchers of a run, so that others find some left.
+pub(crate) fn watchers() {
+    let fixture = SandboxFixture::new();
+    for layers in LAYERS {
+        let limited = fixture.sandbox(SandboxProfile::Build, layers).applied().user_namespace;
+        let report = fixture.confined(SandboxProfile::Build, layers, "watchers", &["40"]);
+        assert_eq!(report.did_harm(), !limited, "{report:?}");
+        let few = fixture.confined(SandboxProfile::Build, layers, "watchers", &["20"]);
+        assert!(few.did_harm(), "{few:?}");
+    }
+}
+
 pub(crate) fn open_files() {
     let fixture = SandboxFixture::new();
     fixture.must_fail("open-files", &[]);

@@ -18,6 +18,8 @@ pub(crate) struct SandboxFixture {
     dir: tempfile::TempDir,
     pub(crate) machine: MachineFeatures,
     pub(crate) limits: ResourceLimits,
+    /// Paths that a person made readable.
+    pub(crate) readable: Vec<PathBuf>,
 }
 
 pub(crate) const BARE: OptionalLayers =
@@ -97,7 +99,7 @@ impl SandboxFixture {
         fs::write(dir.path().join("home/readable"), "readable").unwrap();
         fs::copy(std::env::current_exe().unwrap(), dir.path().join("project/attacker")).unwrap();
         let limits = ResourceLimits { processes: 64, memory: 1 << 30, ..ResourceLimits::default() };
-        Self { dir, machine: probe::probe_machine(), limits }
+        Self { dir, machine: probe::probe_machine(), limits, readable: Vec::new() }
     }
 
     pub(crate) fn at(&self, name: &str) -> PathBuf {
@@ -111,7 +113,14 @@ impl SandboxFixture {
     pub(crate) fn sandbox(&self, profile: SandboxProfile, layers: LayerSelection) -> Sandbox {
         let (project, home) = (self.at("project"), self.at("home"));
         let (data, scratch) = (self.at("data"), self.at("scratch"));
-        let paths = SandboxPaths { project: &project, home: &home, data: &data, scratch: &scratch };
+        let paths = SandboxPaths {
+            project: &project,
+            home: &home,
+            data: &data,
+            scratch: &scratch,
+            run_homes: &self.at("data/homes/1"),
+            readable: &self.readable,
+        };
         let sandbox =
             Sandbox::new(SandboxPolicy::new(profile, &paths), &self.machine, layers, self.limits);
         let sandbox = sandbox.unwrap();
@@ -122,7 +131,8 @@ impl SandboxFixture {
     pub(crate) fn command(&self, name: &str, args: &[&str]) -> SandboxCommand {
         let all: Vec<&str> = ["--payload", name].into_iter().chain(args.iter().copied()).collect();
         let mut command = SandboxCommand::new(self.at("project/attacker"), &all);
-        command.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
+        let home = self.at("home").into();
+        command.env = vec![("PATH".into(), "/usr/bin:/bin".into()), ("HOME".into(), home)];
         command
     }
 
@@ -198,7 +208,7 @@ impl SandboxFixture {
         let parent = self.dir.path().parent().unwrap();
         let dir = tempfile::tempdir_in(parent).unwrap();
         copy(self.dir.path(), dir.path(), (self.dir.path(), dir.path()));
-        Self { dir, machine: self.machine.clone(), limits: self.limits }
+        Self { dir, machine: self.machine.clone(), limits: self.limits, readable: Vec::new() }
     }
 
     /// Asserts that the attack does harm without the sandbox, so that its test can fail.
@@ -229,18 +239,22 @@ fn denials(name: &str) -> &'static [&'static str] {
         }
         // The memory and environment of others: no right, or no such process here.
         "environ" | "mem" => &["(os error 13)", "(os error 1)", "(os error 2)"],
-        "kill" => &["(os error 1)", "(os error 3)"],
+        // Forbidden, or no such process here.
+        "kill" | "other-process" => &["(os error 1)", "(os error 3)"],
         // A family that is not to be had, a call that is forbidden, or a network of
         // its own, where nobody listens.
         "tcp" | "udp" | "fastopen" | "mptcp" | "unix" | "abstract" | "socket" => {
             &["(os error 97)", "(os error 1)", "(os error 13)", "(os error 111)", "(os error 101)"]
         }
+        // Forbidden, or no such object here.
+        "shared-object" => &["(os error 38)", "(os error 22)", "(os error 2)"],
         "open-files" => &["(os error 24)"],
         // These look and find nothing.
         "environment" => &["not in it"],
         "privileges" => &["none"],
         "ask" => &["failed to fill whole buffer"],
-        "memfd" => &["(os error 13)", "(os error 1)"],
+        // The same inside; or no program in memory at all.
+        "memfd" => &["(os error 13)", "(os error 1)", "(os error 2)", "(os error 38)"],
         // Calls that the filter forbids.
         _ => &["(os error 1)"],
     }

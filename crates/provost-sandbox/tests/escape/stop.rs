@@ -6,16 +6,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use provost_sandbox::confine::{OrphanPolicy, SandboxChild, SandboxExit};
+use provost_sandbox::confine::{OrphanPolicy, SandboxChild, SandboxError, SandboxExit};
 use provost_sandbox::sandbox_policy::SandboxProfile;
 
 use crate::sandbox_fixture::{LAYERS, SandboxFixture};
 
 /// How many processes run the fixture's attacker.
 pub(crate) fn n_alive(fixture: &SandboxFixture) -> usize {
-    let attacker = fixture.at("project/attacker");
-    let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
-    processes.filter(|process| is_running(&process.path(), &attacker)).count()
+    find_alive(fixture).len()
 }
 
 fn is_running(process: &Path, program: &Path) -> bool {
@@ -38,12 +36,55 @@ pub(crate) fn double_setsid() {
         command.orphans = OrphanPolicy::Keep;
         let mut child = sandbox.spawn(command).unwrap();
         assert_eq!(read_line(&mut child), "alive\n");
-        assert_eq!(n_alive(&fixture), 1, "the control: without stop it lives");
+        wait_for_daemon(&fixture);
         let start = Instant::now();
         child.stop(Duration::from_millis(100)).unwrap();
         assert_eq!(n_alive(&fixture), 0, "{layers:?}");
         println!("  {layers:?}: gone after {:?}", start.elapsed());
     }
+}
+
+/// A supervisor that cannot list the processes does not report them as stopped.
+pub(crate) fn blinded() {
+    let fixture = SandboxFixture::new();
+    let sandbox = fixture.sandbox(SandboxProfile::Build, LAYERS[0]);
+    let mut command = fixture.command("daemon", &["alive"]);
+    command.orphans = OrphanPolicy::Keep;
+    let mut child = sandbox.spawn(command).unwrap();
+    assert_eq!(read_line(&mut child), "alive\n");
+    wait_for_daemon(&fixture);
+    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let supervisor = i32::try_from(child.pid()).unwrap();
+    // SAFETY: the limit outlives the call.
+    let limited = unsafe {
+        libc::prlimit(supervisor, libc::RLIMIT_NOFILE, &raw const none, std::ptr::null_mut())
+    };
+    assert_eq!(limited, 0, "{}", io::Error::last_os_error());
+    let stopped = child.stop(Duration::ZERO);
+    let survivors = find_alive(&fixture);
+    for pid in &survivors {
+        // SAFETY: ends a process that this test started.
+        unsafe { libc::kill(*pid, libc::SIGKILL) };
+    }
+    assert!(matches!(stopped, Err(SandboxError::Unseen)), "{stopped:?}");
+    assert_eq!(survivors.len(), 1, "the control: something survives");
+}
+
+/// Waits until the daemon is the only process: its parents end after it was started.
+fn wait_for_daemon(fixture: &SandboxFixture) {
+    let start = Instant::now();
+    while n_alive(fixture) != 1 {
+        assert!(start.elapsed() < Duration::from_secs(60), "the control: without stop it lives");
+        std::thread::yield_now();
+    }
+}
+
+/// The processes of the attacker.
+fn find_alive(fixture: &SandboxFixture) -> Vec<i32> {
+    let attacker = fixture.at("project/attacker");
+    let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let alive = processes.filter(|process| is_running(&process.path(), &attacker));
+    alive.map(|process| process.file_name().to_str().unwrap().parse().unwrap()).collect()
 }
 
 /// When the command ends, the processes it left are killed.

@@ -203,6 +203,8 @@ fn bare(daemon: &Daemon, line: &str) -> f64 {
         home: daemon.folder.path(),
         data: &data,
         scratch: scratch.path(),
+        run_homes: &data.join("homes/1"),
+        readable: &[],
     };
     let policy = SandboxPolicy::new(SandboxProfile::Terminal, &places);
     let wall = Sandbox::new(

@@ -87,6 +87,12 @@ pub(super) fn describe_outcome(outcome: &ActionOutcome, printed: &OutputTotals) 
     if let Ok(observed) = ObservedChanges::deserialize(&summary["meanwhile"]) {
         lines.extend(describe_observed_changes(&observed));
     }
+    if let Some(path) = summary["unreadable"].as_str() {
+        let path = quote_text(path);
+        lines.push(format!(
+            "Commands cannot read {path}. If they need it, add it to `[sandbox] read` in policy.toml."
+        ));
+    }
     for planted in summary["planted"].as_array().into_iter().flatten() {
         let path = planted.as_str().map(quote_text).unwrap_or_default();
         lines.push(format!("WARNING: it created {path}, a protected path."));

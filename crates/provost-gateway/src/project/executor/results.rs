@@ -64,5 +64,12 @@ pub(super) fn build_command_result(finished: FinishedCommand) -> Result<Value, G
     if let Some(set_aside) = outcome.summary.get("setAside") {
         result["setAside"] = set_aside.clone();
     }
+    if let Some(path) = outcome.summary["unreadable"].as_str() {
+        result["hint"] = format!(
+            "commands of this project cannot read {path}; if they need it, a person adds it to \
+             `[sandbox] read` in a policy.toml"
+        )
+        .into();
+    }
     Ok(result)
 }

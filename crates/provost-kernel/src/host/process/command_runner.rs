@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost_core::action::{self, ProcessAction, RunCommand};
+use provost_core::policy::PathVisibility;
 use provost_proto::kernel::{ErrorInfo, Preconditions, ReportPayload};
 use provost_proto::{ActionId, Code};
 use provost_sandbox::confine::{
@@ -25,6 +26,7 @@ use super::process_table::ProcessTable;
 use super::project_sandboxes::{ProjectSandboxes, action_error_from_sandbox};
 use super::set_aside::begin_watch;
 use crate::ActionError;
+use crate::files::find_denied_paths;
 use crate::host::HostOptions;
 use crate::host::redaction::SharedRedactor;
 use crate::host::rpc::report_spool::ReportSpool;
@@ -76,10 +78,12 @@ impl CommandRunner {
         id: ActionId,
         action: ProcessAction,
         preconditions: Preconditions,
+        write_denials: Option<PathVisibility>,
     ) -> Result<Value, ActionError> {
         match action {
             ProcessAction::RunCommand(params) => {
-                self.start_command(id, params, &preconditions).await
+                let read_only = self.find_read_only_paths(write_denials).await?;
+                self.start_command(id, params, &preconditions, read_only).await
             }
             ProcessAction::List(_) => Ok(self.list_processes()),
             ProcessAction::Read(params) => self.read_output(&params),
@@ -126,16 +130,18 @@ impl CommandRunner {
         id: ActionId,
         params: RunCommand,
         preconditions: &Preconditions,
+        read_only: Vec<PathBuf>,
     ) -> Result<Value, ActionError> {
         if self.processes.running_actions().len() >= MAX_RUNNING_COMMANDS {
             let message = format!("{MAX_RUNNING_COMMANDS} commands run already; stop one first");
             return Err(ActionError::new(Code::TooManyProcesses, message));
         }
         let redactor = self.shared_redactor.redactor()?;
-        let standby = self.sandboxes.command_sandbox(params.network)?;
+        let standby = &self.sandboxes.command_sandbox(params.network)?;
         let sandbox = standby.sandbox();
         let policy = sandbox.policy();
-        let disk_space = DiskSpaceGuard::new([policy.project.clone(), policy.scratch.clone()]);
+        let written = [&policy.project, &policy.scratch, &policy.own_home];
+        let disk_space = DiskSpaceGuard::new(written.map(Clone::clone));
         disk_space
             .check()
             .map_err(|ErrorInfo { code, message, .. }| ActionError::new(code, message))?;
@@ -144,6 +150,7 @@ impl CommandRunner {
         let mut holds = self.holds.write().await;
         holds.remove_ended();
         let mut command = self.build_command(&params);
+        command.read_only_paths = read_only;
         let (copies, held_paths) =
             self.prepare_pinned_files(&mut command, sandbox, preconditions, &holds).await?;
         let watch = begin_watch(&self.quarantine, holds_existing_paths(sandbox.applied())).await?;
@@ -181,6 +188,7 @@ impl CommandRunner {
             watch,
             changes,
             disk_space,
+            sandbox: Arc::clone(standby),
         };
         let (supervised, standby) = (Arc::clone(&process), Arc::clone(standby));
         drop(tokio::spawn(async move {
@@ -188,6 +196,19 @@ impl CommandRunner {
             standby.start_standby();
         }));
         Ok(describe_process(&process))
+    }
+
+    /// The existing paths of the project that a command must not write.
+    async fn find_read_only_paths(
+        &self,
+        write_denials: Option<PathVisibility>,
+    ) -> Result<Vec<PathBuf>, ActionError> {
+        let Some(denials) = write_denials else { return Ok(Vec::new()) };
+        let root = self.root.clone_handle();
+        let search = tokio::task::spawn_blocking(move || find_denied_paths(&root, &denials));
+        search.await.unwrap_or_else(|error| {
+            Err(ActionError::new(Code::Internal, format!("the search panicked: {error}")))
+        })
     }
 
     /// Makes a command run the pinned content of its scripts. Returns the copies that

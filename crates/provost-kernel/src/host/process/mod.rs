@@ -5,6 +5,7 @@
 
 mod change_observer;
 pub(super) mod command_runner;
+mod denial_hint;
 pub(super) mod disk_space;
 pub(super) mod head_tail_buffer;
 pub(super) mod output_reader;

@@ -15,6 +15,7 @@ use provost_core::redact::Redactor;
 use provost_proto::kernel::{ActionOutcome, ErrorInfo, ReportPayload};
 use provost_proto::{ActionId, Code};
 use provost_sandbox::confine::{SandboxChild, SandboxError, SandboxExit};
+use provost_sandbox::sandbox_policy::SandboxPolicy;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
@@ -22,11 +23,13 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::sleep_until;
 
 use super::change_observer::ChangeObserver;
+use super::denial_hint::{self, SEARCHED_BYTES};
 use super::disk_space::DiskSpaceGuard;
 use super::head_tail_buffer::HeadTailBuffer;
 use super::output_reader::{read_until_exit, spool_output};
 use super::path_holds::PathHoldRequest;
 use super::set_aside::settle_watch;
+use super::standby_sandbox::StandbySandbox;
 use crate::host::redaction::redact_fault;
 use crate::host::rpc::report_spool::ReportSpool;
 use crate::quarantine::ActionWatch;
@@ -110,6 +113,13 @@ impl ProcessHandle {
         (from, state.recent.iter().skip(skip).take(limit).copied().collect(), state.total)
     }
 
+    fn find_unreadable_path(&self, policy: &SandboxPolicy) -> Option<String> {
+        let total = self.lock_state().total;
+        let after = total.saturating_sub(u64::try_from(SEARCHED_BYTES).unwrap_or(0));
+        let (_, output, _) = self.read_output(after, SEARCHED_BYTES);
+        denial_hint::find_unreadable_path(&String::from_utf8_lossy(&output), policy)
+    }
+
     pub(in crate::host) fn record_output(&self, data: &[u8]) {
         let mut state = self.lock_state();
         state.recent.extend(data);
@@ -137,6 +147,8 @@ pub(super) struct SupervisionContext {
     pub(super) changes: ChangeObserver,
     /// The disks that it must not fill.
     pub(super) disk_space: DiskSpaceGuard,
+    /// The sandbox that it runs in.
+    pub(super) sandbox: Arc<StandbySandbox>,
 }
 
 /// Supervises a command until it has ended and its outcome is spooled.
@@ -164,7 +176,10 @@ pub(super) async fn supervise_process(
     let observed_changes = context.changes.collect_changes(&context.redactor).await;
     let set_aside = settle_watch(context.watch, &context.redactor).await;
     let fault = fault.map(|fault| redact_fault(&context.redactor, fault));
-    let end = ProcessEnd { exit, fault, duration, set_aside, observed_changes };
+    let failed = matches!(exit, Some(SandboxExit::Code(code)) if code != 0);
+    let policy = context.sandbox.sandbox().policy();
+    let unreadable = failed.then(|| process.find_unreadable_path(policy)).flatten();
+    let end = ProcessEnd { exit, fault, duration, set_aside, observed_changes, unreadable };
     if let Err(error) = report_outcome(&process, &context.spool, &mut buffer, end).await {
         tracing::error!(%error, action = %process.id, "cannot spool the outcome of a command");
     }
@@ -179,6 +194,8 @@ struct ProcessEnd {
     /// What it left and was set aside.
     set_aside: Option<Value>,
     observed_changes: Option<Value>,
+    /// A path outside what it can read, which its last errors name.
+    unreadable: Option<String>,
 }
 
 async fn report_outcome(
@@ -211,6 +228,9 @@ async fn report_outcome(
     }
     if let Some(set_aside) = end.set_aside {
         summary["setAside"] = set_aside;
+    }
+    if let Some(path) = end.unreadable {
+        summary["unreadable"] = path.into();
     }
     let outcome = ActionOutcome {
         exit_code,

@@ -3,10 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use provost_proto::Code;
 use provost_sandbox::confine::{LayerSelection, ResourceLimits, Sandbox, SandboxError};
 use provost_sandbox::probe;
-use provost_sandbox::sandbox_policy::{SandboxPaths, SandboxPolicy, SandboxProfile};
+use provost_sandbox::sandbox_policy::{
+    SandboxPaths, SandboxPolicy, SandboxProfile, find_toolchains,
+};
 
 use super::standby_sandbox::StandbySandbox;
 use crate::ActionError;
@@ -19,10 +22,22 @@ pub(in crate::host) struct ProjectSandboxes {
     project: PathBuf,
     home: PathBuf,
     data: PathBuf,
+    /// The home of commands and their layers of the caches; it outlives the kernel.
+    run_homes: PathBuf,
+    /// Toolchains that the environment names.
+    toolchains: Vec<PathBuf>,
     pub(in crate::host) kernel_dir: KernelDir,
     scratch: OnceLock<ScratchDir>,
-    offline: OnceLock<Arc<StandbySandbox>>,
-    with_network: OnceLock<Arc<StandbySandbox>>,
+    /// Sandboxes of commands, and what a person made readable in them.
+    commands: Mutex<CommandSandboxes>,
+}
+
+#[derive(Debug, Default)]
+struct CommandSandboxes {
+    /// Paths that a person made readable.
+    readable: Vec<PathBuf>,
+    offline: Option<Arc<StandbySandbox>>,
+    with_network: Option<Arc<StandbySandbox>>,
 }
 
 impl ProjectSandboxes {
@@ -31,10 +46,14 @@ impl ProjectSandboxes {
             project: options.project.clone(),
             home: options.home.clone(),
             data: options.data.clone(),
+            run_homes: options
+                .data
+                .join("homes")
+                .join(options.kernel_dir.file_name().unwrap_or_default()),
+            toolchains: find_toolchains(&options.environment, &options.home),
             kernel_dir: KernelDir::new(&options.kernel_dir),
             scratch: OnceLock::new(),
-            offline: OnceLock::new(),
-            with_network: OnceLock::new(),
+            commands: Mutex::default(),
         }
     }
 
@@ -42,19 +61,40 @@ impl ProjectSandboxes {
     pub(super) fn command_sandbox(
         &self,
         network: bool,
-    ) -> Result<&Arc<StandbySandbox>, ActionError> {
-        let slot = if network { &self.with_network } else { &self.offline };
-        if slot.get().is_none() {
-            let policy = SandboxPolicy::new(SandboxProfile::Build, &self.sandbox_paths()?);
-            let policy = if network { policy.with_full_network() } else { policy };
-            let machine = probe::probe_machine();
-            let sandbox =
-                Sandbox::new(policy, &machine, LayerSelection::Auto, ResourceLimits::default())
-                    .map_err(|error| action_error_from_sandbox(&error))?;
-            // Of two concurrent callers, the first one wins.
-            drop(slot.set(Arc::new(StandbySandbox::new(sandbox))));
+    ) -> Result<Arc<StandbySandbox>, ActionError> {
+        let readable = self.list_readable();
+        let mut commands = self.commands.lock();
+        let slot = if network { &mut commands.with_network } else { &mut commands.offline };
+        if let Some(sandbox) = slot {
+            return Ok(Arc::clone(sandbox));
         }
-        slot.get().ok_or_else(|| ActionError::new(Code::Internal, "cannot store the sandbox"))
+        let policy = SandboxPolicy::new(SandboxProfile::Build, &self.sandbox_paths(&readable)?);
+        let policy = if network { policy.with_full_network() } else { policy };
+        let machine = probe::probe_machine();
+        let sandbox =
+            Sandbox::new(policy, &machine, LayerSelection::Auto, ResourceLimits::default())
+                .map_err(|error| action_error_from_sandbox(&error))?;
+        Ok(Arc::clone(slot.insert(Arc::new(StandbySandbox::new(sandbox)))))
+    }
+
+    /// Sets the paths that a person made readable, `~/` being the home directory.
+    /// Commands that run already keep what they have.
+    pub(in crate::host) fn set_readable(&self, paths: Vec<String>) {
+        let expand = |path: String| match path.strip_prefix("~/") {
+            Some(inside) => self.home.join(inside),
+            None => PathBuf::from(path),
+        };
+        let readable: Vec<PathBuf> = paths.into_iter().map(expand).collect();
+        let mut commands = self.commands.lock();
+        if commands.readable != readable {
+            *commands = CommandSandboxes { readable, ..CommandSandboxes::default() };
+        }
+    }
+
+    /// What commands can read besides the system and the home's usual toolchains.
+    pub(in crate::host) fn list_readable(&self) -> Vec<PathBuf> {
+        let commands = self.commands.lock();
+        self.toolchains.iter().chain(&commands.readable).cloned().collect()
     }
 
     /// The sandbox of dev servers and builds. Our own program is readable in it, because
@@ -63,7 +103,8 @@ impl ProjectSandboxes {
         &self,
         own_program: &Path,
     ) -> Result<Sandbox, ActionError> {
-        let mut policy = SandboxPolicy::new(SandboxProfile::Serve, &self.sandbox_paths()?);
+        let readable = self.list_readable();
+        let mut policy = SandboxPolicy::new(SandboxProfile::Serve, &self.sandbox_paths(&readable)?);
         policy.readable.push(own_program.to_owned());
         Sandbox::new(
             policy,
@@ -75,7 +116,10 @@ impl ProjectSandboxes {
     }
 
     /// The paths that policies are built from; creates the scratch directory.
-    pub(in crate::host) fn sandbox_paths(&self) -> Result<SandboxPaths<'_>, ActionError> {
+    pub(in crate::host) fn sandbox_paths<'a>(
+        &'a self,
+        readable: &'a [PathBuf],
+    ) -> Result<SandboxPaths<'a>, ActionError> {
         if self.scratch.get().is_none() {
             let scratch = self.kernel_dir.create_scratch_dir().map_err(|error| {
                 let message = format!("cannot create a folder for temporary files: {error}");
@@ -89,6 +133,8 @@ impl ProjectSandboxes {
             home: &self.home,
             data: &self.data,
             scratch: self.scratch.get().ok_or_else(missing)?.path(),
+            run_homes: &self.run_homes,
+            readable,
         })
     }
 }
@@ -101,7 +147,7 @@ pub(in crate::host) fn action_error_from_sandbox(error: &SandboxError) -> Action
         SandboxError::WorkingDirectory(_) => Code::NotFound,
         SandboxError::Nul(_) => Code::InvalidAction,
         SandboxError::Start { .. } => Code::SandboxDenied,
-        SandboxError::Io { .. } | SandboxError::StillAlive => Code::Internal,
+        SandboxError::Io { .. } | SandboxError::StillAlive | SandboxError::Unseen => Code::Internal,
     };
     let mut message = error.to_string();
     let mut source = std::error::Error::source(error);

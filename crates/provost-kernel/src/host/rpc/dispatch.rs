@@ -26,8 +26,11 @@ pub(super) async fn handle_request(
     method: Method,
 ) -> Result<Value, ActionError> {
     match method {
-        Method::Execute { id, action, params, visibility_rules, preconditions } => {
+        Method::Execute { id, action, params, visibility_rules, preconditions, readable } => {
             let action = parse_action(&action, params)?;
+            if matches!(action, Action::Process(_) | Action::Runtime(_)) {
+                host.commands.sandboxes.set_readable(readable);
+            }
             execute_action(host, id, action, &visibility_rules, preconditions).await
         }
         Method::Cancel { id } => {
@@ -154,7 +157,7 @@ async fn execute_action(
         }
         Action::Process(action) => {
             let preconditions = preconditions.unwrap_or_default();
-            let result = host.commands.execute(id, action, preconditions).await;
+            let result = host.commands.execute(id, action, preconditions, visibility).await;
             redact_result(&redactor, result)
         }
     }
@@ -259,7 +262,7 @@ async fn run_runtime_action(
         RuntimeAction::OpenTerminal(params) => {
             let started_at = Instant::now();
             drop(host.commands.processes.begin_action(id));
-            let opened = match host.commands.sandboxes.sandbox_paths() {
+            let opened = match host.commands.sandboxes.sandbox_paths(&[]) {
                 Ok(paths) => host.terminal.open(id, &params, &paths).await,
                 Err(error) => Err(error),
             };

@@ -33,6 +33,30 @@ pub(in crate::confine) enum PathEnforcement {
     Rules,
 }
 
+/// What the rules depend on besides the policy.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::confine) struct RulesetOptions {
+    pub(in crate::confine) protection: PathEnforcement,
+    /// What they allow: in an isolated network everything, so that a build can connect to
+    /// itself.
+    pub(in crate::confine) network: NetworkAccess,
+    /// Whether the run has a `/dev/pts` of its own.
+    pub(in crate::confine) own_terminals: bool,
+}
+
+/// The rights on a run's own `/dev/pts`, as far as this version of Landlock knows them.
+pub(in crate::confine) fn terminal_rights(abi: u32) -> u64 {
+    let known = [
+        (1, AccessFs::ReadFile),
+        (1, AccessFs::WriteFile),
+        (1, AccessFs::ReadDir),
+        (3, AccessFs::Truncate),
+        (5, AccessFs::IoctlDev),
+    ];
+    let rights = known.into_iter().filter(|(since, _)| abi >= *since);
+    rights.fold(0, |all, (_, right)| all | BitFlags::from(right).bits())
+}
+
 /// A ruleset that a child can restrict itself with.
 #[derive(Debug)]
 pub(in crate::confine) struct LandlockRuleset {
@@ -54,17 +78,13 @@ type ChangeTime = (i64, u64);
 
 impl LandlockRuleset {
     /// Builds the rules.
-    ///
-    /// `network` is what they allow: in an isolated network everything, so that a build
-    /// can connect to itself.
     pub(in crate::confine) fn build(
         policy: &SandboxPolicy,
-        protection: PathEnforcement,
-        network: NetworkAccess,
+        options: RulesetOptions,
     ) -> io::Result<Self> {
-        let created = Some(create_ruleset(policy, protection, network)?);
+        let created = Some(create_ruleset(policy, options.protection, options.network)?);
         let mut builder = RulesetBuilder { created, watched: Vec::new() };
-        builder.grant_policy(policy, protection)?;
+        builder.grant_policy(policy, options)?;
         let fd: Option<OwnedFd> = builder.created.take().and_then(Into::into);
         let fd = fd.ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))?;
         Ok(Self { fd, watched: builder.watched })
@@ -115,11 +135,8 @@ struct RulesetBuilder {
 type FileAccessRights = BitFlags<AccessFs>;
 
 impl RulesetBuilder {
-    fn grant_policy(
-        &mut self,
-        policy: &SandboxPolicy,
-        protection: PathEnforcement,
-    ) -> io::Result<()> {
+    fn grant_policy(&mut self, policy: &SandboxPolicy, options: RulesetOptions) -> io::Result<()> {
+        let protection = options.protection;
         let read = AccessFs::from_read(NEWEST_ABI);
         let mut all = AccessFs::from_all(NEWEST_ABI);
         if !policy.is_confined() {
@@ -132,9 +149,14 @@ impl RulesetBuilder {
                 PathEnforcement::Rules => self.grant_except(Path::new("/"), all, &policy.hidden),
             };
         }
-        self.grant_except(Path::new("/"), read, &policy.hidden)?;
+        // A path that appears there later is granted when the rules are rebuilt.
+        self.watch(Path::new("/etc"))?;
+        self.watch(&policy.home)?;
         for path in &policy.readable {
-            self.add_rule(path, read)?;
+            // A hidden parent does not hide this path: it was granted explicitly.
+            let is_inside = |other: &&PathBuf| other.starts_with(path) && *other != path;
+            let inside: Vec<PathBuf> = policy.hidden.iter().filter(is_inside).cloned().collect();
+            self.grant_except(path, read, &inside)?;
         }
         // Creating device files needs root, and ioctls on devices are rarely needed.
         all &= !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
@@ -143,16 +165,16 @@ impl RulesetBuilder {
             kept.extend(policy.protected.iter().cloned());
         }
         for path in &policy.writable {
-            // A hidden parent does not hide this path: it was granted explicitly.
             let inside: Vec<PathBuf> =
                 kept.iter().filter(|other| other.starts_with(path)).cloned().collect();
             self.grant_except(path, all | read, &inside)?;
         }
         self.grant_project(policy, read)?;
         self.add_rule(&policy.scratch, all | read)?;
+        self.add_rule(&policy.own_home, all | read)?;
         // Mounted elsewhere, where the rule above does not apply.
         self.add_rule(&policy.scratch.join("shm"), all | read)?;
-        self.grant_devices()
+        self.grant_devices(options.own_terminals)
     }
 
     /// Grants reading and listing of the project, except for hidden paths.
@@ -175,11 +197,8 @@ impl RulesetBuilder {
         if !except.iter().any(|other| other.starts_with(path)) {
             return self.add_rule(path, rights);
         }
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let Ok(folder) = rustix::fs::open(path, flags, Mode::empty()) else { return Ok(()) };
         // Before the entries are read, so that one that is added meanwhile is noticed.
-        let changed = read_change_time(&folder)?;
-        self.watched.push(ExpandedDirectory { folder, changed });
+        self.watch(path)?;
         let Ok(entries) = fs::read_dir(path) else { return Ok(()) };
         for entry in entries.filter_map(Result::ok) {
             // A link is checked at its target when it is followed, never here.
@@ -190,13 +209,27 @@ impl RulesetBuilder {
         Ok(())
     }
 
+    /// Notices changes of a folder's entries; of a missing one, none.
+    fn watch(&mut self, path: &Path) -> io::Result<()> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        if let Ok(folder) = rustix::fs::open(path, flags, Mode::empty()) {
+            let changed = read_change_time(&folder)?;
+            self.watched.push(ExpandedDirectory { folder, changed });
+        }
+        Ok(())
+    }
+
     /// Devices that every program may use; the rest of `/dev` is hidden.
-    fn grant_devices(&mut self) -> io::Result<()> {
+    fn grant_devices(&mut self, own_terminals: bool) -> io::Result<()> {
         let rights = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
-        for name in ["null", "zero", "full", "random", "urandom", "tty", "ptmx"] {
+        for name in ["null", "zero", "full", "random", "urandom", "tty"] {
             self.add_rule(&Path::new("/dev").join(name), rights | AccessFs::Truncate)?;
         }
-        self.add_rule(Path::new("/dev/pts"), rights | AccessFs::ReadDir)
+        // It opens terminals in the `/dev/pts` of its own, for which the run adds a rule.
+        // The machine's `/dev/pts` holds the terminals of others and is never granted.
+        let ptmx = &Path::new("/dev").join("ptmx");
+        let is_device = fs::symlink_metadata(ptmx).is_ok_and(|found| !found.is_symlink());
+        if own_terminals && is_device { self.add_rule(ptmx, rights) } else { Ok(()) }
     }
 
     /// Adds one rule; none for a path that does not exist or that we cannot open.

@@ -64,6 +64,14 @@ pub struct AppliedLayers {
     pub uts_namespace: bool,
     /// Whether `/tmp` is private.
     pub private_tmp: bool,
+    /// Whether it has terminals of its own; without them it has none but those it was
+    /// given.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub own_terminals: bool,
+    /// Whether its own home directory is mounted over the user's; otherwise `HOME` names
+    /// its own.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub own_home: bool,
     /// What enforces protected paths.
     pub protected_by: PathProtection,
     /// What denies the network; empty if it has access.

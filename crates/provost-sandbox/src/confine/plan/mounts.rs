@@ -11,11 +11,15 @@ use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags, StatxAttributes, StatxFlags,
 };
 use rustix::io::Errno;
-use rustix::mount::{MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags};
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags,
+    OpenTreeFlags,
+};
 
 use super::spawn_plan::{
-    AtSetupStep as _, FileOverrideMount, MAX_TMP_PASSTHROUGHS, MountPlan, ROOT_PATH, SelfBindMount,
-    SetupFailure, SpawnPlan, StartDirectory, TmpPassthrough,
+    AtSetupStep as _, FileOverrideMount, FolderMount, MAX_FOLDER_MOUNTS, MountPlan,
+    NamespaceMounts, OverlayLayer, ROOT_PATH, SelfBindMount, SetupFailure, SpawnPlan,
+    StartDirectory,
 };
 use crate::confine::error::SetupStep;
 use crate::confine::raw_syscall::{self, int_arg, ptr_arg};
@@ -23,15 +27,26 @@ use crate::confine::raw_syscall::{self, int_arg, ptr_arg};
 /// Landlock's rights to execute, read files and read folders.
 const LANDLOCK_READ_RIGHTS: u64 = 1 | 4 | 8;
 
-/// Makes the namespace private, with a `/proc` that shows its own processes.
-pub(in crate::confine) fn init_mount_namespace(proc: bool) -> Result<(), SetupFailure> {
+/// The options of a run's `/dev/pts`: everybody in it may open a terminal, and only so
+/// many. The number fits the machine's limit, usually 4096 with 1024 reserved for it,
+/// when all commands of a project use theirs.
+const TERMINAL_OPTIONS: &CStr = c"newinstance,ptmxmode=0666,mode=600,max=32";
+
+/// Makes the namespace private, with a `/proc` that shows its own processes and a
+/// `/dev/pts` with its own terminals, which the device `ptmx` beside it uses.
+pub(in crate::confine) fn init_mount_namespace(own: NamespaceMounts) -> Result<(), SetupFailure> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     rustix::mount::mount_change(ROOT_PATH, private).at_step(SetupStep::Mounts)?;
-    if !proc {
-        return Ok(());
+    if own.terminals {
+        let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+        rustix::mount::mount(c"devpts", c"/dev/pts", c"devpts", flags, Some(TERMINAL_OPTIONS))
+            .at_step(SetupStep::Terminals)?;
     }
-    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    rustix::mount::mount(c"proc", c"/proc", c"proc", flags, None).at_step(SetupStep::Proc)
+    if own.proc {
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        rustix::mount::mount(c"proc", c"/proc", c"proc", flags, None).at_step(SetupStep::Proc)?;
+    }
+    Ok(())
 }
 
 /// Makes the planned mounts in a namespace that was
@@ -40,11 +55,15 @@ pub(in crate::confine) fn apply_mount_plan(
     plan: &SpawnPlan<'_>,
     mounts: &MountPlan,
 ) -> Result<(), SetupFailure> {
-    if mounts.proc {
-        allow_reading_proc(plan)?;
+    if mounts.own.proc {
+        add_landlock_rule(plan, c"/proc", LANDLOCK_READ_RIGHTS).at_step(SetupStep::Proc)?;
+    }
+    if mounts.own.terminals {
+        let rights = mounts.terminal_rights;
+        add_landlock_rule(plan, c"/dev/pts", rights).at_step(SetupStep::Terminals)?;
     }
     let project = open_project(&plan.start).at_step(SetupStep::Mounts)?;
-    for pin in &mounts.pins {
+    for pin in mounts.pins.iter().chain(&plan.read_only) {
         self::apply_self_bind(project.as_fd(), pin).at_step(SetupStep::Mounts)?;
     }
     for path in &plan.held_paths {
@@ -62,41 +81,119 @@ pub(in crate::confine) fn apply_mount_plan(
             other => other.at_step(SetupStep::Mounts)?,
         }
     }
-    // Both are cloned before one can cover the other.
+    // All are cloned before one can cover the other.
     let shm = mounts.shm.as_deref().map(clone_mount).transpose().at_step(SetupStep::Mounts)?;
-    if let Some(folder) = &mounts.tmp {
-        mount_private_tmp(folder, &mounts.tmp_passthroughs).at_step(SetupStep::Mounts)?;
-    }
+    mount_private_folders(plan, mounts).at_step(SetupStep::Mounts)?;
     match shm {
         Some(shm) => mount_over(shm.as_fd(), c"/dev/shm").at_step(SetupStep::Mounts),
         None => Ok(()),
     }
 }
 
-/// Mounts a folder over `/tmp` and `/var/tmp`, and paths of the shared ones that are
-/// needed back into it, with their own mounts.
-fn mount_private_tmp(folder: &CStr, tmp_passthroughs: &[TmpPassthrough]) -> Result<(), Errno> {
-    let mut trees: [Option<OwnedFd>; MAX_TMP_PASSTHROUGHS] = [const { None }; MAX_TMP_PASSTHROUGHS];
-    for (held, tmp_passthroughs) in trees.iter_mut().zip(tmp_passthroughs) {
-        let tree = clone_tree_recursive(&tmp_passthroughs.path)?;
-        if tmp_passthroughs.read_only {
-            set_read_only(tree.as_fd())?;
-        }
-        *held = Some(tree);
+/// Mounts a folder over `/tmp` and `/var/tmp` and one over the home directory, and paths
+/// of the shared ones that are needed back into them, with their own mounts.
+fn mount_private_folders(plan: &SpawnPlan<'_>, mounts: &MountPlan) -> Result<(), Errno> {
+    let mut trees: [Option<OwnedFd>; MAX_FOLDER_MOUNTS] = [const { None }; MAX_FOLDER_MOUNTS];
+    for (tree, folder) in trees.iter_mut().zip(&mounts.folders) {
+        *tree = clone_folder(plan, folder)?;
     }
-    let tmp = clone_mount(folder)?;
-    let var_tmp = clone_mount(folder)?;
-    mount_over(tmp.as_fd(), c"/tmp")?;
-    mount_over(var_tmp.as_fd(), c"/var/tmp")?;
-    for (held, tmp_passthroughs) in trees.iter().zip(tmp_passthroughs) {
-        for above in &tmp_passthroughs.above {
+    if let Some(folder) = &mounts.tmp {
+        let (tmp, var_tmp) = (clone_mount(folder)?, clone_mount(folder)?);
+        mount_over(tmp.as_fd(), c"/tmp")?;
+        mount_over(var_tmp.as_fd(), c"/var/tmp")?;
+    }
+    for (tree, folder) in trees.iter().zip(&mounts.folders) {
+        for above in &folder.above {
             mount_over(clone_mount(above)?.as_fd(), above)?;
         }
-        if let Some(held) = held {
-            mount_over(held.as_fd(), &tmp_passthroughs.path)?;
+        match (tree, &folder.inside_home, &mounts.home) {
+            (Some(tree), Some(inside), Some(home)) => mount_in_home(tree.as_fd(), home, inside)?,
+            (Some(tree), _, _) => mount_over(tree.as_fd(), &folder.target)?,
+            (None, _, _) => {}
         }
     }
     Ok(())
+}
+
+/// The mount of a folder, detached. `None` for what was removed meanwhile, and for an
+/// overlay that this machine refuses: the run then has its own layer only.
+fn clone_folder(plan: &SpawnPlan<'_>, folder: &FolderMount) -> Result<Option<OwnedFd>, Errno> {
+    if let Some(layer) = folder.layer.and_then(|number| plan.layers.get(number)) {
+        return Ok(create_overlay(&folder.source, layer).ok());
+    }
+    let tree = match clone_tree_recursive(&folder.source) {
+        Err(Errno::NOENT) if folder.inside_home.is_some() => return Ok(None),
+        other => other?,
+    };
+    if folder.read_only {
+        set_read_only(tree.as_fd())?;
+    }
+    Ok(Some(tree))
+}
+
+/// Mounts in the private home, where commands may have left links: none is followed.
+/// Without a mount point, which a command may have removed, nothing is mounted.
+fn mount_in_home(tree: BorrowedFd<'_>, home: &CStr, inside: &CStr) -> Result<(), Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let home = rustix::fs::open(home, flags, Mode::empty())?;
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    let opened =
+        rustix::fs::openat2(&home, inside, OPEN_NOFOLLOW, Mode::empty(), RESOLVE_NO_SYMLINKS);
+    match opened.and_then(|point| rustix::mount::move_mount(tree, c"", &point, c"", flags)) {
+        // A file where a folder is mounted, or the other way round, was left by a command.
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(()),
+        other => other,
+    }
+}
+
+/// An overlay of a shared folder and the layer of the run, detached. The folders are
+/// given by descriptor: their paths may be long, and contain any character.
+fn create_overlay(lower: &CStr, layer: &OverlayLayer) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let overlay = rustix::mount::fsopen(c"overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    let options = [(c"lowerdir", lower), (c"upperdir", &*layer.upper), (c"workdir", &*layer.work)];
+    let mut held: [Option<OwnedFd>; 3] = [None, None, None];
+    for (held, (name, folder)) in held.iter_mut().zip(options) {
+        let folder = rustix::fs::open(folder, flags, Mode::empty())?;
+        let path = DescriptorPath::new(folder.as_raw_fd());
+        *held = Some(folder);
+        rustix::mount::fsconfig_set_string(&overlay, name, path.as_cstr())?;
+    }
+    // As an ordinary user may use it, and the same for root.
+    rustix::mount::fsconfig_set_flag(&overlay, c"userxattr")?;
+    rustix::mount::fsconfig_create(&overlay)?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    rustix::mount::fsmount(&overlay, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+}
+
+/// `/proc/self/fd/N`, without a heap.
+struct DescriptorPath([u8; 32]);
+
+impl DescriptorPath {
+    fn new(fd: i32) -> Self {
+        const PREFIX: &[u8] = b"/proc/self/fd/";
+        let mut path = [0; 32];
+        path[..PREFIX.len()].copy_from_slice(PREFIX);
+        let mut digits = [0u8; 10];
+        let (mut rest, mut n_digits) = (fd.unsigned_abs(), 0);
+        for digit in &mut digits {
+            *digit = b'0' + u8::try_from(rest % 10).unwrap_or(0);
+            n_digits += 1;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        let end = path[PREFIX.len()..].iter_mut();
+        for (place, digit) in end.zip(digits[..n_digits].iter().rev()) {
+            *place = *digit;
+        }
+        Self(path)
+    }
+
+    fn as_cstr(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.0).unwrap_or(c"")
+    }
 }
 
 fn clone_tree_recursive(path: &CStr) -> Result<OwnedFd, Errno> {
@@ -217,11 +314,12 @@ fn set_read_only(tree: BorrowedFd<'_>) -> Result<(), Errno> {
     result.map(drop).map_err(Errno::from_raw_os_error)
 }
 
-/// Landlock identifies files, and the new `/proc` is a new file system.
+/// Grants rights on a file system that is new in this namespace: Landlock identifies
+/// files.
 ///
-/// All runs of the policy share the ruleset, so each run leaves one rule for a
-/// `/proc` that no other run can reach; it is rebuilt from time to time.
-fn allow_reading_proc(plan: &SpawnPlan<'_>) -> Result<(), SetupFailure> {
+/// All runs of the policy share the ruleset, so each run leaves rules for file systems
+/// that no other run can reach; it is rebuilt from time to time.
+fn add_landlock_rule(plan: &SpawnPlan<'_>, path: &CStr, rights: u64) -> Result<(), Errno> {
     #[repr(C, packed)]
     struct PathBeneath {
         rights: u64,
@@ -229,8 +327,8 @@ fn allow_reading_proc(plan: &SpawnPlan<'_>) -> Result<(), SetupFailure> {
     }
     let Some(rules) = &plan.rules else { return Ok(()) };
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let proc = rustix::fs::open(c"/proc", flags, Mode::empty()).at_step(SetupStep::Proc)?;
-    let rule = PathBeneath { rights: LANDLOCK_READ_RIGHTS, parent: proc.as_raw_fd() };
+    let folder = rustix::fs::open(path, flags, Mode::empty())?;
+    let rule = PathBeneath { rights, parent: folder.as_raw_fd() };
     // SAFETY: rule type 1 takes a structure of this layout, which outlives the call.
     let result = unsafe {
         raw_syscall::syscall(
@@ -238,5 +336,5 @@ fn allow_reading_proc(plan: &SpawnPlan<'_>) -> Result<(), SetupFailure> {
             [int_arg(rules.fd.as_raw_fd()), 1, ptr_arg(&raw const rule)],
         )
     };
-    raw_syscall::at_step(result, SetupStep::Landlock).map(drop)
+    result.map(drop).map_err(Errno::from_raw_os_error)
 }

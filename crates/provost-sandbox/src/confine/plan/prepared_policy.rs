@@ -2,17 +2,16 @@
 //! and the mount plan.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::landlock_ruleset::{LandlockRuleset, PathEnforcement};
+use super::landlock_ruleset::{self, LandlockRuleset, PathEnforcement, RulesetOptions};
 use super::layers::{AppliedLayers, PathProtection};
-use super::spawn_plan::{
-    MAX_TMP_PASSTHROUGHS, MountPlan, SelfBindMount, TmpPassthrough, to_cstring,
-};
+use super::private_folders::{self, FolderMounts};
+use super::spawn_plan::{MountPlan, SelfBindMount, to_cstring};
 use crate::confine::SandboxError;
+use crate::own_home;
 use crate::root_dir::RootDir;
 use crate::sandbox_policy::{NetworkAccess, SandboxPolicy};
 
@@ -23,14 +22,13 @@ const RUNS_PER_RULES: u32 = 64;
 /// than a spawn, and new repositories are rare.
 const RESCAN_INTERVAL: Duration = Duration::from_secs(15);
 
-/// The shared folders that a run gets private ones of.
-const SHARED_TMP_DIRS: [&str; 2] = ["/tmp", "/var/tmp"];
-
 /// The rules and mounts of a policy.
 #[derive(Clone, Debug)]
 pub(in crate::confine) struct PreparedPolicy {
     pub(in crate::confine) rules: Arc<LandlockRuleset>,
     pub(in crate::confine) mounts: Option<Arc<MountPlan>>,
+    /// The folders of the layers that the mounts name.
+    pub(in crate::confine) layer_dirs: Arc<[PathBuf]>,
     /// The policy with the repositories of the last search.
     policy: Arc<SandboxPolicy>,
     /// How many runs have used the ruleset.
@@ -44,16 +42,25 @@ impl PreparedPolicy {
         policy: Arc<SandboxPolicy>,
         applied: &AppliedLayers,
     ) -> Result<Self, SandboxError> {
-        let mounts =
-            applied.mount_namespace.then(|| build_mount_plan(&policy, applied)).transpose()?;
+        own_home::populate_home(&policy, applied.own_home);
         let rules = Arc::new(build_landlock_ruleset(&policy, applied)?);
-        Ok(Self {
-            rules,
-            mounts: mounts.map(Arc::new),
-            policy,
-            runs: 0,
-            scanned_at: Instant::now(),
-        })
+        let (mounts, layer_dirs) = build_mounts(&policy, applied)?;
+        Ok(Self { rules, mounts, layer_dirs, policy, runs: 0, scanned_at: Instant::now() })
+    }
+
+    /// The same for a run that cannot write some paths of the project. With mounts, the run
+    /// has mounts of its own for them.
+    pub(in crate::confine) fn with_read_only_paths(
+        mut self,
+        paths: &[PathBuf],
+        applied: &AppliedLayers,
+    ) -> Result<Self, SandboxError> {
+        if !paths.is_empty() && !applied.mount_namespace {
+            let mut policy = (*self.policy).clone();
+            policy.protected.extend(paths.iter().map(|path| policy.project.join(path)));
+            self.rules = Arc::new(build_landlock_ruleset(&policy, applied)?);
+        }
+        Ok(self)
     }
 
     /// Rebuilds what is stale.
@@ -67,12 +74,30 @@ impl PreparedPolicy {
                 *self = Self::new(Arc::new(policy), applied)?;
             }
         }
-        if self.runs >= RUNS_PER_RULES || self.rules.is_stale() {
+        let is_stale = self.rules.is_stale();
+        if self.runs >= RUNS_PER_RULES || is_stale {
             self.rules = Arc::new(build_landlock_ruleset(&self.policy, applied)?);
             self.runs = 0;
         }
+        if is_stale {
+            (self.mounts, self.layer_dirs) = build_mounts(&self.policy, applied)?;
+        }
         Ok(())
     }
+}
+
+/// The mounts of a run, if it has a mount namespace, and the folders of their layers.
+type PreparedMounts = (Option<Arc<MountPlan>>, Arc<[PathBuf]>);
+
+fn build_mounts(
+    policy: &SandboxPolicy,
+    applied: &AppliedLayers,
+) -> Result<PreparedMounts, SandboxError> {
+    if !applied.mount_namespace {
+        return Ok((None, Arc::default()));
+    }
+    let (mounts, layer_dirs) = build_mount_plan(policy, applied)?;
+    Ok((Some(Arc::new(mounts)), layer_dirs.into()))
 }
 
 fn build_landlock_ruleset(
@@ -91,20 +116,21 @@ fn build_landlock_ruleset(
         }
     }
     let network = if applied.net_namespace { NetworkAccess::Full } else { policy.network };
-    LandlockRuleset::build(policy, protection, network)
+    let own_terminals = applied.own_terminals;
+    LandlockRuleset::build(policy, RulesetOptions { protection, network, own_terminals })
         .map_err(|error| SandboxError::unavailable("Landlock", error.to_string()))
 }
 
-fn build_mount_plan(
-    policy: &SandboxPolicy,
-    applied: &AppliedLayers,
-) -> Result<MountPlan, SandboxError> {
+/// Read-only mounts of paths of the project onto themselves, and mounts of the folders
+/// above them, so that those cannot be renamed.
+pub(in crate::confine) fn build_self_binds<'a>(
+    paths: impl Iterator<Item = &'a Path>,
+) -> Result<Vec<SelfBindMount>, SandboxError> {
     let mut pins: Vec<(PathBuf, bool)> = Vec::new();
-    for path in &policy.protected {
-        let Ok(inside) = path.strip_prefix(&policy.project) else { continue };
-        let above = inside.ancestors().skip(1).filter(|above| *above != Path::new(""));
+    for path in paths {
+        let above = path.ancestors().skip(1).filter(|above| *above != Path::new(""));
         pins.extend(above.map(|above| (above.to_owned(), false)));
-        pins.push((inside.to_owned(), true));
+        pins.push((path.to_owned(), true));
     }
     // Folders before their content, each once.
     pins.sort();
@@ -116,9 +142,19 @@ fn build_mount_plan(
     let pins = pins.into_iter().map(|(path, read_only)| {
         Ok(SelfBindMount { path: to_cstring(path.as_os_str(), "a protected path")?, read_only })
     });
+    pins.collect()
+}
+
+fn build_mount_plan(
+    policy: &SandboxPolicy,
+    applied: &AppliedLayers,
+) -> Result<(MountPlan, Vec<PathBuf>), SandboxError> {
+    let inside = policy.protected.iter().filter_map(|path| path.strip_prefix(&policy.project).ok());
+    let pins = build_self_binds(inside)?;
     let scratch = to_cstring(policy.scratch.as_os_str(), "the scratch folder")?;
-    let tmp_passthroughs =
-        if applied.private_tmp { build_tmp_passthroughs(policy)? } else { Vec::new() };
+    let FolderMounts { folders, layer_dirs } =
+        private_folders::build_folder_mounts(policy, applied)?;
+    let home = to_cstring(policy.home.as_os_str(), "the home directory")?;
     let shm = if policy.is_confined() && !policy.project.starts_with("/dev/shm") {
         let shm = policy.scratch.join("shm");
         fs::create_dir_all(&shm)
@@ -131,75 +167,15 @@ fn build_mount_plan(
     let hidden = if policy.is_confined() { &[] } else { policy.hidden.as_slice() };
     let empty = hidden.iter().map(|path| to_cstring(path.as_os_str(), "a hidden path"));
     let empty = empty.collect::<Result<_, _>>()?;
-    Ok(MountPlan {
-        pins: pins.collect::<Result<_, SandboxError>>()?,
+    let plan = MountPlan {
+        pins,
         tmp: applied.private_tmp.then_some(scratch),
-        tmp_passthroughs,
+        home: applied.own_home.then_some(home),
+        folders,
         shm,
         empty,
-        proc: applied.pid_namespace,
-    })
-}
-
-/// Paths below the shared `/tmp` that a run must still reach.
-fn find_paths_in_shared_tmp(policy: &SandboxPolicy) -> Vec<(&Path, &'static str)> {
-    let mut all: Vec<(&Path, &str)> = Vec::new();
-    for path in policy.writable.iter().chain([&policy.project]).chain(&policy.readable) {
-        for shared in SHARED_TMP_DIRS {
-            if path.starts_with(shared) && path != Path::new(shared) {
-                all.push((path, shared));
-            }
-        }
-    }
-    all.sort();
-    all.dedup();
-    // What is inside another one comes with it.
-    let outer: Vec<PathBuf> = all.iter().map(|(path, _)| path.to_path_buf()).collect();
-    all.retain(|(path, _)| !outer.iter().any(|other| path != other && path.starts_with(other)));
-    all
-}
-
-/// Whether a run can have a private `/tmp`: paths of the shared one that it must reach
-/// are mounted into it, unless they are too many or contain hidden paths, which the
-/// rules could not exclude there.
-pub(in crate::confine) fn can_use_private_tmp(policy: &SandboxPolicy) -> bool {
-    let tmp_passthroughs = find_paths_in_shared_tmp(policy);
-    let shares =
-        |path: &&PathBuf| SHARED_TMP_DIRS.iter().any(|shared| path.as_path() == Path::new(shared));
-    let hides =
-        |(path, _): &(&Path, &str)| policy.hidden.iter().any(|hidden| hidden.starts_with(path));
-    tmp_passthroughs.len() <= MAX_TMP_PASSTHROUGHS
-        && !policy.writable.iter().chain([&policy.project]).any(|path| shares(&path))
-        && !tmp_passthroughs.iter().any(hides)
-}
-
-/// Creates the mount points for them in the scratch folder.
-fn build_tmp_passthroughs(policy: &SandboxPolicy) -> Result<Vec<TmpPassthrough>, SandboxError> {
-    let what = "a path below /tmp";
-    // Covering a folder hides what was put into it, so each is covered once.
-    let mut covered: Vec<PathBuf> = Vec::new();
-    let one = |(path, shared): (&Path, &str)| {
-        let inside = path.strip_prefix(shared).unwrap_or(path);
-        create_mount_point(path, &policy.scratch.join(inside))
-            .map_err(SandboxError::wrap_io("create a mount point in the private /tmp"))?;
-        let read_only = !policy.writable.iter().any(|writable| path.starts_with(writable));
-        let above = path.ancestors().skip(1).take_while(|above| *above != Path::new(shared));
-        let mut new: Vec<&Path> =
-            above.filter(|above| !covered.iter().any(|known| known == above)).collect();
-        new.reverse();
-        covered.extend(new.iter().map(|above| above.to_path_buf()));
-        let above = new.into_iter().map(|above| to_cstring(above.as_os_str(), what));
-        let above: Vec<_> = above.collect::<Result<_, _>>()?;
-        Ok(TmpPassthrough { path: to_cstring(path.as_os_str(), what)?, above, read_only })
+        own: applied.own_mounts(),
+        terminal_rights: landlock_ruleset::terminal_rights(applied.landlock_abi),
     };
-    find_paths_in_shared_tmp(policy).into_iter().map(one).collect()
-}
-
-/// A folder for a folder, a file for a file.
-fn create_mount_point(path: &Path, mount_point: &Path) -> io::Result<()> {
-    if path.is_dir() {
-        return fs::create_dir_all(mount_point);
-    }
-    mount_point.parent().map_or(Ok(()), fs::create_dir_all)?;
-    fs::File::options().append(true).create(true).open(mount_point).map(drop)
+    Ok((plan, layer_dirs))
 }

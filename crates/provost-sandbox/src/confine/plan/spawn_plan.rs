@@ -66,19 +66,36 @@ pub(in crate::confine) struct FileOverrideMount {
     pub(in crate::confine) copy: CString,
 }
 
-/// How many paths can be mounted into a private `/tmp`; the child has no heap for more.
-pub(in crate::confine) const MAX_TMP_PASSTHROUGHS: usize = 8;
+/// How many folders can be mounted into a private `/tmp` and home; the child has no heap
+/// for more.
+pub(in crate::confine) const MAX_FOLDER_MOUNTS: usize = 96;
 
-/// A path of the shared `/tmp` that is mounted at the same path in the private one.
+/// A folder or file that is mounted in the private `/tmp` or home of a run, or is that
+/// home.
 #[derive(Debug)]
-pub(in crate::confine) struct TmpPassthrough {
-    pub(in crate::confine) path: CString,
+pub(in crate::confine) struct FolderMount {
+    /// What is mounted.
+    pub(in crate::confine) source: CString,
+    /// The path at which it is mounted …
+    pub(in crate::confine) target: CString,
+    /// … or, in the private home, relative to that: there, no link is followed.
+    pub(in crate::confine) inside_home: Option<CString>,
     /// The folders between, outermost first. They are mounted onto themselves, so that
     /// no command can replace them for later ones.
     pub(in crate::confine) above: Vec<CString>,
     /// Whether it is read-only. Landlock cannot tell: what it allows in the private
     /// folder is allowed in everything that is mounted in it.
     pub(in crate::confine) read_only: bool,
+    /// The number of its layer, if the source is the lower layer of an overlay.
+    pub(in crate::confine) layer: Option<usize>,
+}
+
+/// The folders of one overlay, besides the shared lower one.
+#[derive(Debug)]
+pub(in crate::confine) struct OverlayLayer {
+    pub(in crate::confine) upper: CString,
+    /// No two mounts use the same at one time.
+    pub(in crate::confine) work: CString,
 }
 
 /// The mounts of the namespace. The same for every run of a policy.
@@ -87,13 +104,29 @@ pub(in crate::confine) struct MountPlan {
     pub(in crate::confine) pins: Vec<SelfBindMount>,
     /// The folder that is mounted over `/tmp` and `/var/tmp`.
     pub(in crate::confine) tmp: Option<CString>,
-    /// Needed paths of the shared `/tmp`; at most [`MAX_TMP_PASSTHROUGHS`].
-    pub(in crate::confine) tmp_passthroughs: Vec<TmpPassthrough>,
+    /// The path of the home directory, if a run has a private one.
+    pub(in crate::confine) home: Option<CString>,
+    /// Needed paths of the shared `/tmp`, the private home and needed paths in it, outer
+    /// ones first; at most [`MAX_FOLDER_MOUNTS`].
+    pub(in crate::confine) folders: Vec<FolderMount>,
     /// The folder that is mounted over `/dev/shm`.
     pub(in crate::confine) shm: Option<CString>,
     /// Folders that are covered by an empty one.
     pub(in crate::confine) empty: Vec<CString>,
+    /// What the namespace has of its own.
+    pub(in crate::confine) own: NamespaceMounts,
+    /// Landlock's rights on terminals that this Linux knows.
+    pub(in crate::confine) terminal_rights: u64,
+}
+
+/// The file systems that a mount namespace has of its own. They are mounted before
+/// there is a plan.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::confine) struct NamespaceMounts {
+    /// A `/proc` that shows its own processes.
     pub(in crate::confine) proc: bool,
+    /// A `/dev/pts` with its own terminals.
+    pub(in crate::confine) terminals: bool,
 }
 
 /// The maps of a user namespace: the user keeps its ids, and no other ids exist.
@@ -121,8 +154,12 @@ pub(in crate::confine) struct SpawnPlan<'a> {
     pub(in crate::confine) flags: i32,
     pub(in crate::confine) maps: Option<&'a UserMaps>,
     pub(in crate::confine) mounts: Option<&'a MountPlan>,
+    /// The layers of this run, by the number in [`FolderMount::layer`].
+    pub(in crate::confine) layers: &'a [OverlayLayer],
     /// Files that are mounted over files of the project.
     pub(in crate::confine) file_overrides: Vec<FileOverrideMount>,
+    /// Paths that this run cannot write, and the folders above them.
+    pub(in crate::confine) read_only: Vec<SelfBindMount>,
     /// Paths that this run cannot replace; folders before their content.
     pub(in crate::confine) held_paths: Vec<CString>,
     pub(in crate::confine) loopback: bool,

@@ -151,5 +151,51 @@ pub(super) const CONFINED_RULES: &[SyscallRule] = &[
     deny(libc::SYS_openat, BothHaveBits((2, CREATE), (3, SET_ID)), EPERM, "makes set-id programs"),
 ];
 
+/// Without a pid namespace: calls on other processes of the same user. A filter does not
+/// know the caller's own id, so these take only 0, which is the caller.
+#[rustfmt::skip]
+pub(super) const SHARED_PROCESS_RULES: &[SyscallRule] = &[
+    deny(libc::SYS_prlimit64, NotIn(0, &[0]), EPERM, "limits of other processes, which then fail or are killed"),
+    deny(libc::SYS_sched_setaffinity, NotIn(0, &[0]), EPERM, "moves other processes to one CPU"),
+    deny(libc::SYS_sched_setscheduler, NotIn(0, &[0]), EPERM, "makes other processes wait"),
+    deny(libc::SYS_sched_setparam, NotIn(0, &[0]), EPERM, "makes other processes wait"),
+    deny(libc::SYS_sched_setattr, NotIn(0, &[0]), EPERM, "makes other processes wait"),
+    deny(libc::SYS_setpriority, Equals(0, PRIO_USER), EPERM, "makes all processes of the user wait"),
+    deny(libc::SYS_setpriority, NotIn(1, &[0]), EPERM, "makes other processes wait"),
+    deny(libc::SYS_ioprio_set, Equals(0, IOPRIO_WHO_USER), EPERM, "makes all processes of the user wait"),
+    deny(libc::SYS_ioprio_set, NotIn(1, &[0]), EPERM, "makes other processes wait"),
+    deny(libc::SYS_migrate_pages, NotIn(0, &[0]), EPERM, "moves the memory of other processes"),
+    deny(libc::SYS_move_pages, NotIn(0, &[0]), EPERM, "moves the memory of other processes"),
+];
+
+/// Without an IPC namespace: what other processes of the same user can share by number
+/// or name. Programs that find it missing use files or pipes.
+#[rustfmt::skip]
+pub(super) const SHARED_IPC_RULES: &[SyscallRule] = &[
+    deny(libc::SYS_shmget, Always, ENOSYS, "memory that others share"),
+    deny(libc::SYS_shmat, Always, ENOSYS, "memory that others share"),
+    deny(libc::SYS_shmctl, Always, ENOSYS, "removes memory that others share"),
+    deny(libc::SYS_msgget, Always, ENOSYS, "queues of others"),
+    deny(libc::SYS_msgsnd, Always, ENOSYS, "queues of others"),
+    deny(libc::SYS_msgrcv, Always, ENOSYS, "queues of others"),
+    deny(libc::SYS_msgctl, Always, ENOSYS, "removes queues of others"),
+    deny(libc::SYS_semget, Always, ENOSYS, "semaphores of others"),
+    deny(libc::SYS_semop, Always, ENOSYS, "semaphores of others"),
+    deny(libc::SYS_semtimedop, Always, ENOSYS, "semaphores of others"),
+    deny(libc::SYS_semctl, Always, ENOSYS, "removes semaphores of others"),
+    deny(libc::SYS_mq_open, Always, ENOSYS, "queues of others, by name"),
+    deny(libc::SYS_mq_unlink, Always, ENOSYS, "queues of others, by name"),
+];
+
+/// Without a limit on the memory of the whole run: memory that no other limit counts.
+#[rustfmt::skip]
+pub(super) const UNCOUNTED_MEMORY_RULES: &[SyscallRule] = &[
+    deny(libc::SYS_memfd_create, Always, ENOSYS, "memory that no limit of a process counts"),
+    deny(SYS_MEMFD_SECRET, Always, ENOSYS, "memory that no limit of a process counts"),
+];
+
+const PRIO_USER: u32 = 2;
+const IOPRIO_WHO_USER: u32 = 3;
+const SYS_MEMFD_SECRET: i64 = 447;
 const SYS_FCHMODAT2: i64 = 452;
 const CREATE: u32 = libc::O_CREAT as u32;

@@ -63,6 +63,9 @@ fn example_arguments(rule: &SyscallRule) -> Vec<u64> {
     arguments
 }
 
+/// A run with neither namespaces nor cgroups.
+const SHARED: SharedResources = SharedResources { processes: true, ipc: true, memory: true };
+
 #[test]
 fn every_rule_denies_what_it_says_and_none_is_redundant() {
     for kind in [
@@ -72,9 +75,14 @@ fn every_rule_denies_what_it_says_and_none_is_redundant() {
         SocketAccess::ListenWithBroker,
         SocketAccess::Internet,
     ] {
-        let table: Vec<SyscallRule> =
-            COMMON_RULES.iter().chain(CONFINED_RULES).copied().chain(sockets(kind)).collect();
-        let whole = compile_confined(kind);
+        let table: Vec<SyscallRule> = COMMON_RULES
+            .iter()
+            .chain(CONFINED_RULES)
+            .chain(SHARED.rules())
+            .copied()
+            .chain(sockets(kind))
+            .collect();
+        let whole = compile_confined(kind, SHARED);
         for (index, rule) in table.iter().enumerate() {
             let arguments = example_arguments(rule);
             assert!(filter_errno(&whole, rule.call, &arguments).is_some(), "{rule:?}");
@@ -103,13 +111,10 @@ fn every_rule_denies_what_it_says_and_none_is_redundant() {
 
 #[test]
 fn calls_outside_the_table_pass() {
-    let program = compile_confined(SocketAccess::None);
-    let table: BTreeSet<i64> = COMMON_RULES
-        .iter()
-        .chain(CONFINED_RULES)
-        .chain(&sockets(SocketAccess::None))
-        .map(|r| r.call)
-        .collect();
+    let program = compile_confined(SocketAccess::None, SHARED);
+    let rules = COMMON_RULES.iter().chain(CONFINED_RULES).chain(SHARED.rules()).copied();
+    let table: BTreeSet<i64> =
+        rules.chain(sockets(SocketAccess::None)).map(|rule| rule.call).collect();
     for call in (0..600).filter(|call| !table.contains(call)) {
         assert_eq!(filter_errno(&program, call, &[]), None, "call {call}");
     }
@@ -119,10 +124,10 @@ type Case<'a> = (&'a [sock_filter], i64, &'a [u64], Option<i32>);
 
 #[test]
 fn arguments_decide_where_they_should() {
-    let none = compile_confined(SocketAccess::None);
-    let listen = compile_confined(SocketAccess::Listen);
-    let asking = compile_confined(SocketAccess::ListenWithBroker);
-    let isolated = compile_confined(SocketAccess::Isolated);
+    let none = compile_confined(SocketAccess::None, SHARED);
+    let listen = compile_confined(SocketAccess::Listen, SHARED);
+    let asking = compile_confined(SocketAccess::ListenWithBroker, SHARED);
+    let isolated = compile_confined(SocketAccess::Isolated, SHARED);
     let flags = u64::try_from(libc::CLONE_VM | libc::CLONE_THREAD | libc::SIGCHLD).unwrap();
     let user = u64::try_from(libc::CLONE_NEWUSER).unwrap();
     let cloexec = u64::try_from(libc::SOCK_STREAM | libc::SOCK_CLOEXEC).unwrap();
@@ -132,6 +137,10 @@ fn arguments_decide_where_they_should() {
         (&none, libc::SYS_clone, &[flags], None),
         (&none, libc::SYS_clone, &[flags | user], Some(libc::EPERM)),
         (&none, libc::SYS_clone3, &[], Some(libc::ENOSYS)),
+        (&none, libc::SYS_prlimit64, &[0, 7], None),
+        (&none, libc::SYS_prlimit64, &[1234, 7], Some(libc::EPERM)),
+        (&none, libc::SYS_setpriority, &[0, 0, 5], None),
+        (&none, libc::SYS_setpriority, &[2, 0, 5], Some(libc::EPERM)),
         (&none, libc::SYS_ioctl, &[0, 0x5401], None),
         (&none, libc::SYS_ioctl, &[0, 0x5412], Some(libc::EPERM)),
         // Linux reads 32 bits of a request; so must the filter.
@@ -178,7 +187,7 @@ fn arguments_decide_where_they_should() {
 #[test]
 fn only_connections_are_asked_for_and_only_by_those_who_listen() {
     let notifying_calls = |kind| {
-        let program = compile_confined(kind);
+        let program = compile_confined(kind, SHARED);
         let notifies =
             |call: &i64| interpret_filter(&program, *call, [0; 6]) == libc::SECCOMP_RET_USER_NOTIF;
         (0..600).filter(notifies).collect::<Vec<_>>()
@@ -193,7 +202,7 @@ fn only_connections_are_asked_for_and_only_by_those_who_listen() {
 
 #[test]
 fn calls_of_another_interface_do_not_slip_through() {
-    let program = compile_confined(SocketAccess::None);
+    let program = compile_confined(SocketAccess::None, SHARED);
     let x32 = libc::SYS_ptrace + 0x4000_0000;
     assert_eq!(filter_errno(&program, x32, &[]), Some(libc::ENOSYS));
 }

@@ -11,9 +11,10 @@ use rustix::process::{Signal, WaitId, WaitIdOptions};
 use serde::Serialize;
 
 use super::cgroup_pool::{CgroupPool, RunCgroup};
+use super::layer_slot::LayerSlot;
 use crate::confine::supervisor::namespace_reaper::MountNamespaceHandle;
 use crate::confine::supervisor::supervisor_stack::SupervisorStack;
-use crate::confine::supervisor::{CONTROL_END, CONTROL_TO_ALL};
+use crate::confine::supervisor::{CONTROL_END, CONTROL_TO_ALL, CONTROL_UNSEEN};
 use crate::confine::{AppliedLayers, SandboxError};
 
 /// How long killed processes may take to disappear.
@@ -66,6 +67,8 @@ pub(in crate::confine) struct SandboxRun {
     pub(in crate::confine) stack: Option<SupervisorStack>,
     /// Released when the run has ended.
     pub(in crate::confine) namespace: MountNamespaceHandle,
+    /// Its layers of the caches, which no other run may have at the same time.
+    pub(in crate::confine) slot: Option<LayerSlot>,
     pub(in crate::confine) state: SandboxRunState,
 }
 
@@ -75,6 +78,8 @@ pub(in crate::confine) struct SandboxRunState {
     status: Option<SandboxExit>,
     ended: Option<SandboxExit>,
     was_stopped: bool,
+    /// The supervisor could not list the processes it had to kill.
+    unseen: bool,
     was_killed: bool,
 }
 
@@ -216,6 +221,7 @@ impl SandboxRun {
         let exit = self.state.status.unwrap_or(killed);
         self.state.ended = Some(exit);
         drop(std::mem::take(&mut self.namespace));
+        drop(self.slot.take());
         if let Some(stack) = self.stack.take() {
             stack.release();
         }
@@ -223,6 +229,9 @@ impl SandboxRun {
             && !self.state.was_stopped
         {
             groups.release(group);
+        }
+        if self.state.unseen {
+            return Err(SandboxError::Unseen);
         }
         Ok(Some(exit))
     }
@@ -243,10 +252,16 @@ impl SandboxRun {
 
     /// Receives the command's status, which the supervisor sends before it exits.
     fn receive_status(&mut self) {
-        let mut status = [0; 4];
-        let received = rustix::net::recv(&self.control, &mut status, RecvFlags::DONTWAIT);
-        if received.is_ok_and(|(n_read, _)| n_read == status.len()) {
-            self.record_status(status);
+        let mut message = [0; 4];
+        while let Ok((n_read, _)) =
+            rustix::net::recv(&self.control, &mut message, RecvFlags::DONTWAIT)
+        {
+            match n_read {
+                4 => self.record_status(message),
+                1 if message[0] == CONTROL_UNSEEN => self.state.unseen = true,
+                0 => return,
+                _ => {}
+            }
         }
     }
 

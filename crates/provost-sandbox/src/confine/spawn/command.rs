@@ -32,6 +32,9 @@ pub struct SandboxCommand {
     /// Paths of the project that the command can neither replace nor move, like
     /// [`crate::confine::SandboxChild::hold_paths`] for a running one.
     pub held_paths: Vec<PathBuf>,
+    /// Paths of the project that the command cannot write. One that does not exist, or
+    /// is a link, is not protected.
+    pub read_only_paths: Vec<PathBuf>,
 }
 
 /// A file that is mounted over another, read-only.
@@ -57,6 +60,7 @@ impl SandboxCommand {
             parent: ParentExitPolicy::Terminate,
             file_overrides: Vec::new(),
             held_paths: Vec::new(),
+            read_only_paths: Vec::new(),
         }
     }
 
@@ -113,6 +117,9 @@ pub enum ParentExitPolicy {
     Outlive,
 }
 
+/// The least memory of a run, in bytes, however small the machine is.
+const MIN_MEMORY: u64 = 256 << 20;
+
 /// Resource limits of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResourceLimits {
@@ -127,8 +134,11 @@ pub struct ResourceLimits {
 }
 
 impl Default for ResourceLimits {
-    /// Enough for a large build.
+    /// Enough for a large build, and at most three quarters of the machine's memory.
     fn default() -> Self {
-        Self { processes: 2048, memory: 8 << 30, open_files: 16_384, file_size: 8 << 30 }
+        let machine = rustix::system::sysinfo();
+        let machine = machine.totalram.saturating_mul(u64::from(machine.mem_unit));
+        let memory = (8 << 30).min(machine / 4 * 3).max(MIN_MEMORY);
+        Self { processes: 2048, memory, open_files: 16_384, file_size: 8 << 30 }
     }
 }

@@ -24,26 +24,29 @@ struct DescendantTable {
     descendants: &'static mut [u64],
 }
 
-/// Kills every descendant and waits until none is left.
-pub(in crate::confine) fn kill_descendants(command: c_int, report_status: fn(c_int)) {
+/// Kills every descendant and waits until none is left; `false` if the processes could
+/// not be listed, so that some may be.
+pub(in crate::confine) fn kill_descendants(command: c_int, report_status: fn(c_int)) -> bool {
     if reap_children(command, report_status) {
-        return;
+        return true;
     }
     let Some(mut table) = DescendantTable::new() else {
-        return;
+        return false;
     };
     let mut before = 0;
     for _ in 0..STOP_PASSES {
-        let now = table.signal_descendants(libc::SIGSTOP);
+        let Some(now) = table.signal_descendants(libc::SIGSTOP) else { return false };
         if now == before {
             break;
         }
         before = now;
     }
     loop {
-        table.signal_descendants(libc::SIGKILL);
+        if table.signal_descendants(libc::SIGKILL).is_none() {
+            return false;
+        }
         if reap_children(command, report_status) {
-            return;
+            return true;
         }
         // Killed processes take a moment until they can be reaped.
         let moment = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
@@ -111,11 +114,16 @@ impl DescendantTable {
         }
     }
 
-    /// Signals all descendants; returns how many there were.
-    fn signal_descendants(&mut self, signal: c_int) -> usize {
+    /// Signals all descendants; returns how many there were, or `None` if the processes
+    /// could not be listed: ourselves at least must be among them.
+    fn signal_descendants(&mut self, signal: c_int) -> Option<usize> {
+        let own = rustix::process::getpid().as_raw_nonzero().get().cast_unsigned();
         let n_processes = self.read_processes();
+        if !self.processes.get(..n_processes)?.iter().any(|(pid, _)| *pid == own) {
+            return None;
+        }
         self.descendants.fill(0);
-        self.mark_descendant(rustix::process::getpid().as_raw_nonzero().get().cast_unsigned());
+        self.mark_descendant(own);
         let mut n_found = 0;
         loop {
             let before = n_found;
@@ -130,7 +138,7 @@ impl DescendantTable {
                 }
             }
             if n_found == before {
-                return n_found;
+                return Some(n_found);
             }
         }
     }

@@ -22,7 +22,7 @@ use rustix::process::{PidfdFlags, Signal, WaitId, WaitIdOptions};
 use super::namespace_reaper::MountNamespaceHandle;
 use super::supervisor_stack::SupervisorStack;
 use crate::confine::SandboxError;
-use crate::confine::plan::spawn_plan::{SetupFailure, SpawnPlan};
+use crate::confine::plan::spawn_plan::{NamespaceMounts, SetupFailure, SpawnPlan};
 use crate::confine::raw_syscall::{self, int_arg, ptr_arg, syscall};
 use crate::confine::spawn::cgroup_pool::{CgroupPool, RunCgroup};
 use crate::confine::spawn::{self, ControlSocketPair, Supervisor};
@@ -38,8 +38,8 @@ const BEGIN_TIMEOUT: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 #[derive(Debug)]
 struct StandbyContext {
     loopback: bool,
-    /// Whether there is a mount namespace, and whether it has its own `/proc`.
-    mounts: Option<bool>,
+    /// The file systems of its mount namespace, if there is one.
+    mounts: Option<NamespaceMounts>,
     control: RawFd,
     /// Descriptors of the cgroups to wait in.
     cgroup_fds: Vec<RawFd>,
@@ -67,7 +67,7 @@ impl StandbySupervisor {
     pub(in crate::confine) fn new(
         flags: i32,
         loopback: bool,
-        mounts: Option<bool>,
+        mounts: Option<NamespaceMounts>,
         groups: Option<(Arc<CgroupPool>, RunCgroup)>,
     ) -> Result<Self, SandboxError> {
         let sockets = ControlSocketPair::new()?;

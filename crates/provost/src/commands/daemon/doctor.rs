@@ -83,6 +83,8 @@ fn probe_sandbox(machine: &MachineFeatures, config: &Config) -> anyhow::Result<A
         home: &home,
         data: &config.data.value,
         scratch: scratch.path(),
+        run_homes: &scratch.path().join("homes"),
+        readable: &[],
     };
     let policy = SandboxPolicy::new(SandboxProfile::Build, &paths);
     let sandbox = Sandbox::new(policy, machine, LayerSelection::Auto, ResourceLimits::default())?;

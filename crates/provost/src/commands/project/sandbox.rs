@@ -6,7 +6,9 @@ use anyhow::{Context, bail};
 use provost_sandbox::confine::{
     LayerSelection, ResourceLimits, Sandbox, SandboxCommand, SandboxExit, SandboxStdio,
 };
-use provost_sandbox::sandbox_policy::{SandboxPaths, SandboxPolicy, SandboxProfile};
+use provost_sandbox::sandbox_policy::{
+    SandboxPaths, SandboxPolicy, SandboxProfile, find_toolchains,
+};
 use provost_sandbox::{environment, probe};
 
 use crate::args::{ProfileArg, SandboxArgs};
@@ -17,11 +19,16 @@ pub(crate) fn run(args: &SandboxArgs, config: &Config) -> anyhow::Result<ExitCod
     let project = std::env::current_dir().context("cannot find the current folder")?;
     let home = config.home.clone().unwrap_or_else(|| "/".into());
     let scratch = tempfile::Builder::new().prefix("provost-").tempdir()?;
+    let run_homes = tempfile::Builder::new().prefix("provost-").tempdir()?;
+    let variables: Vec<_> = std::env::vars_os().collect();
+    let toolchains = find_toolchains(&variables, &home);
     let paths = SandboxPaths {
         project: &project,
         home: &home,
         data: &config.data.value,
         scratch: scratch.path(),
+        run_homes: run_homes.path(),
+        readable: &toolchains,
     };
     let profile = match args.profile {
         ProfileArg::Read => SandboxProfile::Read,

@@ -210,3 +210,43 @@ async fn in_mode_auto_what_stays_in_the_sandbox_runs_and_what_leaves_it_asks() {
     fixture.request_command(json!({ "command": "curl https://example.com" })).await;
     fixture.assert_log_intact();
 }
+
+/// A script says nothing about what it writes; the sandbox holds it all the same.
+#[tokio::test]
+async fn what_a_rule_denies_to_write_no_program_of_an_agent_writes() {
+    let fixture = GovernanceFixture::new().await;
+    fixture.set_mode("full").await;
+    fixture.write("deploy/prod.yaml", "kept");
+    fixture.write("w.sh", "echo x > deploy/prod.yaml; echo x > deploy/new; echo x > free\n");
+    let rule = "[[rule]]\nid = 'no'\neffect = 'deny'\non = ['fs.write']\npath = ['deploy/**']\n";
+    std::fs::write(fixture.home.path("policy.toml"), rule).unwrap();
+    fixture.run_command(json!({ "argv": ["sh", "w.sh"] })).await;
+    assert_eq!(
+        (fixture.read("deploy/prod.yaml").as_str(), fixture.read("free").as_str()),
+        ("kept", "x\n")
+    );
+    assert!(!fixture.home.path("app/deploy/new").exists());
+    std::fs::remove_file(fixture.home.path("policy.toml")).unwrap();
+    fixture.run_command(json!({ "argv": ["sh", "w.sh"] })).await;
+    assert_eq!(fixture.read("deploy/prod.yaml"), "x\n", "the control: without the rule it does");
+    fixture.assert_log_intact();
+}
+
+#[tokio::test]
+async fn what_a_command_reads_outside_is_named_by_a_setting() {
+    let fixture = GovernanceFixture::new().await;
+    fixture.set_mode("full").await;
+    std::fs::create_dir(fixture.home.path("datasets")).unwrap();
+    std::fs::write(fixture.home.path("datasets/a"), "content").unwrap();
+    let path = fixture.home.path("datasets/a").display().to_string();
+    let body = json!({ "action": "terminal.runCommand", "params": { "argv": ["cat", path] } });
+    let read = || fixture.send(&fixture.agent, Method::POST, "/api/projects/app/actions", &body);
+    let (_, said) = read().await;
+    let hint = said["result"]["hint"].as_str().unwrap_or_default().to_owned();
+    assert!(hint.contains(&path) && hint.contains("[sandbox] read"), "{said}");
+    let setting = "[sandbox]\nread = ['~/datasets']\n";
+    std::fs::write(fixture.home.path("policy.toml"), setting).unwrap();
+    let (_, said) = read().await;
+    assert_eq!(said["result"]["stdout"], "content", "{said}");
+    fixture.assert_log_intact();
+}
