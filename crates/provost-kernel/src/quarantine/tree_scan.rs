@@ -395,15 +395,14 @@ impl TreeWalk<'_> {
             if matches!(name.to_bytes(), b"." | b"..") {
                 continue;
             }
-            let kind = match entry.file_type() {
-                FileType::Unknown => {
-                    match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-                        Ok(stat) => FileType::from_raw_mode(stat.st_mode),
-                        Err(_) => continue,
-                    }
+            let mut kind = entry.file_type();
+            // Some file systems do not tell.
+            if kind == FileType::Unknown {
+                match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(stat) => kind = FileType::from_raw_mode(stat.st_mode),
+                    Err(_) => continue,
                 }
-                known => known,
-            };
+            }
             listed.push((OsStr::from_bytes(name.to_bytes()).to_owned(), to_entry_type(kind)));
         }
         let is_repository = is_repository_listing(listed.iter().filter_map(|(n, _)| n.to_str()));

@@ -10,8 +10,7 @@ use provost_core::policy::PathVisibility;
 use provost_proto::kernel::{ErrorInfo, Preconditions, ReportPayload};
 use provost_proto::{ActionId, Code};
 use provost_sandbox::confine::{
-    AppliedLayers, OrphanPolicy, ParentExitPolicy, PathProtection, Sandbox, SandboxCommand,
-    SandboxStdio,
+    AppliedLayers, OrphanPolicy, ParentExitPolicy, Sandbox, SandboxCommand, SandboxStdio,
 };
 use provost_sandbox::environment;
 use provost_sandbox::root_dir::RootDir;
@@ -23,8 +22,8 @@ use super::disk_space::DiskSpaceGuard;
 use super::path_holds::{self, PathHoldRegistry, PinnedCopies};
 use super::process_handle::{ProcessControl, ProcessHandle, SupervisionContext, supervise_process};
 use super::process_table::ProcessTable;
-use super::project_sandboxes::{ProjectSandboxes, action_error_from_sandbox};
-use super::set_aside::begin_watch;
+use super::project_sandboxes::ProjectSandboxes;
+use super::set_aside::spawn_watched;
 use crate::ActionError;
 use crate::files::find_denied_paths;
 use crate::host::HostOptions;
@@ -153,15 +152,8 @@ impl CommandRunner {
         command.read_only_paths = read_only;
         let (copies, held_paths) =
             self.prepare_pinned_files(&mut command, sandbox, preconditions, &holds).await?;
-        let watch = begin_watch(&self.quarantine, holds_existing_paths(sandbox.applied())).await?;
         let changes = ChangeObserver::start(&self.root);
-        let child = match sandbox.spawn(command) {
-            Ok(child) => child,
-            Err(error) => {
-                watch.cancel();
-                return Err(action_error_from_sandbox(&error));
-            }
-        };
+        let (child, watch) = spawn_watched(&self.quarantine, sandbox, command).await?;
         drop(copies);
         let applied = child.applied.clone();
         let (process, control) = ProcessHandle::new(id, description, child.pid());
@@ -324,11 +316,6 @@ fn describe_process(process: &ProcessHandle) -> Value {
         "running": outcome.is_none(),
         "outcome": outcome,
     })
-}
-
-/// Whether what exists of the protected paths cannot be changed in the sandbox.
-pub(in crate::host) fn holds_existing_paths(applied: &AppliedLayers) -> bool {
-    applied.protected_by == PathProtection::Mounts
 }
 
 fn layers_to_map(applied: &AppliedLayers) -> std::collections::BTreeMap<String, Value> {

@@ -16,10 +16,8 @@ use super::super::process_tree::{ProcessTreeHandle, TreeSupervisionContext};
 use super::super::runtime_change::LastTreeRun;
 use super::super::tree_output_tail::{self, TreeOutputTail};
 use super::{RuntimeActor, kind_index};
-use crate::host::process::action_error_from_sandbox;
-use crate::host::process::command_runner::holds_existing_paths;
 use crate::host::process::disk_space::DiskSpaceGuard;
-use crate::host::process::set_aside::begin_watch;
+use crate::host::process::set_aside::spawn_watched;
 
 impl RuntimeActor {
     pub(super) async fn spawn_tree(
@@ -82,16 +80,8 @@ impl RuntimeActor {
         let mut holds = self.context.commands.holds.write().await;
         holds.remove_ended();
         command.held_paths = holds.held_paths();
-        let is_read_only = holds_existing_paths(sandbox.applied());
-        let watch = begin_watch(&self.context.commands.quarantine, is_read_only);
-        let watch = watch.await.map_err(|error| error.message)?;
-        let child = match sandbox.spawn(command) {
-            Ok(child) => child,
-            Err(error) => {
-                watch.cancel();
-                return Err(action_error_from_sandbox(&error).message);
-            }
-        };
+        let spawned = spawn_watched(&self.context.commands.quarantine, sandbox, command).await;
+        let (child, watch) = spawned.map_err(|error| error.message)?;
         let limit = match which {
             RuntimeProcessKind::Build => tree_output_tail::BUILD_TAIL_BYTES,
             RuntimeProcessKind::Dev => tree_output_tail::DEV_TAIL_BYTES,
