@@ -237,7 +237,7 @@ test('input of an agent is marked', async ({ page, daemon }) => {
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     body: JSON.stringify({ action: 'pty.write', params: { text: 'echo by agent\n' } }),
   })
-  await clickAnswer(page, /^Allow once/)
+  await clickAnswer(page, /^Allow this dangerous action/)
   expect((await asked).status).toBe(200)
   await expectLine(page, 'by agent')
   await expect(terminalPane(page)).toContainText('Agent hands typed')
