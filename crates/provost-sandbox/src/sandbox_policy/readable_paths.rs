@@ -345,7 +345,13 @@ pub fn find_toolchains<N: AsRef<std::ffi::OsStr>, V: AsRef<std::ffi::OsStr>>(
         let (name, value) = (name.as_ref(), value.as_ref());
         let Some(name) = name.to_str() else { continue };
         if name == "PATH" {
-            found.extend(std::env::split_paths(value));
+            for folder in std::env::split_paths(value) {
+                // Shims (pyenv, rbenv, asdf) run programs of the folder that they are in.
+                if folder.ends_with("shims") {
+                    found.extend(folder.parent().map(Path::to_owned));
+                }
+                found.push(folder);
+            }
         } else if TOOLCHAIN_VARIABLES.contains(&name) {
             found.push(PathBuf::from(value));
         } else if let Some((_, parts)) = TOOLCHAIN_PARTS.iter().find(|(known, _)| *known == name) {
