@@ -36,7 +36,8 @@ pub fn text_of(value: &Value) -> Option<&str> {
 /// Reads JSON so that [`to_text`] writes the same values, for any valid JSON.
 pub fn parse(text: &str) -> Result<Value, serde_json::Error> {
     let valid: &RawValue = serde_json::from_str(text)?;
-    Ok(Scanner { text: valid.get(), at: 0, whole_members: &[] }.read_value(0, Reading::Exact))
+    Ok(ExactJsonReader { text: valid.get(), at: 0, whole_members: &[] }
+        .read_value(0, ReadFidelity::Exact))
 }
 
 /// Reads JSON whose structure is known, such as an event of a stream: of two members with one
@@ -44,7 +45,8 @@ pub fn parse(text: &str) -> Result<Value, serde_json::Error> {
 /// given names are held as their text.
 pub fn parse_message(text: &str, whole_members: &[&str]) -> Result<Value, serde_json::Error> {
     let valid: &RawValue = serde_json::from_str(text)?;
-    Ok(Scanner { text: valid.get(), at: 0, whole_members }.read_value(0, Reading::Known))
+    Ok(ExactJsonReader { text: valid.get(), at: 0, whole_members }
+        .read_value(0, ReadFidelity::Known))
 }
 
 /// A JSON text as a tree if nothing in it must be held as text, and as its text otherwise; `None`
@@ -66,7 +68,7 @@ fn has_text(value: &Value) -> bool {
 /// Writes a value, with the parts that are held as text as they were.
 pub fn to_text(value: &Value) -> String {
     // Serialising values to a string does not fail.
-    serde_json::to_string(&Exact(value)).unwrap_or_default()
+    serde_json::to_string(&ExactJsonText(value)).unwrap_or_default()
 }
 
 /// A number that may be held as text, as a double.
@@ -95,9 +97,9 @@ pub(crate) fn hold_unsafe_parts(value: Value, depth: usize) -> Value {
     }
 }
 
-struct Exact<'a>(&'a Value);
+struct ExactJsonText<'a>(&'a Value);
 
-impl Serialize for Exact<'_> {
+impl Serialize for ExactJsonText<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if let Some(text) = text_of(self.0) {
             // Redaction may have left what is no JSON.
@@ -107,11 +109,11 @@ impl Serialize for Exact<'_> {
             };
         }
         match self.0 {
-            Value::Array(items) => serializer.collect_seq(items.iter().map(Exact)),
+            Value::Array(items) => serializer.collect_seq(items.iter().map(ExactJsonText)),
             Value::Object(members) => {
                 let mut map = serializer.serialize_map(Some(members.len()))?;
                 for (name, value) in members {
-                    map.serialize_entry(name, &Exact(value))?;
+                    map.serialize_entry(name, &ExactJsonText(value))?;
                 }
                 map.end()
             }
@@ -124,7 +126,7 @@ impl Serialize for Exact<'_> {
 
 /// How faithfully a part is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reading {
+enum ReadFidelity {
     /// Whatever would change is held as text.
     Exact,
     /// A message of known structure must stay readable.
@@ -132,13 +134,13 @@ enum Reading {
 }
 
 /// Reads text that is known to be valid JSON.
-struct Scanner<'a> {
+struct ExactJsonReader<'a> {
     text: &'a str,
     at: usize,
     whole_members: &'a [&'a str],
 }
 
-impl<'a> Scanner<'a> {
+impl<'a> ExactJsonReader<'a> {
     fn peek(&self) -> u8 {
         self.text.as_bytes().get(self.at).copied().unwrap_or(0)
     }
@@ -154,7 +156,7 @@ impl<'a> Scanner<'a> {
         self.text.get(start..self.at).unwrap_or_default()
     }
 
-    fn read_value(&mut self, depth: usize, reading: Reading) -> Value {
+    fn read_value(&mut self, depth: usize, reading: ReadFidelity) -> Value {
         self.skip_separators();
         match self.peek() {
             b'{' | b'[' if depth >= MAX_TREE_DEPTH => from_text(self.take_container()),
@@ -171,8 +173,8 @@ impl<'a> Scanner<'a> {
                 let token = self.take_string();
                 match (serde_json::from_str(token), reading) {
                     (Ok(text), _) => Value::String(text),
-                    (Err(_), Reading::Exact) => from_text(token),
-                    (Err(_), Reading::Known) => Value::String(read_lossy(token)),
+                    (Err(_), ReadFidelity::Exact) => from_text(token),
+                    (Err(_), ReadFidelity::Known) => Value::String(read_lossy(token)),
                 }
             }
             _ => read_scalar(self.take_scalar()),
@@ -187,7 +189,7 @@ impl<'a> Scanner<'a> {
         !ends
     }
 
-    fn read_object(&mut self, depth: usize, reading: Reading) -> Value {
+    fn read_object(&mut self, depth: usize, reading: ReadFidelity) -> Value {
         let start = self.at;
         self.at += 1;
         let (mut members, mut is_tree) = (Map::new(), true);
@@ -206,7 +208,7 @@ impl<'a> Scanner<'a> {
                 self.read_value(depth + 1, reading)
             };
             let is_new = members.insert(name, value).is_none();
-            is_tree &= is_new || reading == Reading::Known;
+            is_tree &= is_new || reading == ReadFidelity::Known;
         }
         if is_tree { Value::Object(members) } else { from_text(self.since(start)) }
     }

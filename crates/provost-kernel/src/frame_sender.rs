@@ -37,7 +37,7 @@ struct FrameSenderState {
 }
 
 /// What became of frames that were offered.
-enum Offered {
+enum OfferOutcome {
     Accepted,
     BacklogFull,
 }
@@ -55,14 +55,14 @@ impl FrameSender {
     /// Sends whole frames, in the order of the calls. Waits only while the backlog is full.
     pub(crate) async fn send(&self, frames: &[u8]) -> io::Result<()> {
         loop {
-            if let Offered::Accepted = self.offer(frames)? {
+            if let OfferOutcome::Accepted = self.offer(frames)? {
                 return Ok(());
             }
             let room = self.0.room.notified();
             tokio::pin!(room);
             room.as_mut().enable();
             // It may have become free before we listened.
-            if let Offered::Accepted = self.offer(frames)? {
+            if let OfferOutcome::Accepted = self.offer(frames)? {
                 return Ok(());
             }
             room.await;
@@ -101,38 +101,51 @@ impl FrameSender {
     /// Accepts no more frames, shuts down the write direction of the socket, and ends the
     /// task that sends the backlog.
     pub(crate) fn close(&self) {
-        self.0.state.lock().closed = true;
+        self.close_locked(&mut self.0.state.lock());
+    }
+
+    fn close_locked(&self, state: &mut FrameSenderState) {
+        state.closed = true;
         self.0.socket.shut_down();
         self.0.pending.notify_one();
         self.0.room.notify_waiters();
     }
 
-    fn offer(&self, mut frames: &[u8]) -> io::Result<Offered> {
+    /// Sends as much as the socket takes now; returns how many bytes. An error closes the
+    /// connection.
+    fn send_now(&self, state: &mut FrameSenderState, bytes: &[u8]) -> io::Result<usize> {
+        let mut n_sent = 0;
+        while n_sent < bytes.len() {
+            match self.0.socket.try_send(&bytes[n_sent..]) {
+                Ok(n) => n_sent += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => {
+                    self.close_locked(state);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(n_sent)
+    }
+
+    fn offer(&self, mut frames: &[u8]) -> io::Result<OfferOutcome> {
         let mut state = self.0.state.lock();
         if state.closed {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         if state.backlog.len() >= MAX_BACKLOG_BYTES {
-            return Ok(Offered::BacklogFull);
+            return Ok(OfferOutcome::BacklogFull);
         }
         let is_first = state.backlog.is_empty();
-        while is_first && !frames.is_empty() {
-            match self.0.socket.try_send(frames) {
-                Ok(n_sent) => frames = &frames[n_sent..],
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => {
-                    drop(state);
-                    self.close();
-                    return Err(error);
-                }
-            }
+        if is_first {
+            frames = &frames[self.send_now(&mut state, frames)?..];
         }
         state.backlog.extend_from_slice(frames);
         if is_first && !frames.is_empty() {
             self.0.pending.notify_one();
         }
-        Ok(Offered::Accepted)
+        Ok(OfferOutcome::Accepted)
     }
 
     fn has_backlog(&self) -> io::Result<bool> {
@@ -146,18 +159,10 @@ impl FrameSender {
     /// Sends as much of the backlog as the socket takes.
     fn send_backlog(&self) -> io::Result<()> {
         let mut state = self.0.state.lock();
-        while !state.backlog.is_empty() {
-            match self.0.socket.try_send(&state.backlog) {
-                Ok(n_sent) => state.backlog.advance(n_sent),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => {
-                    drop(state);
-                    self.close();
-                    return Err(error);
-                }
-            }
-        }
+        let mut backlog = std::mem::take(&mut state.backlog);
+        let n_sent = self.send_now(&mut state, &backlog)?;
+        backlog.advance(n_sent);
+        state.backlog = backlog;
         if state.backlog.is_empty() {
             // An idle connection holds no memory.
             state.backlog = BytesMut::new();

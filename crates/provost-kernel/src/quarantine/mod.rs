@@ -9,7 +9,7 @@
 //! While anything of an agent runs, whatever changes counts as its work, except for what its
 //! sandbox holds read-only. What changes while nothing runs is the person's.
 
-mod judge;
+mod leftovers;
 mod restore;
 mod snapshot;
 pub mod store;
@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 use provost_sandbox::root_dir::{RootDir, SymlinkSnapshot};
 use serde::Serialize;
 
-use judge::Leftover;
+use leftovers::LeftoverEntry;
 use snapshot::Snapshot;
 pub use store::{LeftInPlace, QuarantineStore, SetAsideEntry, SetAsideKind};
 use tree_scan::TreeScanner;
@@ -197,7 +197,7 @@ impl Quarantine {
         for pass in 0..MAX_PASSES {
             let QuarantineState { scanner, baseline, extra, is_read_only, .. } = state;
             let now = Snapshot::take(scanner, &self.root, extra, baseline);
-            let leftovers = judge::find_leftovers(&self.project, baseline, &now, *is_read_only);
+            let leftovers = leftovers::find_leftovers(&self.project, baseline, &now, *is_read_only);
             for path in &now.unreadable {
                 if !baseline.unreadable.contains(path) {
                     report.add_failure(format!("{} cannot be looked at", path.display()));
@@ -208,7 +208,7 @@ impl Quarantine {
                 *baseline = now;
                 return report;
             }
-            for Leftover { path, why, replacement } in leftovers {
+            for LeftoverEntry { path, why, replacement } in leftovers {
                 match self.set_aside(&path, &why, replacement.as_deref(), baseline, &now) {
                     Ok(entry) => report.add(entry),
                     Err(error) if pass + 1 == MAX_PASSES => {

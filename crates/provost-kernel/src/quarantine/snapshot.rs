@@ -13,7 +13,7 @@ use provost_proto::Hash;
 use provost_sandbox::root_dir::RootDir;
 use rustix::fs::{AtFlags, StatxFlags};
 
-use super::tree_scan::{FoundEntry, Judgement, TreeScanner};
+use super::tree_scan::{EntryJudgement, FoundEntry, TreeScanner};
 
 /// The largest file whose content is kept, so that it can be put back.
 const MAX_KEPT_BYTES: u64 = 1024 * 1024;
@@ -37,7 +37,7 @@ pub(super) struct FileSignature {
 #[derive(Debug, Clone)]
 pub(super) struct SnapshotEntry {
     pub(super) kind: EntryType,
-    pub(super) judgement: Judgement,
+    pub(super) judgement: EntryJudgement,
     /// The permission bits.
     pub(super) mode: u32,
     pub(super) signature: FileSignature,
@@ -106,7 +106,7 @@ impl Snapshot {
                     let target = Path::new(std::ffi::OsStr::from_bytes(content));
                     extra.extend(resolve_in_project(project, folder, target));
                 }
-                (EntryType::File, Judgement::Settings { .. }) => {
+                (EntryType::File, EntryJudgement::Settings { .. }) => {
                     extra.extend(find_configured_paths(project, folder, content));
                 }
                 (EntryType::File | EntryType::Directory | EntryType::Other, _) => {}

@@ -31,7 +31,7 @@ const CLOCK_GRANULARITY_NANOS: i128 = 25_000_000;
 
 /// What a found entry is, which decides when it is a leftover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Judgement {
+pub(super) enum EntryJudgement {
     /// A protected path of the tree.
     Protected(&'static str),
     /// Protected if its content says so.
@@ -53,7 +53,7 @@ pub(super) enum Judgement {
 pub(super) struct FoundEntry {
     pub(super) path: PathBuf,
     pub(super) kind: EntryType,
-    pub(super) judgement: Judgement,
+    pub(super) judgement: EntryJudgement,
 }
 
 /// All that a walk found.
@@ -114,7 +114,7 @@ impl TreeScanner {
                 Some(EntryType::Directory) => {
                     walk.pending.push((path.clone(), DirContext::Protected(LED_TO)));
                 }
-                Some(kind) => walk.record(path.clone(), kind, Judgement::Protected(LED_TO)),
+                Some(kind) => walk.record(path.clone(), kind, EntryJudgement::Protected(LED_TO)),
                 None => {}
             }
         }
@@ -148,7 +148,7 @@ struct TreeWalk<'a> {
 }
 
 impl TreeWalk<'_> {
-    fn record(&mut self, path: PathBuf, kind: EntryType, judgement: Judgement) {
+    fn record(&mut self, path: PathBuf, kind: EntryType, judgement: EntryJudgement) {
         self.found.entries.push(FoundEntry { path, kind, judgement });
     }
 
@@ -226,7 +226,7 @@ impl TreeWalk<'_> {
             DirContext::Protected(why) => match kind {
                 EntryType::Directory => self.pending.push((path, context)),
                 EntryType::File | EntryType::Symlink | EntryType::Other => {
-                    self.record(path, kind, Judgement::Protected(why));
+                    self.record(path, kind, EntryJudgement::Protected(why));
                 }
             },
             DirContext::Git { folder, n_names, in_modules, bare } => {
@@ -272,10 +272,10 @@ impl TreeWalk<'_> {
                         DirContext::Git { folder, n_names, in_modules: false, bare: false };
                     self.pending.push((path, context));
                 }
-                EntryType::File => self.record(path, kind, Judgement::GitFile),
+                EntryType::File => self.record(path, kind, EntryJudgement::GitFile),
                 EntryType::Symlink | EntryType::Other => {
                     let why = "it makes git use a folder elsewhere, with its hooks and settings";
-                    self.record(path, kind, Judgement::GitLeftover(why));
+                    self.record(path, kind, EntryJudgement::GitLeftover(why));
                 }
             };
         }
@@ -289,20 +289,20 @@ impl TreeWalk<'_> {
                 self.pending.push((path, DirContext::Tree { in_packages }));
             }
             (EntryType::File, Some(_)) if name.eq_ignore_ascii_case(".gitmodules") => {
-                self.record(path, kind, Judgement::Settings { submodule_depth: None });
+                self.record(path, kind, EntryJudgement::Settings { submodule_depth: None });
             }
             (EntryType::File | EntryType::Symlink | EntryType::Other, Some(why)) => {
-                self.record(path, kind, Judgement::Protected(why));
+                self.record(path, kind, EntryJudgement::Protected(why));
             }
             (EntryType::Symlink, None) if !in_packages && is_protected_parent(names) => {
                 self.record(
                     path,
                     kind,
-                    Judgement::Protected("a link in place of a folder of settings"),
+                    EntryJudgement::Protected("a link in place of a folder of settings"),
                 );
             }
             (EntryType::File, None) if !in_packages && is_conditional_path(name) => {
-                self.record(path, kind, Judgement::Conditional);
+                self.record(path, kind, EntryJudgement::Conditional);
             }
             (EntryType::File | EntryType::Symlink | EntryType::Other, None) => {}
         }
@@ -325,10 +325,10 @@ impl TreeWalk<'_> {
                 self.pending.push((path, DirContext::Repositories { worktrees }));
             }
             GitEntry::Settings => {
-                self.record(path, kind, Judgement::Settings { submodule_depth });
+                self.record(path, kind, EntryJudgement::Settings { submodule_depth });
             }
-            GitEntry::RebaseTodo => self.record(path, kind, Judgement::RebaseTodo),
-            GitEntry::CommonDir => self.record(path, kind, Judgement::CommonDir),
+            GitEntry::RebaseTodo => self.record(path, kind, EntryJudgement::RebaseTodo),
+            GitEntry::CommonDir => self.record(path, kind, EntryJudgement::CommonDir),
             GitEntry::Leftover(why) => self.add_git_leftover(path, kind, why),
             GitEntry::Unknown => {
                 self.add_git_leftover(path, kind, "git does not write it itself");
@@ -340,7 +340,7 @@ impl TreeWalk<'_> {
         if kind == EntryType::Directory {
             self.pending.push((path, DirContext::Protected(why)));
         } else {
-            self.record(path, kind, Judgement::GitLeftover(why));
+            self.record(path, kind, EntryJudgement::GitLeftover(why));
         }
     }
 

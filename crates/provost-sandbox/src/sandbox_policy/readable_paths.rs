@@ -304,6 +304,10 @@ pub(super) fn list_home_caches(home: &Path) -> Vec<PathBuf> {
     HOME_CACHES.iter().map(|path| home.join(path)).collect()
 }
 
+/// Version managers that put a folder `shims` on the `PATH`, without a leading dot.
+const VERSION_MANAGERS: &[&str] =
+    &["asdf", "goenv", "jenv", "mise", "nodenv", "plenv", "pyenv", "rbenv", "tfenv"];
+
 /// Variables that name the folder of a toolchain.
 const TOOLCHAIN_VARIABLES: &[&str] = &[
     "RUSTUP_HOME",
@@ -346,10 +350,7 @@ pub fn find_toolchains<N: AsRef<std::ffi::OsStr>, V: AsRef<std::ffi::OsStr>>(
         let Some(name) = name.to_str() else { continue };
         if name == "PATH" {
             for folder in std::env::split_paths(value) {
-                // Shims (pyenv, rbenv, asdf) run programs of the folder that they are in.
-                if folder.ends_with("shims") {
-                    found.extend(folder.parent().map(Path::to_owned));
-                }
+                found.extend(find_shim_manager(&folder));
                 found.push(folder);
             }
         } else if TOOLCHAIN_VARIABLES.contains(&name) {
@@ -394,6 +395,14 @@ pub(super) fn find_worktree_repository(project: &Path) -> Option<PathBuf> {
     (is_repository && admin.starts_with(common.join("worktrees"))).then_some(common)
 }
 
+/// The folder of the version manager whose shims a folder of the `PATH` holds: they run
+/// programs of it.
+fn find_shim_manager(folder: &Path) -> Option<PathBuf> {
+    let manager = folder.parent().filter(|_| folder.ends_with("shims"))?;
+    let name = manager.file_name()?.to_str()?.trim_start_matches('.');
+    VERSION_MANAGERS.contains(&name).then(|| manager.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -410,6 +419,20 @@ mod tests {
         let found = find_toolchains(&variables, Path::new("/home/u"));
         let expected =
             ["/home/u/bin", "/home/u/jdk", "/home/u/pkg", "/home/u/tools/bin", "/usr/bin"];
+        assert_eq!(found, expected.map(PathBuf::from));
+    }
+
+    #[test]
+    fn shims_bring_the_folder_of_a_known_version_manager() {
+        let path = "/home/u/.pyenv/shims:/home/u/.local/share/mise/shims:/home/u/work/shims";
+        let found = find_toolchains(&[("PATH", path)], Path::new("/home/u"));
+        let expected = [
+            "/home/u/.local/share/mise",
+            "/home/u/.local/share/mise/shims",
+            "/home/u/.pyenv",
+            "/home/u/.pyenv/shims",
+            "/home/u/work/shims",
+        ];
         assert_eq!(found, expected.map(PathBuf::from));
     }
 

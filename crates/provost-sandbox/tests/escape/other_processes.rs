@@ -7,15 +7,15 @@ use provost_sandbox::sandbox_policy::SandboxProfile;
 use crate::sandbox_fixture::{LAYERS, SandboxFixture};
 
 /// A process that waits, as one of the user's would.
-struct Neighbor(Child);
+struct NeighborProcess(Child);
 
-impl Neighbor {
+impl NeighborProcess {
     fn start() -> Self {
         Self(Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap())
     }
 }
 
-impl Drop for Neighbor {
+impl Drop for NeighborProcess {
     fn drop(&mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
@@ -24,7 +24,7 @@ impl Drop for Neighbor {
 
 pub(crate) fn test() {
     let fixture = SandboxFixture::new();
-    let neighbor = Neighbor::start();
+    let neighbor = NeighborProcess::start();
     let pid = neighbor.0.id().to_string();
     for how in ["limits", "affinity", "scheduler", "priority", "io-priority"] {
         fixture.must_be_denied("other-process", &[how, &pid]);

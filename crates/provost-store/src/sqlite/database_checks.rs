@@ -71,12 +71,17 @@ fn run_integrity_check(db: &Connection) -> Result<Option<String>, StoreError> {
     Ok((found != ["ok"]).then(|| found.join("; ").replace('\n', " ")))
 }
 
+/// Whether the tables beside the events can be compared with them.
+fn is_comparable(db: &Connection, events: &VerifiedEvents<'_>) -> Result<bool, StoreError> {
+    let version: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    Ok(events.is_complete && version >= EXACT_REACHED_VERSION)
+}
+
 fn check_reached(
     db: &Connection,
     events: &VerifiedEvents<'_>,
 ) -> Result<Option<String>, StoreError> {
-    let version: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    if !events.is_complete || version < EXACT_REACHED_VERSION {
+    if !is_comparable(db, events)? {
         return Ok(None);
     }
     let (reached, folded): (Seq, Seq) =
@@ -94,8 +99,7 @@ fn check_commands(
     db: &Connection,
     events: &VerifiedEvents<'_>,
 ) -> Result<Option<String>, StoreError> {
-    let version: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    if !events.is_complete || version < EXACT_REACHED_VERSION {
+    if !is_comparable(db, events)? {
         return Ok(None);
     }
     let mut all =

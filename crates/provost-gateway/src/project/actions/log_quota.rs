@@ -24,10 +24,10 @@ const REQUEST_BYTES: u64 = 2 * 1024;
 const COPIES: u64 = 2;
 
 /// The allowance of one principal: its size, and what is added to it each second.
-const PRINCIPAL_ALLOWANCE: Allowance = Allowance { most: 256 << 20, per_second: 512 << 10 };
+const PRINCIPAL_ALLOWANCE: ByteAllowance = ByteAllowance { most: 256 << 20, per_second: 512 << 10 };
 
 /// The allowance of all agents of a project.
-const PROJECT_ALLOWANCE: Allowance = Allowance { most: 1 << 30, per_second: 1 << 20 };
+const PROJECT_ALLOWANCE: ByteAllowance = ByteAllowance { most: 1 << 30, per_second: 1 << 20 };
 
 /// How many requests for what is no action are recorded per principal and minute.
 const MAX_MALFORMED_PER_MINUTE: u32 = 20;
@@ -40,7 +40,7 @@ const MAX_ACCOUNTS: usize = 4096;
 
 /// An allowance that fills again with time, in bytes.
 #[derive(Debug, Clone, Copy)]
-struct Allowance {
+struct ByteAllowance {
     most: u64,
     per_second: u64,
 }
@@ -77,7 +77,7 @@ pub(super) struct LogQuota {
     malformed: Mutex<HashMap<Principal, (UnixMicros, u32)>>,
 }
 
-impl Allowance {
+impl ByteAllowance {
     /// What is left at this time.
     fn left(self, before: Option<AllowanceLeft>, now: UnixMicros) -> u64 {
         let Some(before) = before else { return self.most };
@@ -103,7 +103,7 @@ impl LogQuota {
             (AccountOwner::Project(project), PROJECT_ALLOWANCE),
         ];
         let mut accounts = self.accounts.lock();
-        let left = |(owner, allowance): &(AccountOwner, Allowance)| {
+        let left = |(owner, allowance): &(AccountOwner, ByteAllowance)| {
             allowance.left(accounts.get(owner).copied(), now)
         };
         if let Some((owner, allowance)) = owners.iter().find(|owner| left(owner) < bytes) {

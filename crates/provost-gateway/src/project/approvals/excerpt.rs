@@ -19,7 +19,7 @@ const MAX_PARAMS_BYTES: usize = 64 * 1024;
 /// The excerpt of an approval, and whether it is less than the approval. Large parts are not
 /// copied first.
 pub(super) fn excerpt_approval(approval: &Approval) -> (Approval, bool) {
-    let mut cutter = Cutter { is_cut: false, bytes_left: MAX_PARAMS_BYTES };
+    let mut cutter = ExcerptCutter { is_cut: false, bytes_left: MAX_PARAMS_BYTES };
     let asked = &approval.question;
     let trust = asked.trust.as_ref().map(|trust| TrustPrompt {
         what: trust.what,
@@ -70,13 +70,13 @@ pub(super) fn excerpt_approval(approval: &Approval) -> (Approval, bool) {
 }
 
 /// Copies bounded parts.
-struct Cutter {
+struct ExcerptCutter {
     is_cut: bool,
     /// Bytes of parameters that may still be copied.
     bytes_left: usize,
 }
 
-impl Cutter {
+impl ExcerptCutter {
     fn cut_text(&mut self, text: &str, most: usize) -> String {
         if text.len() <= most {
             return text.to_owned();
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn large_parts_are_cut_and_small_ones_stay() {
-        let mut cutter = Cutter { is_cut: false, bytes_left: MAX_PARAMS_BYTES };
+        let mut cutter = ExcerptCutter { is_cut: false, bytes_left: MAX_PARAMS_BYTES };
         let small = json!({ "path": "a.txt", "n": [1, null, true] });
         assert_eq!(cutter.cut_json(&small), small);
         assert!(!cutter.is_cut);

@@ -15,11 +15,11 @@ use provost_core::quarantine::rebase_todo::without_exec_lines;
 use provost_proto::Hash;
 
 use super::snapshot::{Snapshot, SnapshotEntry};
-use super::tree_scan::Judgement;
+use super::tree_scan::EntryJudgement;
 
 /// An entry that is to be set aside.
 #[derive(Debug)]
-pub(super) struct Leftover {
+pub(super) struct LeftoverEntry {
     pub(super) path: PathBuf,
     pub(super) why: Cow<'static, str>,
     /// What remains of it, if something does: a configuration without its new settings.
@@ -33,7 +33,7 @@ pub(super) fn find_leftovers(
     before: &Snapshot,
     now: &Snapshot,
     is_read_only: bool,
-) -> Vec<Leftover> {
+) -> Vec<LeftoverEntry> {
     let known = KnownContents::new(before);
     let mut leftovers = Vec::new();
     let mut closed = BTreeSet::new();
@@ -56,15 +56,15 @@ pub(super) fn find_leftovers(
         match (new_bare, entry.judgement) {
             (
                 Some(bare),
-                Judgement::Settings { .. }
-                | Judgement::GitLeftover(_)
-                | Judgement::RebaseTodo
-                | Judgement::CommonDir,
+                EntryJudgement::Settings { .. }
+                | EntryJudgement::GitLeftover(_)
+                | EntryJudgement::RebaseTodo
+                | EntryJudgement::CommonDir,
             ) => {
                 if closed.insert(bare.clone()) {
                     let why = format!("it makes this folder a repository; in it, {}", leftover.why);
                     let path = bare.join("HEAD");
-                    leftovers.push(Leftover { path, why: why.into(), replacement: None });
+                    leftovers.push(LeftoverEntry { path, why: why.into(), replacement: None });
                 }
             }
             (Some(_) | None, _) => leftovers.push(leftover),
@@ -123,34 +123,36 @@ fn judge_entry(
     entry: &SnapshotEntry,
     former: Option<&SnapshotEntry>,
     known: &KnownContents<'_>,
-) -> Option<Leftover> {
+) -> Option<LeftoverEntry> {
     let leftover = |why: &'static str| {
-        Some(Leftover { path: path.to_owned(), why: why.into(), replacement: None })
+        Some(LeftoverEntry { path: path.to_owned(), why: why.into(), replacement: None })
     };
     let content = entry.content.as_deref();
     match entry.judgement {
-        Judgement::Protected(why) => (!known.has_copy(path, entry)).then(|| leftover(why))?,
-        Judgement::Conditional => {
+        EntryJudgement::Protected(why) => (!known.has_copy(path, entry)).then(|| leftover(why))?,
+        EntryJudgement::Conditional => {
             let name = path.file_name()?.to_string_lossy();
             let why = conditional_leftover_reason(&name, content.unwrap_or(b"path"))?;
             (!known.has_copy(path, entry)).then(|| leftover(why))?
         }
-        Judgement::GitLeftover(why) => known.find_moved(entry).is_none().then(|| leftover(why))?,
-        Judgement::Settings { submodule_depth } => {
+        EntryJudgement::GitLeftover(why) => {
+            known.find_moved(entry).is_none().then(|| leftover(why))?
+        }
+        EntryJudgement::Settings { submodule_depth } => {
             let before = former.or_else(|| known.find_moved(entry));
             let before = before.and_then(|former| former.content.as_deref());
             judge_settings(path, entry, before, submodule_depth)
         }
-        Judgement::RebaseTodo => {
+        EntryJudgement::RebaseTodo => {
             let kept = without_exec_lines(content.unwrap_or(b"exec"))?;
             let why = "`git rebase --continue` runs its `exec` lines".into();
-            Some(Leftover { path: path.to_owned(), why, replacement: Some(kept) })
+            Some(LeftoverEntry { path: path.to_owned(), why, replacement: Some(kept) })
         }
-        Judgement::CommonDir => {
+        EntryJudgement::CommonDir => {
             let is_own = content.is_some_and(|text| text.trim_ascii() == b"../..");
             (!is_own).then(|| leftover("it makes git use another folder, with its hooks"))?
         }
-        Judgement::GitFile => {
+        EntryJudgement::GitFile => {
             let target = content.and_then(|text| find_git_folder(project, path, text));
             let is_own = target.is_some_and(|target| now.git_folders.contains(&target));
             (!is_own).then(|| leftover("it makes git use a folder elsewhere, with its hooks"))?
@@ -163,7 +165,7 @@ fn judge_settings(
     entry: &SnapshotEntry,
     before: Option<&[u8]>,
     submodule_depth: Option<usize>,
-) -> Option<Leftover> {
+) -> Option<LeftoverEntry> {
     let path = path.to_owned();
     let change = match (&entry.content, entry.kind) {
         (Some(content), EntryType::File) => compare_settings(before, content, submodule_depth),
@@ -173,11 +175,11 @@ fn judge_settings(
         SettingsChange::Harmless => None,
         SettingsChange::Dangerous { names, kept } => {
             let why = format!("git runs or loads what its settings name: {}", names.join(", "));
-            Some(Leftover { path, why: why.into(), replacement: Some(kept) })
+            Some(LeftoverEntry { path, why: why.into(), replacement: Some(kept) })
         }
         SettingsChange::Unreadable => {
             let why = "git's settings that cannot be read for certain".into();
-            Some(Leftover { path, why, replacement: None })
+            Some(LeftoverEntry { path, why, replacement: None })
         }
     }
 }
