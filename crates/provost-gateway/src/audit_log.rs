@@ -9,7 +9,7 @@ use std::sync::Arc;
 use provost_core::fold::{ViewDocument, ViewKind};
 use provost_proto::runtime::RuntimeChange;
 use provost_proto::{
-    ActionId, Actor, ApprovalId, AuditPage, Event, Fact, GrantId, Seq, UnixMicros,
+    ActionId, Actor, ApprovalId, AuditPage, Event, Fact, GrantId, LogCursor, Seq, UnixMicros,
 };
 use provost_store::{EventScope, RecordedEvent};
 
@@ -29,9 +29,9 @@ const BLOB_COST: usize = 50;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuditCursor {
     /// Events after this one, the oldest first.
-    After(Seq),
+    After(LogCursor),
     /// Events before this one, the newest first.
-    Before(Seq),
+    Before(LogCursor),
 }
 
 /// Which events a reader wants. An absent field matches every event.
@@ -87,14 +87,14 @@ impl AuditLog {
     async fn search_forward(
         &self,
         scope: EventScope,
-        mut after: Seq,
+        mut after: LogCursor,
         search: &mut AuditSearch<'_>,
-    ) -> Result<Option<Seq>, GatewayError> {
+    ) -> Result<Option<LogCursor>, GatewayError> {
         let page_size = search.page_size();
         loop {
             let page = self.log.store().read_events(scope, after, page_size).await?;
             for event in &page.events {
-                after = event.seq;
+                after = event.cursor();
                 self.examine_event(event, search).await?;
                 if search.is_over() {
                     return Ok(Some(after));
@@ -109,20 +109,21 @@ impl AuditLog {
     async fn search_backward(
         &self,
         scope: EventScope,
-        before: Seq,
+        before: LogCursor,
         search: &mut AuditSearch<'_>,
-    ) -> Result<Option<Seq>, GatewayError> {
-        let head = *self.log.store().watch_head().borrow();
+    ) -> Result<Option<LogCursor>, GatewayError> {
+        let head = self.log.store().watch_head().borrow().seq();
         let page_size = search.page_size();
-        let mut before = before.min(head.saturating_add(1));
+        let mut before = before.seq().min(head.saturating_add(1));
         while before > 1 {
             // The log has no gaps, so no page holds more than this.
             let after = (before - 1).saturating_sub(page_size as Seq);
-            let page = self.log.store().read_events(scope, after, page_size).await?;
+            let from = LogCursor::from_seq(after);
+            let page = self.log.store().read_events(scope, from, page_size).await?;
             for event in page.events.iter().rev().filter(|event| event.seq < before) {
                 self.examine_event(event, search).await?;
                 if search.is_over() {
-                    return Ok((event.seq > 1).then_some(event.seq));
+                    return Ok((event.seq > 1).then_some(event.cursor()));
                 }
             }
             before = after + 1;

@@ -138,6 +138,7 @@ pub(crate) fn repeated_request_error() -> GatewayError {
 #[cfg(test)]
 mod tests {
     use provost_core::redact::Secrets;
+    use provost_proto::LogCursor;
     use provost_store::EventScope;
 
     use super::*;
@@ -151,7 +152,7 @@ mod tests {
             open_log(folder.path(), &GatewayConfig { secrets, ..GatewayConfig::default() }).await;
         let reason = "it said hunter2-hunter2-hunter2".to_owned();
         log.record_daemon_event(Fact::DaemonStopped { reason }).await.unwrap();
-        let page = log.store().read_events(EventScope::All, 0, 10).await.unwrap();
+        let page = log.store().read_events(EventScope::All, LogCursor::START, 10).await.unwrap();
         let text = String::from_utf8_lossy(page.events[0].record_bytes()).into_owned();
         assert!(text.contains("DAEMON_STOPPED") && !text.contains("hunter2"), "{text}");
     }

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::{
     ActionId, ActionStatus, AnswerScope, Approval, ApprovalAnswer, ApprovalId, Code,
-    CommandEffectView, Event, GovernanceFileKind, Grant, Hash, Project, ProjectMode, RawJson,
-    RuleRef, Seq, SessionId, TokenClass, TokenView,
+    CommandEffectView, Event, GovernanceFileKind, Grant, Hash, LogCursor, Project, ProjectMode,
+    RawJson, RuleRef, Seq, SessionId, TokenClass, TokenView,
 };
 
 /// The body of every error response.
@@ -173,7 +173,8 @@ pub struct AuditPage {
     /// The events, oldest first; newest first if `before` was given.
     pub events: Vec<Event>,
     /// The value of `after` or `before` for the next page; `null` at the end.
-    pub next: Option<Seq>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Seq>))]
+    pub next: Option<LogCursor>,
 }
 
 /// The result of verifying the hash chain.

@@ -33,8 +33,8 @@ pub use api::{
 };
 pub use error_code::Code;
 pub use event::{
-    Actor, BlobRef, Event, EventKind, Fact, IdempotencyKey, Principal, Seq, StreamVersion,
-    UnixMicros,
+    Actor, BlobRef, Event, EventKind, Fact, IdempotencyKey, LogCursor, Principal, Seq,
+    StreamVersion, UnixMicros,
 };
 pub use governance::{
     AllowedBy, AnswerScope, Approval, ApprovalAnswer, ApprovalChoice, ApprovalPrompt,

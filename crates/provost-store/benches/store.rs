@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use provost_core::fold::MemoryViews;
 use provost_core::hash_chain::{self, EventRecord};
 use provost_proto::kernel::ActionOutcome;
-use provost_proto::{ActionId, Actor, Fact, Hash, ProjectId, Stream};
+use provost_proto::{ActionId, Actor, Fact, Hash, LogCursor, ProjectId, Stream};
 use provost_store::{
     AppendRequest, Clock, Durability, EventScope, EventStore, LogTail, NewEvent, SqliteStore,
     StoreOptions,
@@ -357,7 +357,11 @@ fn replay(runtime: &tokio::runtime::Runtime) {
 
     let began = Instant::now();
     let views = runtime.block_on(async {
-        let mut tail = LogTail::new(Arc::clone(&store) as Arc<dyn EventStore>, EventScope::All, 0);
+        let mut tail = LogTail::new(
+            Arc::clone(&store) as Arc<dyn EventStore>,
+            EventScope::All,
+            LogCursor::START,
+        );
         let (mut world, mut prev, mut seen) = (MemoryViews::default(), Hash::ZERO, 0);
         while seen < EVENTS {
             for event in tail.next().await.unwrap() {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use provost_core::fold::{ViewDocument, ViewKind};
-use provost_proto::{AuditReport, BlobRef, Hash, Seq, Stream, StreamVersion, UnixMicros};
+use provost_proto::{AuditReport, BlobRef, Hash, LogCursor, Stream, StreamVersion, UnixMicros};
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -46,7 +46,7 @@ pub struct EventPage {
     /// The events, oldest first.
     pub events: Vec<Arc<RecordedEvent>>,
     /// All events of the scope up to this position have been read.
-    pub up_to: Seq,
+    pub up_to: LogCursor,
 }
 
 /// The log as a service.
@@ -64,7 +64,7 @@ pub trait EventStore: Send + Sync + std::fmt::Debug + 'static {
     fn read_events(
         &self,
         scope: EventScope,
-        after: Seq,
+        after: LogCursor,
         limit: usize,
     ) -> BoxFuture<'_, Result<EventPage, StoreError>>;
 
@@ -75,8 +75,13 @@ pub trait EventStore: Send + Sync + std::fmt::Debug + 'static {
     /// not revive what has expired.
     fn record_time(&self, at: UnixMicros);
 
-    /// The position of the last event, as a watch.
-    fn watch_head(&self) -> watch::Receiver<Seq>;
+    /// The position after the last event, as a watch.
+    fn watch_head(&self) -> watch::Receiver<LogCursor>;
+
+    /// Whether a position is after the last event: it belongs to another log.
+    fn is_beyond_head(&self, cursor: LogCursor) -> bool {
+        cursor.seq() > self.watch_head().borrow().seq()
+    }
 
     /// Why the last write to the log failed; `None` if it succeeded.
     fn last_write_error(&self) -> Option<StoreError>;

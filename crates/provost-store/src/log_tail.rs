@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use provost_proto::Seq;
+use provost_proto::LogCursor;
 use tokio::sync::watch;
 
 use crate::{EventScope, EventStore, RecordedEvent, StoreError};
@@ -18,13 +18,13 @@ const MAX_BATCH_EVENTS: usize = 512;
 pub struct LogTail {
     store: Arc<dyn EventStore>,
     scope: EventScope,
-    after: Seq,
-    head: watch::Receiver<Seq>,
+    after: LogCursor,
+    head: watch::Receiver<LogCursor>,
 }
 
 impl LogTail {
-    /// Follows the scope from after a position; 0 is the beginning.
-    pub fn new(store: Arc<dyn EventStore>, scope: EventScope, after: Seq) -> Self {
+    /// Follows the scope from after a position.
+    pub fn new(store: Arc<dyn EventStore>, scope: EventScope, after: LogCursor) -> Self {
         let head = store.watch_head();
         Self { store, scope, after, head }
     }
@@ -44,8 +44,8 @@ impl LogTail {
             if !events.is_empty() {
                 return Ok(events);
             }
-            let after = self.after;
-            if self.head.wait_for(|head| *head > after).await.is_err() {
+            let after = self.after.seq();
+            if self.head.wait_for(|head| head.seq() > after).await.is_err() {
                 return Err(StoreError::Closed);
             }
         }

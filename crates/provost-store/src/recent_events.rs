@@ -5,7 +5,7 @@ use parking_lot::RwLock;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use provost_proto::Seq;
+use provost_proto::{LogCursor, Seq};
 
 use crate::{EventPage, EventScope, RecordedEvent};
 
@@ -54,7 +54,8 @@ impl RecentEvents {
         }
         // Positions have no gaps, so the index follows from the position.
         let start = usize::try_from(next.saturating_sub(first)).unwrap_or(usize::MAX);
-        let mut page = EventPage { events: Vec::new(), up_to: after.max(last) };
+        let mut page =
+            EventPage { events: Vec::new(), up_to: LogCursor::from_seq(after.max(last)) };
         for event in window.events.iter().skip(start) {
             let wanted = match scope {
                 EventScope::All => true,
@@ -64,7 +65,8 @@ impl RecentEvents {
                 continue;
             }
             if page.events.len() == limit {
-                page.up_to = page.events.last().map_or(after, |event| event.seq);
+                page.up_to =
+                    page.events.last().map_or(LogCursor::from_seq(after), |event| event.cursor());
                 break;
             }
             page.events.push(Arc::clone(event));

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use provost_core::hash_chain::{self, EventRecord};
-use provost_proto::{BlobRef, Event, Fact, Hash, Seq, Stream};
+use provost_proto::{BlobRef, Event, Fact, Hash, LogCursor, Seq, Stream};
 
 use crate::{EventStore, StoreError};
 
@@ -29,6 +29,16 @@ pub struct RecordedEvent {
 impl RecordedEvent {
     pub(crate) fn new(seq: Seq, stream: Stream, prev: Hash, hash: Hash, record: Vec<u8>) -> Self {
         Self { seq, stream, prev, hash, record, wire: OnceLock::new() }
+    }
+
+    /// The position of this event: reading after it continues with the next one.
+    pub const fn cursor(&self) -> LogCursor {
+        LogCursor::from_seq(self.seq)
+    }
+
+    /// The position right before this event.
+    pub const fn cursor_before(&self) -> LogCursor {
+        LogCursor::from_seq(self.seq.saturating_sub(1))
     }
 
     /// The bytes that were hashed.

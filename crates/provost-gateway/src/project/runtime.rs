@@ -11,7 +11,7 @@ use provost_core::fold::{ViewDocument, ViewKind};
 use provost_proto::runtime::{
     RuntimeKernelStatus, RuntimeLogPage, RuntimeStatusResponse, RuntimeView,
 };
-use provost_proto::{KernelStatus, Project, ProjectId, Seq};
+use provost_proto::{KernelStatus, LogCursor, Project, ProjectId};
 
 use crate::GatewayError;
 use crate::event_log::EventLog;
@@ -33,17 +33,17 @@ pub struct RuntimeService {
 
 /// The views that were read last, each with the head of the log at that time.
 #[derive(Debug, Default)]
-struct RuntimeViewCache(Mutex<HashMap<ProjectId, (Seq, Arc<RuntimeView>)>>);
+struct RuntimeViewCache(Mutex<HashMap<ProjectId, (LogCursor, Arc<RuntimeView>)>>);
 
 impl RuntimeViewCache {
-    fn get_at_seq(&self, project: ProjectId, seq: Seq) -> Option<Arc<RuntimeView>> {
+    fn get_at(&self, project: ProjectId, head: LogCursor) -> Option<Arc<RuntimeView>> {
         let views = self.0.lock();
-        views.get(&project).filter(|(at, _)| *at == seq).map(|(_, view)| Arc::clone(view))
+        views.get(&project).filter(|(at, _)| *at == head).map(|(_, view)| Arc::clone(view))
     }
 
-    fn insert(&self, project: ProjectId, seq: Seq, view: &Arc<RuntimeView>) {
+    fn insert(&self, project: ProjectId, head: LogCursor, view: &Arc<RuntimeView>) {
         let mut views = self.0.lock();
-        views.insert(project, (seq, Arc::clone(view)));
+        views.insert(project, (head, Arc::clone(view)));
     }
 }
 
@@ -56,7 +56,7 @@ impl RuntimeService {
         Self { log, governance, kernels, views: RuntimeViewCache::default() }
     }
 
-    /// The state of a project's runtime, and the last event that it includes.
+    /// The state of a project's runtime, and the position in the log that it includes.
     pub async fn runtime_state(
         &self,
         project: &Project,
@@ -65,7 +65,7 @@ impl RuntimeService {
         if let Some(snapshot) = &snapshot {
             self.kernels.wait_for_report(project.id, snapshot.reached).await;
         }
-        let (view, seq) = self.runtime_view(project.id).await?;
+        let (view, cursor) = self.runtime_view(project.id).await?;
         let mut view = RuntimeView::clone(&view);
         // Only the kernel knows how much its terminal has printed.
         view.terminal.offset = snapshot.and_then(|snapshot| snapshot.runtime.terminal.offset);
@@ -83,7 +83,7 @@ impl RuntimeService {
             dev_server,
             build,
             preview,
-            seq,
+            cursor,
         })
     }
 
@@ -116,26 +116,26 @@ impl RuntimeService {
     pub async fn runtime_view(
         &self,
         project: ProjectId,
-    ) -> Result<(Arc<RuntimeView>, Seq), GatewayError> {
-        let mut seq = self.head();
-        if let Some(view) = self.views.get_at_seq(project, seq) {
-            return Ok((view, seq));
+    ) -> Result<(Arc<RuntimeView>, LogCursor), GatewayError> {
+        let mut head = self.head();
+        if let Some(view) = self.views.get_at(project, head) {
+            return Ok((view, head));
         }
         for _ in 0..MAX_READ_RETRIES {
             let view = self.read_runtime_view(project).await?;
             let after = self.head();
-            if after == seq {
-                self.views.insert(project, seq, &view);
-                return Ok((view, seq));
+            if after == head {
+                self.views.insert(project, head, &view);
+                return Ok((view, head));
             }
-            seq = after;
+            head = after;
         }
         // A later event of this project is folded once more by the client, with the same
         // result.
-        Ok((self.read_runtime_view(project).await?, seq))
+        Ok((self.read_runtime_view(project).await?, head))
     }
 
-    fn head(&self) -> Seq {
+    fn head(&self) -> LogCursor {
         *self.log.store().watch_head().borrow()
     }
 

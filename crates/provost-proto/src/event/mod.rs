@@ -5,12 +5,14 @@
 
 mod actor;
 mod fact;
+mod log_cursor;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use actor::Actor;
 pub use fact::Fact;
+pub use log_cursor::LogCursor;
 
 use crate::{EventId, Hash, Stream};
 
@@ -82,6 +84,11 @@ pub struct BlobRef {
 }
 
 impl Event {
+    /// The position of this event: reading after it continues with the next one.
+    pub const fn cursor(&self) -> LogCursor {
+        LogCursor::from_seq(self.seq)
+    }
+
     /// The typed fact; `None` if this version does not know the kind, or the body is stored as a
     /// blob.
     pub fn fact(&self) -> Option<Fact> {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{BuildDiagnostic, CrashReport, ListeningPort};
 use crate::kernel::{OutputData, ReportNumber};
-use crate::{ActionId, KernelStatus, ProjectId, ProjectMode, Seq, UnixMicros};
+use crate::{ActionId, KernelStatus, LogCursor, ProjectId, ProjectMode, UnixMicros};
 
 macro_rules! status {
     ($($(#[$doc:meta])* $name:ident { $($(#[$about:meta])* $variant:ident,)+ })+) => {
@@ -228,7 +228,9 @@ view! {
         preview: PreviewView,
         /// The last event that is included.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
-        seq: Seq,
+        #[cfg_attr(feature = "openapi", schema(value_type = crate::Seq))]
+        #[serde(rename = "seq")]
+        cursor: LogCursor,
     }
     /// The result of `runtime.run`, `.stop`, `.restart`, `.build` and `.status`.
     RuntimeActionResult {

@@ -4,7 +4,7 @@ use super::{
     CompletionDraft, DailyUsage, NanoDollars, SessionBudget, SessionItem, SessionView, TokenUsage,
     body,
 };
-use crate::{MessageId, Project, Seq, SessionId, TurnId};
+use crate::{LogCursor, MessageId, Project, SessionId, TurnId};
 
 body! {
     /// Opens a session.
@@ -80,7 +80,8 @@ body! {
         pub draft: Option<CompletionDraft>,
         /// The position in the log that this includes: follow from here.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
-        pub cursor: Seq,
+        #[cfg_attr(feature = "openapi", schema(value_type = crate::Seq))]
+        pub cursor: LogCursor,
     }
 
     /// Token usage and cost of models.

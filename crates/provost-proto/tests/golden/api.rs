@@ -6,7 +6,7 @@ use provost_proto::terminal::TerminalTicket;
 use provost_proto::{
     ActionResponse, ActionStatus, ActionView, AuditPage, AuditReport, BlobRef, Code, CorruptEvent,
     CreateTokenRequest, CreatedToken, ErrorResponse, Event, Health, KernelStatus, KernelView,
-    LoginLink, OpenProjectRequest, Project, ProjectList, ProjectStatus, RawJson,
+    LogCursor, LoginLink, OpenProjectRequest, Project, ProjectList, ProjectStatus, RawJson,
     SubmitActionRequest, TokenClass, TokenList, TokenView,
 };
 use serde_json::{Value, json};
@@ -172,7 +172,8 @@ fn audit_bodies(golden: &mut Golden) {
         prev: hash(0),
         hash: hash(0xa1),
     };
-    let page = |events, next| AuditPage { events, next };
+    let page =
+        |events, next: Option<u64>| AuditPage { events, next: next.map(LogCursor::from_seq) };
     golden.section("audit page", &[page(vec![event], Some(1)), page(Vec::new(), None)]);
     let report =
         |bad, views| AuditReport { events: 7, head: hash(0xa1), bad, views, database: None };

@@ -13,7 +13,7 @@ use provost_proto::runtime::{
     RuntimeStopped, RuntimeStopping, RuntimeView, StopCause, TerminalClosed, TerminalOpened,
     TerminalSize, TerminalStatus, TerminalView,
 };
-use provost_proto::{Fact, KernelStatus, ProjectMode};
+use provost_proto::{Fact, KernelStatus, LogCursor, ProjectMode};
 
 use crate::Golden;
 use crate::samples::{AT, id, text, texts};
@@ -263,7 +263,7 @@ fn states() -> Vec<RuntimeStatusResponse> {
         dev_server: view.dev_server,
         build: view.build,
         preview: view.preview,
-        seq: 70,
+        cursor: LogCursor::from_seq(70),
     };
     let [full, empty] = views().try_into().unwrap();
     let connected = RuntimeKernelStatus {

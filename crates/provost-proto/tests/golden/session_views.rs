@@ -1,7 +1,6 @@
 //! Sessions as clients receive them, and the bodies of their routes.
 
 use expect_test::expect_file;
-use provost_proto::Actor;
 use provost_proto::session::{
     CompletionDraft, DailyUsage, DraftToolCall, FinishReason, HandoffUsage, ItemContent,
     MessageAuthor, ModelList, ModelView, OpenSessionRequest, PendingRetry, ProviderView,
@@ -9,6 +8,7 @@ use provost_proto::session::{
     SessionList, SessionPage, SessionStatus, SessionView, StartTourRequest, StartTourResponse,
     ToolCallStatus, ToolResult, TurnStatus, TurnView, UsageReport,
 };
+use provost_proto::{Actor, LogCursor};
 use serde_json::json;
 
 use crate::api::projects;
@@ -167,7 +167,12 @@ fn bodies_of_sessions_keep_their_fields() {
     golden.section("session page", &[SessionPage { session: id(2), items: items() }]);
     golden.section("draft", &drafts());
     golden.section("session list", &[SessionList { sessions: sessions() }]);
-    let detail = |session, draft| SessionDetail { session, items: items(), draft, cursor: 70 };
+    let detail = |session, draft| SessionDetail {
+        session,
+        items: items(),
+        draft,
+        cursor: LogCursor::from_seq(70),
+    };
     let [full, bare] = sessions().try_into().unwrap();
     golden.section("session detail", &[detail(full, drafts().pop()), detail(bare, None)]);
     requests(&mut golden);

@@ -19,7 +19,7 @@ mod span_builder;
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_proto::{Seq, Stream};
+use provost_proto::{LogCursor, Stream};
 use provost_store::{EventScope, LogTail, StoreError, hydrate_fact};
 use tokio::time::{Instant, timeout};
 
@@ -74,7 +74,7 @@ impl TelemetryExporter {
     pub fn new(
         runner: &Arc<Runner>,
         settings: &TelemetrySettings,
-        after: Seq,
+        after: LogCursor,
     ) -> Result<Self, CollectorError> {
         let store = Arc::clone(runner.gateway().store());
         Ok(Self {

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use provost_gateway::{AuditCursor, AuditFilter, GatewayError};
 use provost_proto::{
-    ActionId, Actor, AuditPage, AuditReport, ErrorResponse, Seq, Stream, UnixMicros, limits,
+    ActionId, Actor, AuditPage, AuditReport, ErrorResponse, LogCursor, Stream, UnixMicros, limits,
 };
 use serde::Deserialize;
 
@@ -20,8 +20,8 @@ use crate::middleware::extractors::Query;
 pub(crate) struct AuditQuery {
     stream: Option<Stream>,
     project: Option<String>,
-    after: Option<Seq>,
-    before: Option<Seq>,
+    after: Option<LogCursor>,
+    before: Option<LogCursor>,
     limit: Option<usize>,
     action: Option<String>,
     kind: Option<String>,

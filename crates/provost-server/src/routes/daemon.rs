@@ -34,7 +34,7 @@ pub(crate) async fn metrics(
     RequireReader(reader): RequireReader,
 ) -> Result<impl IntoResponse, ApiError> {
     reader.require_all_projects()?;
-    let events = *app.gateway.store().watch_head().borrow();
+    let events = app.gateway.store().watch_head().borrow().seq();
     Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4")], app.meter.render(events)))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use provost_proto::{Code, ErrorResponse, Seq, Stream};
+use provost_proto::{Code, ErrorResponse, LogCursor, Stream};
 use serde::Deserialize;
 
 use crate::AppState;
@@ -18,7 +18,7 @@ use crate::stream::sse;
 #[serde(deny_unknown_fields)]
 pub(crate) struct FollowLogQuery {
     stream: Option<Stream>,
-    after: Option<Seq>,
+    after: Option<LogCursor>,
 }
 
 /// Follow the log: all events after a position, then live. `Last-Event-ID` overrides `after`,
@@ -32,15 +32,15 @@ pub(crate) async fn follow(
 ) -> Result<Response, ApiError> {
     let scope = reader.resolve_scope(which.stream)?;
     let last = parse_last_event_id(&headers)?;
-    Ok(sse::stream_events(app, lease, scope, last.or(which.after).unwrap_or(0)))
+    Ok(sse::stream_events(app, lease, scope, last.or(which.after).unwrap_or_default()))
 }
 
 /// The last event that a reconnecting client has.
-pub(super) fn parse_last_event_id(headers: &HeaderMap) -> Result<Option<Seq>, ApiError> {
+pub(super) fn parse_last_event_id(headers: &HeaderMap) -> Result<Option<LogCursor>, ApiError> {
     Ok(match headers.get("last-event-id").map(|value| value.to_str().map(str::trim)) {
         None | Some(Ok("")) => None,
         Some(text) => {
-            Some(text.ok().and_then(|text| text.parse::<Seq>().ok()).ok_or_else(|| {
+            Some(text.ok().and_then(|text| text.parse::<LogCursor>().ok()).ok_or_else(|| {
                 ApiError::new(
                     Code::InvalidRequest,
                     "`Last-Event-ID` must be the number of an event",

@@ -15,7 +15,7 @@ use provost_proto::session::{
     OpenSessionRequest, SendMessageRequest, SendMessageResponse, SessionDetail, SessionList,
     SessionView, StartTourRequest, StartTourResponse,
 };
-use provost_proto::{Code, ErrorResponse, MessageId, Seq, SessionId, Stream};
+use provost_proto::{Code, ErrorResponse, LogCursor, MessageId, SessionId, Stream};
 use provost_runner::session::TurnPrompt;
 use provost_store::EventScope;
 use serde::Deserialize;
@@ -182,7 +182,7 @@ pub(crate) async fn continue_session(
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FollowSessionQuery {
-    after: Option<Seq>,
+    after: Option<LogCursor>,
 }
 
 /// Follow a session: all events after a position, then live.
@@ -197,5 +197,5 @@ pub(crate) async fn follow(
     let session = app.runner.load_session(parse_session_id(&name)?).await?;
     let last = super::events::parse_last_event_id(&headers)?;
     let scope = EventScope::Stream(Stream::Session(session.id));
-    Ok(sse::stream_events(app, lease, scope, last.or(which.after).unwrap_or(0)))
+    Ok(sse::stream_events(app, lease, scope, last.or(which.after).unwrap_or_default()))
 }

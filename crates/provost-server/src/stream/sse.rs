@@ -18,7 +18,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::stream;
 use provost_gateway::TokenLease;
-use provost_proto::Seq;
+use provost_proto::LogCursor;
 use provost_store::{EventScope, LogTail, RecordedEvent, StoreError};
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -56,12 +56,11 @@ pub(crate) fn stream_events(
     app: Arc<AppState>,
     lease: TokenLease,
     scope: EventScope,
-    after: Seq,
+    after: LogCursor,
 ) -> Response {
-    let head = *app.gateway.store().watch_head().borrow();
     // A client with a later position has seen another log.
-    let (first, after) = if after > head {
-        (Bytes::from_static(b"event: resync\ndata: {}\n\n"), 0)
+    let (first, after) = if app.gateway.store().is_beyond_head(after) {
+        (Bytes::from_static(b"event: resync\ndata: {}\n\n"), LogCursor::START)
     } else {
         (Bytes::from_static(b": provost\n\n"), after)
     };
@@ -153,7 +152,7 @@ pub(crate) fn encode_events(events: &[Arc<RecordedEvent>]) -> Bytes {
     let mut out = BytesMut::with_capacity(size);
     for event in events {
         out.put_slice(b"id: ");
-        out.put_slice(event.seq.to_string().as_bytes());
+        out.put_slice(event.cursor().to_string().as_bytes());
         out.put_slice(b"\ndata: ");
         out.put_slice(&event.wire_json());
         out.put_slice(b"\n\n");

@@ -26,7 +26,7 @@ use super::log_writer::LogWriter;
 use super::write_request::{WriteReplies, WriteReply, WriteRequest};
 use crate::recent_events::RecentEvents;
 use crate::{Clock, Durability, StoreError};
-use provost_proto::Seq;
+use provost_proto::LogCursor;
 
 /// The most requests in one transaction.
 const MAX_GROUP_REQUESTS: usize = 256;
@@ -110,7 +110,7 @@ impl fmt::Debug for GroupCommitWriter {
 pub(super) struct StartedWriter {
     pub(super) writer: GroupCommitWriter,
     pub(super) thread: JoinHandle<()>,
-    pub(super) head: watch::Receiver<Seq>,
+    pub(super) head: watch::Receiver<LogCursor>,
     pub(super) head_file: HeadFile,
 }
 

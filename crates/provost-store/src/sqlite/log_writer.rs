@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_proto::Seq;
+use provost_proto::{LogCursor, Seq};
 use rusqlite::{Connection, OptionalExtension as _};
 use tokio::sync::watch;
 
@@ -31,7 +31,7 @@ pub(super) struct LogWriter {
     /// The event up to which the documents on disk are folded.
     folded: Seq,
     recent: Arc<RecentEvents>,
-    head: watch::Sender<Seq>,
+    head: watch::Sender<LogCursor>,
     synchronous: Durability,
     checkpoints: CheckpointThread,
     head_file: HeadFile,
@@ -44,7 +44,7 @@ impl LogWriter {
         path: &Path,
         clock: Clock,
         shared: &WriterSharedState,
-    ) -> Result<(Self, watch::Receiver<Seq>), StoreError> {
+    ) -> Result<(Self, watch::Receiver<LogCursor>), StoreError> {
         db.pragma_update(None, "synchronous", "FULL")?;
         let state = LogState::load(&db, &clock)?;
         let known_head = read_head(path).unwrap_or_else(|error| {
@@ -54,7 +54,7 @@ impl LogWriter {
         clock.advance_to(state.last_time());
         let at = known_head.as_ref().map_or(0, |head| head.at);
         let at = clock.advance_to(at);
-        let (head, follow) = watch::channel(state.seq);
+        let (head, follow) = watch::channel(LogCursor::from_seq(state.seq));
         let required = known_head.map_or(LogPosition::START, |head| head.required());
         // What is known is kept until what is missing is recorded.
         let known_position = if required.seq > 0 { required } else { state.position() };
@@ -125,8 +125,8 @@ impl LogWriter {
             self.head_file.record_commit(self.state.position(), is_synced, at);
         }
         self.recent.push(fresh);
-        self.head
-            .send_if_modified(|head| std::mem::replace(head, self.state.seq) != self.state.seq);
+        let reached = LogCursor::from_seq(self.state.seq);
+        self.head.send_if_modified(|head| std::mem::replace(head, reached) != reached);
         Ok(replies)
     }
 

@@ -26,7 +26,9 @@ use futures::future::{self, BoxFuture};
 use futures::{FutureExt as _, TryFutureExt as _};
 use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
 use provost_core::hash_chain;
-use provost_proto::{AuditReport, BlobRef, Hash, Seq, Stream, StreamVersion, UnixMicros};
+use provost_proto::{
+    AuditReport, BlobRef, Hash, LogCursor, Seq, Stream, StreamVersion, UnixMicros,
+};
 use rusqlite::Connection;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::mpsc::error::TrySendError;
@@ -67,7 +69,7 @@ pub struct SqliteStore {
     inbox: Option<mpsc::Sender<WriterMessage>>,
     writer_thread: Option<JoinHandle<()>>,
     writer: GroupCommitWriter,
-    head: watch::Receiver<Seq>,
+    head: watch::Receiver<LogCursor>,
     shared: WriterSharedState,
     readers: ReaderPool,
     syncs: SyncThread,
@@ -269,16 +271,17 @@ impl EventStore for SqliteStore {
     fn read_events(
         &self,
         scope: EventScope,
-        after: Seq,
+        after: LogCursor,
         limit: usize,
     ) -> BoxFuture<'_, Result<EventPage, StoreError>> {
         async move {
+            let after = after.seq();
             if let Some(page) = self.shared.recent.read_after(scope, after, limit) {
                 return Ok(page);
             }
-            let head = *self.head.borrow();
+            let head = self.head.borrow().seq();
             if after >= head {
-                return Ok(EventPage { events: Vec::new(), up_to: after });
+                return Ok(EventPage { events: Vec::new(), up_to: LogCursor::from_seq(after) });
             }
             self.readers.run_read(move |db| reader::read_page(db, scope, after, limit, head)).await
         }
@@ -294,7 +297,7 @@ impl EventStore for SqliteStore {
         self.head_file.record_time(at);
     }
 
-    fn watch_head(&self) -> watch::Receiver<Seq> {
+    fn watch_head(&self) -> watch::Receiver<LogCursor> {
         self.head.clone()
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
 use provost_core::hash_chain::EventRecord;
-use provost_proto::{Hash, Seq, Stream, StreamVersion};
+use provost_proto::{Hash, LogCursor, Seq, Stream, StreamVersion};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tokio::sync::Semaphore;
@@ -95,7 +95,7 @@ pub(super) fn read_page(
     let events = rows.into_iter().map(|row| row.map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
     let full = events.len() == limit;
     let up_to = events.last().filter(|_| full).map_or(head, |event| event.seq);
-    Ok(EventPage { events, up_to })
+    Ok(EventPage { events, up_to: LogCursor::from_seq(up_to) })
 }
 
 /// Decodes one row of the queries above.

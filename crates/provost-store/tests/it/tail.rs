@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_proto::{Seq, Stream};
+use provost_proto::{LogCursor, Seq, Stream};
 use provost_store::{
     AppendRequest, Clock, Durability, EventScope, EventStore, LogTail, SqliteStore,
 };
@@ -15,6 +15,7 @@ use super::{fresh, note, one};
 const LONG: Duration = Duration::from_mins(1);
 
 async fn follow(store: &Arc<SqliteStore>, scope: EventScope, after: Seq, until: Seq) -> Vec<Seq> {
+    let after = LogCursor::from_seq(after);
     let mut tail = LogTail::new(Arc::clone(store) as Arc<dyn EventStore>, scope, after);
     let mut seen = Vec::new();
     while seen.last() != Some(&until) {
@@ -74,7 +75,8 @@ async fn a_reader_of_one_stream_sees_that_stream_only() {
 async fn a_tail_that_is_dropped_while_it_waits_loses_nothing() {
     let (store, _folder) = fresh();
     write(&store, Stream::Sys, 1).await;
-    let mut tail = LogTail::new(Arc::clone(&store) as Arc<dyn EventStore>, EventScope::All, 0);
+    let mut tail =
+        LogTail::new(Arc::clone(&store) as Arc<dyn EventStore>, EventScope::All, LogCursor::START);
     assert_eq!(tail.next().await.unwrap().len(), 1);
     assert!(timeout(Duration::ZERO, tail.next()).await.is_err());
     write(&store, Stream::Sys, 1).await;

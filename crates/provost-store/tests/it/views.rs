@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use provost_core::fold::{DocumentKey, MemoryViews, ViewDocument, ViewKind};
-use provost_proto::{Fact, Stream};
+use provost_proto::{Fact, LogCursor, Stream};
 use provost_store::{AppendRequest, Clock, EventScope, EventStore, SqliteStore, StoreError};
 
 use super::{append, fresh, one, open, opened, token};
@@ -56,7 +56,9 @@ async fn check(plan: Vec<(u8, usize)>) {
     }
     let stored = docs(&store).await;
     let mut world = MemoryViews::default();
-    for event in store.read_events(EventScope::All, 0, usize::MAX).await.unwrap().events {
+    for event in
+        store.read_events(EventScope::All, LogCursor::START, usize::MAX).await.unwrap().events
+    {
         world.apply(&event.decode_event().unwrap());
     }
     let folded: Vec<_> = ViewKind::ALL

@@ -1,7 +1,7 @@
 //! Arguments of the commands that read the log.
 
 use clap::{Args, Subcommand};
-use provost_proto::Stream;
+use provost_proto::{LogCursor, Stream};
 
 use super::JsonArgs;
 
@@ -14,8 +14,8 @@ pub(crate) struct EventsArgs {
     #[arg(long, value_name = "S")]
     pub(crate) stream: Option<Stream>,
     /// Only events after this sequence number.
-    #[arg(long, value_name = "SEQ", default_value_t = 0)]
-    pub(crate) after: u64,
+    #[arg(long, value_name = "SEQ", default_value_t = LogCursor::START)]
+    pub(crate) after: LogCursor,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
 }

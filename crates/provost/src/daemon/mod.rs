@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use provost_gateway::{DaemonOwner, Gateway, GatewayConfig, RequestCredentials};
-use provost_proto::{Fact, Seq};
+use provost_proto::{Fact, LogCursor};
 use provost_runner::session::Runner;
 use provost_runner::telemetry::TelemetryExporter;
 use provost_sandbox::launch;
@@ -59,12 +59,12 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
         .record_daemon_event(Fact::DaemonStarted { pid, version: version.clone(), listen })
         .await?;
     gateway.lifecycle.resume_projects().await?;
-    let start_seq = *gateway.store().watch_head().borrow();
+    let start = *gateway.store().watch_head().borrow();
     let settings = config.models.build_session_settings(config.model.value.clone())?;
     let (models, prices) = (config.models.build_models()?, config.models.load_prices()?);
     let runner = Runner::open(Arc::clone(&gateway), models, prices, settings).await?;
     let stop_telemetry = CancellationToken::new();
-    let telemetry = build_telemetry(&config, &runner, start_seq)?
+    let telemetry = build_telemetry(&config, &runner, start)?
         .map(|exporter| tokio::spawn(exporter.run(stop_telemetry.clone().cancelled_owned())));
     let mut background = JoinSet::new();
     background.spawn(Arc::clone(&gateway.approvals).run_expiry_loop());
@@ -128,7 +128,7 @@ fn build_gateway_config(
 fn build_telemetry(
     config: &Config,
     runner: &Arc<Runner>,
-    after: Seq,
+    after: LogCursor,
 ) -> anyhow::Result<Option<TelemetryExporter>> {
     let Some(section) = &config.telemetry else { return Ok(None) };
     let telemetry = TelemetryExporter::new(runner, &section.to_settings(), after);

@@ -142,7 +142,7 @@ export class EventStream {
       }, QUIET_MS)
     }
     try {
-      const response = await this.#environment.fetch(`/api/events?after=${String(this.#cursor.seq)}`, {
+      const response = await this.#environment.fetch(`/api/events?after=${this.#cursor.after}`, {
         headers: { accept: 'text/event-stream', ...pageTokenHeaders() },
         credentials: 'same-origin',
         cache: 'no-store',

@@ -29,7 +29,7 @@ describe('the cursor', () => {
     const cursor = new LogCursor()
     expect(seqs(cursor.advance([event(1), event(2)]))).toEqual([1, 2])
     expect(seqs(cursor.advance([event(1), event(2), event(3)]))).toEqual([3])
-    expect(cursor.seq).toBe(3)
+    expect(cursor.after).toBe('3')
   })
 
   it('detects a gap', () => {

@@ -18,9 +18,9 @@ export class LogCursor {
   #brokenAt: number | null = null
   #partial = false
 
-  /** The sequence number of the last event; 0 before the first. */
-  get seq(): number {
-    return this.#seq
+  /** The value of `after` that continues here. Opaque: only the daemon interprets it. */
+  get after(): string {
+    return String(this.#seq)
   }
 
   /** Whether this login may see only a part of the log. */

@@ -7,7 +7,7 @@
 
 use provost_core::fold::{EventMetadata, ViewDocument, ViewKind, read_action_view};
 use provost_proto::kernel::{ActionOutcome, ErrorInfo, OutputData, OutputStream};
-use provost_proto::{ActionId, ActionStatus, ActionView, Code, Fact, Seq, Stream};
+use provost_proto::{ActionId, ActionStatus, ActionView, Code, Fact, LogCursor, Stream};
 use provost_store::EventScope;
 use serde_json::{Value, json};
 
@@ -58,8 +58,8 @@ impl ActionService {
         else {
             return Ok(None);
         };
-        let page =
-            self.log.store().read_events(EventScope::All, read.event.saturating_sub(1), 1).await?;
+        let before = LogCursor::from_seq(read.event.saturating_sub(1));
+        let page = self.log.store().read_events(EventScope::All, before, 1).await?;
         let Some(event) = page.events.first() else { return Ok(None) };
         let event = event.decode_event()?;
         let fact = self.log.hydrate_event_fact(&event).await?;
@@ -145,7 +145,7 @@ impl ActionService {
             kinds: vec![kind.to_owned(), REQUESTED.to_owned()],
             ..AuditFilter::default()
         };
-        let (mut facts, mut before) = (Vec::new(), Seq::MAX);
+        let (mut facts, mut before) = (Vec::new(), LogCursor::END);
         for _ in 0..MAX_LOG_PAGES {
             let page = self
                 .audit

@@ -6,7 +6,7 @@ use provost_core::action::Action;
 use provost_core::decide::{ActingRole, PolicyContext, decide};
 use provost_core::policy::{Policy, PolicyRules, RuleLayer};
 use provost_proto::{
-    ActionId, DecisionDifference, Fact, PolicySimulation, Project, ProjectMode,
+    ActionId, DecisionDifference, Fact, LogCursor, PolicySimulation, Project, ProjectMode,
     SimulatePolicyRequest, Stream, UnixMicros,
 };
 use provost_store::EventScope;
@@ -117,14 +117,14 @@ impl Decisions {
         limit: u32,
     ) -> Result<Vec<PastRequest>, GatewayError> {
         let mut past = VecDeque::new();
-        let mut after = 0;
+        let mut after = LogCursor::START;
         // The mode that was set last, and when it expires.
         let mut set_mode = (ProjectMode::default(), None::<UnixMicros>);
         loop {
             let scope = EventScope::Stream(Stream::Project(project.id));
             let page = self.log.store().read_events(scope, after, LOG_PAGE_SIZE).await?;
             let Some(last) = page.events.last() else { break };
-            after = last.seq;
+            after = last.cursor();
             for event in &page.events {
                 let at = event.decode_event()?.at;
                 match self.log.hydrate_recorded_fact(event).await? {

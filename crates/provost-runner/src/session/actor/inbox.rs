@@ -1,7 +1,7 @@
 //! Requests to a session's actor, and the messages it queues.
 
 use provost_proto::session::{ItemNumber, SendMessageResponse};
-use provost_proto::{MessageId, Seq, TurnId};
+use provost_proto::{LogCursor, MessageId, TurnId};
 use provost_store::Idempotency;
 use tokio::sync::oneshot;
 
@@ -65,7 +65,7 @@ pub struct AcceptedMessage {
     /// The response to the client.
     pub sent: SendMessageResponse,
     /// Position in the log before the message; for a repeated request, before the first one.
-    pub after: Seq,
+    pub after: LogCursor,
 }
 
 /// A queued message.

@@ -3,7 +3,7 @@
 use provost_proto::session::{
     MessageAdded, MessageAuthor, MessagePart, MessageWithdrawn, SendMessageResponse,
 };
-use provost_proto::{Fact, MessageId, Seq, limits};
+use provost_proto::{Fact, LogCursor, MessageId, limits};
 use provost_store::{AppendOutcome, Idempotency, hydrate_fact};
 
 use super::inbox::{AcceptedMessage, PendingMessage, SessionActivity, TurnPrompt};
@@ -75,7 +75,7 @@ impl SessionActor {
         let queued = activity == SessionActivity::Busy;
         let turn = (!queued).then_some(turn);
         let sent = SendMessageResponse { session, message, turn, queued };
-        Ok((AcceptedMessage { sent, after: seq_before_events(&appended) }, true))
+        Ok((AcceptedMessage { sent, after: cursor_before_events(&appended) }, true))
     }
 
     /// The response to the first request with this idempotency key.
@@ -96,11 +96,11 @@ impl SessionActor {
         }
         let message = message.ok_or(RunnerError::IdempotencyKeyReused)?;
         let sent = SendMessageResponse { session, message, turn, queued: turn.is_none() };
-        Ok(AcceptedMessage { sent, after: seq_before_events(appended) })
+        Ok(AcceptedMessage { sent, after: cursor_before_events(appended) })
     }
 }
 
 /// The position in the log before the first of these events.
-fn seq_before_events(appended: &AppendOutcome) -> Seq {
-    appended.events().first().map_or(0, |event| event.seq.saturating_sub(1))
+fn cursor_before_events(appended: &AppendOutcome) -> LogCursor {
+    appended.events().first().map_or(LogCursor::START, |event| event.cursor_before())
 }

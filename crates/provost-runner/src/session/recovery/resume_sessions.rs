@@ -8,7 +8,7 @@ use provost_proto::kernel::{ActionOutcome, ErrorInfo, OutputData, OutputStream};
 use provost_proto::session::{
     ItemContent, MessageAuthor, MessagePart, SessionStatus, SessionView, ToolCallStatus, TurnStatus,
 };
-use provost_proto::{ActionId, ActionStatus, ActionView, Code, Fact, ProjectId, Seq, Stream};
+use provost_proto::{ActionId, ActionStatus, ActionView, Code, Fact, LogCursor, ProjectId, Stream};
 use provost_store::EventScope;
 
 use crate::session::actor::SessionRequest;
@@ -112,7 +112,7 @@ impl Runner {
             ..AuditFilter::default()
         };
         let scope = EventScope::Stream(Stream::Project(project));
-        let (mut cursor, mut printed, mut denied) = (Seq::MAX, Vec::new(), None);
+        let (mut cursor, mut printed, mut denied) = (LogCursor::END, Vec::new(), None);
         'pages: loop {
             let page = self
                 .gateway

@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use provost_proto::{ActionId, ActionStatus, ActionView, AuditPage, Event, Fact, Grant, GrantList};
+use provost_proto::{
+    ActionId, ActionStatus, ActionView, AuditPage, Event, Fact, Grant, GrantList, LogCursor,
+};
 use serde_json::Value;
 
 use crate::action_report::{ActionReportStep, build_action_report};
@@ -80,7 +82,7 @@ async fn fetch_recent_action_ids(
     limit: usize,
 ) -> anyhow::Result<Vec<ActionId>> {
     let kinds = FIRST_EVENT_KINDS.join(",");
-    let (mut found, mut before) = (Vec::new(), Some(u64::MAX >> 1));
+    let (mut found, mut before) = (Vec::new(), Some(LogCursor::END));
     while let Some(cursor) = before.filter(|_| found.len() < limit) {
         let path =
             format!("/api/audit?before={cursor}&kind={kinds}&limit={}{stream}", limit.min(500));
@@ -150,7 +152,7 @@ pub(super) async fn show_action_report(
 /// The events of an action in order. Pages are read from the newest backwards, until
 /// the first event of the action.
 async fn fetch_action_events(client: &DaemonClient, id: ActionId) -> anyhow::Result<Vec<Event>> {
-    let (mut found, mut before) = (Vec::new(), Some(u64::MAX >> 1));
+    let (mut found, mut before) = (Vec::new(), Some(LogCursor::END));
     while let Some(cursor) = before {
         let path = format!("/api/audit?before={cursor}&action={}", id.uuid());
         let page: AuditPage = client.get(&path).await?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use futures::StreamExt;
-use provost_proto::{AuditPage, Event, Seq};
+use provost_proto::{AuditPage, Event, LogCursor};
 
 use crate::args::EventsArgs;
 use crate::client::{DaemonClient, RequestRejected};
@@ -25,7 +25,7 @@ pub(crate) async fn run(args: &EventsArgs, config: &Config) -> anyhow::Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-fn build_query(args: &EventsArgs, after: Seq) -> String {
+fn build_query(args: &EventsArgs, after: LogCursor) -> String {
     let stream = args.stream.map(|stream| format!("&stream={stream}")).unwrap_or_default();
     format!("after={after}{stream}")
 }
@@ -58,7 +58,7 @@ async fn follow_events(
                 while let Some(Ok(chunk)) = chunks.next().await {
                     rest.extend_from_slice(&chunk);
                     for event in drain_sse_events(&mut rest)? {
-                        after = event.seq;
+                        after = event.cursor();
                         print_event(args, &event)?;
                     }
                 }
@@ -77,10 +77,10 @@ async fn follow_events(
     }
 }
 
-/// Sequence number of the last event.
-pub(crate) async fn fetch_latest_seq(client: &DaemonClient) -> anyhow::Result<Seq> {
+/// The position after the last event.
+pub(crate) async fn fetch_head_cursor(client: &DaemonClient) -> anyhow::Result<LogCursor> {
     let page: AuditPage = client.get(&format!("/api/audit?before={}&limit=1", i64::MAX)).await?;
-    Ok(page.events.first().map_or(0, |event| event.seq))
+    Ok(page.events.first().map_or(LogCursor::START, Event::cursor))
 }
 
 /// Takes the complete server-sent messages out of the buffer. A message with an event

@@ -14,7 +14,7 @@ use super::line_input::LineInput;
 use super::termination_signals::TerminationSignals;
 use super::turn_outcome::{ChatTurnOutcome, ChatTurnSelector};
 use crate::client::DaemonClient;
-use crate::commands::audit::events::fetch_latest_seq;
+use crate::commands::audit::events::fetch_head_cursor;
 use crate::output::{EXIT_OUTPUT_CLOSED, OutputClosed, print_stderr};
 
 /// How long a leaving user waits for the cancellation. The daemon completes it anyway.
@@ -107,7 +107,7 @@ impl ChatSession {
         signals: &mut TerminationSignals,
     ) -> anyhow::Result<ChatTurnOutcome> {
         let mut interrupts = subscribe_interrupts()?;
-        let after = fetch_latest_seq(&self.client).await?;
+        let after = fetch_head_cursor(&self.client).await?;
         let mut selector = match self.start_turn_or_leave(trigger, signals).await? {
             ChatTurnStart::Started(selector) => selector,
             ChatTurnStart::UserLeft(status) => return Ok(ChatTurnOutcome::UserLeft(status)),

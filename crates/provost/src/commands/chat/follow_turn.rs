@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use futures::StreamExt as _;
-use provost_proto::{Event, Seq};
+use provost_proto::{Event, LogCursor};
 use tokio::signal::unix::Signal;
 
 use super::chat_approvals::ChatApprovals;
@@ -20,7 +20,7 @@ impl ChatSession {
     /// Follows a turn to its end, from the events after `after`.
     pub(super) async fn follow_turn(
         &mut self,
-        after: Seq,
+        after: LogCursor,
         selector: &mut ChatTurnSelector,
         interrupts: &mut Signal,
     ) -> anyhow::Result<ChatTurnOutcome> {

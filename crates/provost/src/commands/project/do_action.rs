@@ -11,7 +11,8 @@ use anyhow::{Context, bail};
 use futures::StreamExt;
 use provost_proto::kernel::{ActionOutcome, OutputChunk, OutputData};
 use provost_proto::{
-    ActionId, ActionResponse, ActionView, BlobRef, Event, Fact, Health, SubmitActionRequest,
+    ActionId, ActionResponse, ActionView, BlobRef, Event, Fact, Health, LogCursor,
+    SubmitActionRequest,
 };
 use reqwest::Method;
 use serde_json::{Map, Value};
@@ -19,7 +20,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::DoActionArgs;
 use crate::client::DaemonClient;
-use crate::commands::audit::events::{drain_sse_events, fetch_latest_seq};
+use crate::commands::audit::events::{drain_sse_events, fetch_head_cursor};
 use crate::commands::lookup::resolve_project;
 use crate::config::Config;
 use crate::output::{self, faint, print_error, print_line, print_stderr};
@@ -98,7 +99,7 @@ async fn follow_command(
     // From now on Ctrl-C cancels the action instead of ending this process.
     let mut interrupts = signal(SignalKind::interrupt())?;
     // All events of the action come after this one.
-    let mut seen = fetch_latest_seq(&client).await?;
+    let mut seen = fetch_head_cursor(&client).await?;
     let answer: ActionResponse = client.post(&format!("{path}?wait=0"), request).await?;
     let id = answer.action_id;
     if request.params["background"] == true {
@@ -144,7 +145,7 @@ enum ActionWatchOutcome {
 async fn watch_action(
     client: &DaemonClient,
     id: ActionId,
-    seen: &mut u64,
+    seen: &mut LogCursor,
 ) -> anyhow::Result<ActionWatchOutcome> {
     match stream_output_until_end(client, id, seen).await {
         Ok(Some(outcome)) => Ok(ActionWatchOutcome::Ended(outcome)),
@@ -159,7 +160,7 @@ async fn watch_action(
 async fn stream_output_until_end(
     client: &DaemonClient,
     id: ActionId,
-    seen: &mut u64,
+    seen: &mut LogCursor,
 ) -> anyhow::Result<Option<ActionOutcome>> {
     let action: ActionView = client.get(&format!("/api/actions/{}", id.uuid())).await?;
     let stream = format!("/api/events?stream=project/{}&after={seen}", action.project.uuid());
@@ -169,7 +170,7 @@ async fn stream_output_until_end(
         rest.extend_from_slice(&chunk?);
         for event in drain_sse_events(&mut rest)? {
             let ended = handle_action_event(client, id, &event).await?;
-            *seen = event.seq;
+            *seen = event.cursor();
             if ended.is_some() {
                 return Ok(ended);
             }

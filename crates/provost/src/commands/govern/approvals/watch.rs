@@ -12,7 +12,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::ApprovalsCommandContext;
 use super::prompt_queue::{ApprovalPromptQueue, PromptQueueEffect, gravity_order};
 use crate::client::{DaemonClient, RequestRejected};
-use crate::commands::audit::events::{drain_sse_events, fetch_latest_seq};
+use crate::commands::audit::events::{drain_sse_events, fetch_head_cursor};
 use crate::config::Config;
 use crate::output::{faint, print_error, print_line, print_stderr, sanitize_text};
 use crate::typed_answer::{TypedLine, discard_typed_input, spawn_line_reader};
@@ -69,7 +69,7 @@ async fn run_until_disconnected(
 ) -> anyhow::Result<()> {
     let clock = Clock::system();
     // The cursor is read first: an approval in between is then seen twice, never missed.
-    let after = fetch_latest_seq(&context.client).await?;
+    let after = fetch_head_cursor(&context.client).await?;
     let stream = context
         .only
         .as_ref()

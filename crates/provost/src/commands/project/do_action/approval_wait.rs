@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::client::DaemonClient;
-use crate::commands::audit::events::{drain_sse_events, fetch_latest_seq};
+use crate::commands::audit::events::{drain_sse_events, fetch_head_cursor};
 use crate::commands::lookup::short_id;
 use crate::output::{faint, print_stderr, sanitize_text};
 
@@ -69,7 +69,7 @@ pub(super) async fn request_and_await_outcome(
     let mut interrupts = signal(SignalKind::interrupt())?;
     // The idempotency key identifies the events of this request.
     let key = Clock::system().new_id::<ActionId>().to_string();
-    let after = fetch_latest_seq(client).await?;
+    let after = fetch_head_cursor(client).await?;
     let stream = format!("/api/events?stream=project/{}&after={after}", project.id.uuid());
     let mut chunks = client.get_stream(&stream).await?.bytes_stream();
     let path = format!("{path}?wait={MAX_WAIT_MS}");
