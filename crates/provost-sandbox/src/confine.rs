@@ -40,7 +40,8 @@ pub use plan::layers::{
 pub use sandbox::Sandbox;
 pub use spawn::child_handle::{SandboxChild, SandboxExit};
 pub use spawn::command::{
-    FileOverride, OrphanPolicy, ParentExitPolicy, ResourceLimits, SandboxCommand, SandboxStdio,
+    FileOverride, FileRedirect, OrphanPolicy, ParentExitPolicy, ResourceLimits, SandboxCommand,
+    SandboxStdio,
 };
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ use std::path::{Path, PathBuf};
 
 pub use nested_repositories::NestedRepositories;
 pub use path_lists::list_home_secrets;
-use provost_core::action::protected_paths::REPOSITORY;
+use provost_core::action::protected_paths::{GIT_SETTINGS, REPOSITORY};
 pub use readable_paths::find_toolchains;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use serde::{Deserialize, Serialize};
@@ -246,6 +246,13 @@ impl SandboxPolicy {
             && !self.hidden.iter().any(|hidden| {
                 path.starts_with(hidden) && self.readable.iter().any(|r| hidden.starts_with(r))
             })
+    }
+
+    /// The settings of the project's repositories, which commands cannot write.
+    pub fn protected_git_settings(&self) -> impl Iterator<Item = PathBuf> + '_ {
+        let top = (!self.protected.is_empty()).then(|| self.project.join(REPOSITORY));
+        let repositories = top.into_iter().chain(self.nested.repositories.iter().cloned());
+        repositories.map(|git| git.join(GIT_SETTINGS))
     }
 
     /// Whether the profile is confined, rather than the user's own shell.

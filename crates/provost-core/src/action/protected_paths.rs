@@ -40,8 +40,12 @@ pub const REPOSITORY: &str = ".git";
 /// The folder with the repositories of submodules.
 pub const SUBMODULES: &str = "modules";
 
+/// The settings of a repository.
+pub const GIT_SETTINGS: &str = "config";
+
 /// The parts of a repository that determine what git runs.
-pub const GIT_CONTROL_PATHS: &[&str] = &["hooks", "config", "config.worktree", "info/attributes"];
+pub const GIT_CONTROL_PATHS: &[&str] =
+    &["hooks", GIT_SETTINGS, "config.worktree", "info/attributes"];
 
 const GIT: &str = "git runs what its hooks and configuration name";
 const PROVOST: &str = "it governs what Provost allows and runs";

@@ -67,7 +67,8 @@ pub fn compare_settings(
     let known = before.map_or(Ok(Vec::new()), parse_settings).unwrap_or_default();
     let Ok(settings) = parse_settings(after) else { return SettingsChange::Unreadable };
     let is_leftover = |setting: &&GitSetting| {
-        !is_harmless(setting, depth) && !known.iter().any(|old| old.is_same(setting))
+        let is_new_danger = !is_harmless(setting, depth) || redirects_known(setting, &known);
+        is_new_danger && !known.iter().any(|old| old.is_same(setting))
     };
     let leftovers: Vec<&GitSetting> = settings.iter().filter(is_leftover).collect();
     if leftovers.is_empty() {
@@ -179,6 +180,22 @@ fn is_harmless(setting: &GitSetting, depth: Option<usize>) -> bool {
         }
         ("core", false, "worktree") => {
             depth.is_some_and(|depth| is_submodule_worktree(value, depth))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a setting changes where a remote or a branch that was there before pushes to, or
+/// whether commits are signed.
+fn redirects_known(setting: &GitSetting, known: &[GitSetting]) -> bool {
+    let GitSetting { section, subsection, name, .. } = setting;
+    let mut same_section =
+        known.iter().filter(|old| (&old.section, &old.subsection) == (section, subsection));
+    match (&**section, &**name) {
+        ("remote", "url" | "pushurl") | ("branch", "pushremote") => same_section.next().is_some(),
+        ("remote", "pushdefault") => !known.is_empty(),
+        ("branch", "remote") | ("commit" | "tag", "gpgsign") => {
+            same_section.any(|old| old.name == *name)
         }
         _ => false,
     }

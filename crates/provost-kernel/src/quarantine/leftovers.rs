@@ -174,14 +174,23 @@ fn judge_settings(
     match change {
         SettingsChange::Harmless => None,
         SettingsChange::Dangerous { names, kept } => {
-            let why = format!("git runs or loads what its settings name: {}", names.join(", "));
-            Some(LeftoverEntry { path, why: why.into(), replacement: Some(kept) })
+            let why = describe_dangerous_settings(&names).into();
+            Some(LeftoverEntry { path, why, replacement: Some(kept) })
         }
         SettingsChange::Unreadable => {
-            let why = "git's settings that cannot be read for certain".into();
+            let why = UNREADABLE_SETTINGS.into();
             Some(LeftoverEntry { path, why, replacement: None })
         }
     }
+}
+
+/// Why settings of git that cannot be parsed are set aside.
+pub(super) const UNREADABLE_SETTINGS: &str = "git's settings that cannot be read for certain";
+
+/// Why settings of git with these names are set aside.
+pub(super) fn describe_dangerous_settings(names: &[String]) -> String {
+    let names = names.join(", ");
+    format!("they decide what git runs or loads, or where it pushes to: {names}")
 }
 
 /// The folder in the project that a `.git` file points to.

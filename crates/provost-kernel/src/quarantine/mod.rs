@@ -11,18 +11,22 @@
 
 mod leftovers;
 mod restore;
+pub mod settings_copies;
 mod snapshot;
 pub mod store;
 mod tree_scan;
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use provost_sandbox::confine::Sandbox;
 use provost_sandbox::root_dir::{RootDir, SymlinkSnapshot};
 use serde::Serialize;
 
 use leftovers::LeftoverEntry;
+use settings_copies::SettingsCopies;
 use snapshot::Snapshot;
 pub use store::{LeftInPlace, QuarantineStore, SetAsideEntry, SetAsideKind};
 use tree_scan::TreeScanner;
@@ -115,6 +119,7 @@ impl SetAsideReport {
 #[must_use = "an action that is not settled leaves what it changed"]
 pub struct ActionWatch {
     quarantine: Arc<Quarantine>,
+    settings: Option<SettingsCopies>,
     is_settled: bool,
 }
 
@@ -165,7 +170,17 @@ impl Quarantine {
         state.n_running += 1;
         state.is_read_only &= is_read_only;
         drop(state);
-        ActionWatch { quarantine: Arc::clone(self), is_settled: false }
+        ActionWatch { quarantine: Arc::clone(self), settings: None, is_settled: false }
+    }
+
+    /// Copies git's settings for a command in this sandbox; the links to the copies are created
+    /// in `private`.
+    pub fn copy_settings(
+        &self,
+        sandbox: &Sandbox,
+        private: &Path,
+    ) -> io::Result<Option<SettingsCopies>> {
+        SettingsCopies::create(&self.root, sandbox.policy(), sandbox.applied(), private)
     }
 
     /// Takes what is there now as the person's.
@@ -240,6 +255,11 @@ impl Quarantine {
 }
 
 impl ActionWatch {
+    /// Gives the action copies of git's settings to change; when it is settled, they are applied.
+    pub fn add_settings_copies(&mut self, copies: SettingsCopies) {
+        self.settings = Some(copies);
+    }
+
     /// Ends an action that did not start.
     pub fn cancel(mut self) {
         self.is_settled = true;
@@ -255,7 +275,12 @@ impl ActionWatch {
         self.is_settled = true;
         let mut state = self.quarantine.state.lock();
         state.n_running = state.n_running.saturating_sub(1);
+        let mut applied = SetAsideReport::default();
+        if let Some(copies) = self.settings.take() {
+            copies.apply_changes(&self.quarantine.root, &self.quarantine.store, &mut applied);
+        }
         let mut report = self.quarantine.set_aside_leftovers(&mut state);
+        report.prepend(applied);
         report.prepend(std::mem::take(&mut state.recovered));
         state.is_unsettled = false;
         if state.n_running == 0 {

@@ -54,29 +54,55 @@ pub(super) fn set_aside(
         }
     };
     let executable = kind == SetAsideKind::File && stat.mode & 0o100 != 0;
-    let path_text = path.to_string_lossy().into_owned();
     let left = match (replacement, former) {
         (Some(_), _) => LeftInPlace::Rest,
         (None, Some(_)) => LeftInPlace::Former,
         (None, None) => LeftInPlace::Nothing,
     };
     let why = if is_whole { why.to_owned() } else { format!("{why}; too large to be kept") };
-    let id = entry_id(&path_text, kind, executable, &content);
-    let entry = SetAsideEntry {
-        path: path_text,
-        kind,
-        executable,
-        size: stat.size,
-        why,
-        left,
-        kept: store.kept_path(&id),
-        id,
-    };
-    store.add(&entry, &content).map_err(|error| {
-        ActionError::new(Code::Internal, format!("cannot store what was left: {error}"))
-    })?;
+    let content = StoredContent { kind, executable, size: stat.size, bytes: &content };
+    let entry = store_entry(store, path, &content, why, left)?;
     put_in_place(root, path, stat.mode, replacement, former)?;
     Ok(entry)
+}
+
+/// The content of an entry that is set aside.
+#[derive(Debug)]
+pub(super) struct StoredContent<'a> {
+    pub(super) kind: SetAsideKind,
+    pub(super) executable: bool,
+    /// The size that it had, also if it is too large to be kept.
+    pub(super) size: u64,
+    pub(super) bytes: &'a [u8],
+}
+
+/// Stores an entry.
+pub(super) fn store_entry(
+    store: &QuarantineStore,
+    path: &Path,
+    content: &StoredContent<'_>,
+    why: String,
+    left: LeftInPlace,
+) -> Result<SetAsideEntry, ActionError> {
+    let StoredContent { kind, executable, size, bytes } = *content;
+    let path = path.to_string_lossy().into_owned();
+    let id = entry_id(&path, kind, executable, bytes);
+    let kept = store.kept_path(&id);
+    let entry = SetAsideEntry { id, path, kind, executable, size, why, left, kept };
+    store.add(&entry, bytes).map_err(|error| {
+        ActionError::new(Code::Internal, format!("cannot store what was left: {error}"))
+    })?;
+    Ok(entry)
+}
+
+/// Replaces the settings of a repository.
+pub(super) fn write_settings(
+    root: &RootDir,
+    path: &Path,
+    content: &[u8],
+) -> Result<(), RootDirError> {
+    let mode = root.stat(path)?.mode;
+    write_over(root, path, content, mode)
 }
 
 fn read_any(root: &RootDir, path: &Path) -> Option<Vec<u8>> {

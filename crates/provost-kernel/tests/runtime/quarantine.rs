@@ -278,6 +278,89 @@ async fn a_command_that_does_what_git_does_loses_nothing() {
     assert!(said.contains("three"), "{said}");
 }
 
+/// Runs a command in the project; returns its exit code and what was set aside.
+async fn run_command(kernel: &Kernel, command: &str) -> (Value, Value) {
+    let id = Uuid::new_v4();
+    self::act(kernel, id, &format!("{{ {command}\n}} > /dev/null 2>&1")).await;
+    let outcome = kernel.outcome(id).await;
+    (outcome["exitCode"].clone(), outcome["summary"]["setAside"]["entries"].clone())
+}
+
+#[tokio::test]
+async fn git_changes_the_settings_of_the_projects_own_repository() {
+    let kernel = Kernel::start(&[("src/a", "")]).await;
+    prepare(kernel.folder.path());
+    for command in [
+        "git remote add o https://example.com/x && git config remote.o.url",
+        "git checkout -q -b work --track main && git config user.name agent",
+        "git -c protocol.file.allow=always submodule --quiet add $PWD m && \
+         git -C m config user.name agent",
+        "git -C m remote add o https://example.com/m && git -c user.email=a@b commit -qm m",
+        "git config --unset user.name && git branch -q -d main",
+    ] {
+        let (exit, set_aside) = run_command(&kernel, command).await;
+        assert_eq!((exit, set_aside), (json!(0), Value::Null), "{command}");
+    }
+    let settings = "git config remote.o.url; git config branch.work.merge; git config user.name; \
+                    git config submodule.m.url; git -C m config remote.o.url; ls -l .git/config";
+    let said = run_outside(kernel.folder.path(), settings);
+    assert!(said.starts_with("https://example.com/x\nrefs/heads/main\na\n/"), "{said}");
+    assert!(said.contains("\nhttps://example.com/m\n-rw"), "{said}");
+}
+
+#[tokio::test]
+async fn settings_that_run_or_redirect_something_never_reach_the_projects_repository() {
+    let kernel = Kernel::start(&[("src/a", "")]).await;
+    let (folder, app) = (kernel.folder.path(), kernel.folder.path().join("app"));
+    prepare(folder);
+    run_outside(folder, "git remote add o https://example.com/x");
+    let settings = app.join(".git/config");
+    let before = fs::read_to_string(&settings).unwrap();
+    let alter = "[user]\n\tname = person\n";
+    for (command, named) in [
+        ("git config core.fsmonitor ./evil.sh", "core.fsmonitor"),
+        ("git config alias.st '!./evil.sh'", "alias.st"),
+        ("git remote set-url o https://evil.example/x", "remote.o.url"),
+        ("git remote remove o && git remote add o https://evil.example/x", "remote.o.url"),
+        ("echo '[core' > .git/config", "cannot be read"),
+    ] {
+        let (_, set_aside) = run_command(&kernel, command).await;
+        let why = set_aside[0]["why"].as_str().unwrap_or_default();
+        assert!(why.contains(named), "{command}: {set_aside}");
+        assert_eq!(set_aside[0]["path"], ".git/config", "{command}");
+        let now = fs::read_to_string(&settings).unwrap();
+        assert!(!now.contains("evil") && !now.contains("fsmonitor"), "{command}: {now}");
+        fs::write(&settings, &before).unwrap();
+    }
+    // The original is the person's while the command runs, and what they wrote stays.
+    let command = "git config core.fsmonitor ./evil.sh && grep -q evil .git/config && \
+                   touch src/ready && until [ -e src/go ]; do sleep 0.02; done";
+    let id = Uuid::new_v4();
+    self::act(&kernel, id, command).await;
+    wait_for_file(&app.join("src/ready")).await;
+    assert_eq!(fs::read_to_string(&settings).unwrap(), before);
+    fs::write(&settings, format!("{before}{alter}")).unwrap();
+    fs::write(app.join("src/go"), "").unwrap();
+    let outcome = kernel.outcome(id).await;
+    let why = &outcome["summary"]["setAside"]["entries"][0]["why"];
+    assert!(why.as_str().unwrap_or_default().contains("meanwhile"), "{outcome}");
+    assert_eq!(fs::read_to_string(&settings).unwrap(), format!("{before}{alter}"));
+    // A copy that was replaced by a link is not read.
+    let (_, set_aside) =
+        run_command(&kernel, "f=$(readlink .git/config) && ln -sf $PWD/tools/log $f").await;
+    assert_eq!(set_aside, json!([]));
+    assert_eq!(fs::read_to_string(&settings).unwrap(), format!("{before}{alter}"));
+}
+
+async fn wait_for_file(path: &Path) {
+    let appeared = async {
+        while !path.exists() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_mins(1), appeared).await.unwrap();
+}
+
 #[tokio::test]
 async fn a_command_that_does_not_start_leaves_the_persons_changes_alone() {
     let kernel = Kernel::start(&[("src/a", "")]).await;

@@ -52,6 +52,7 @@ impl Sandbox {
             mounts: prepared.mounts.as_deref(),
             layers: &layers,
             file_overrides: hold_paths::build_override_mounts(&command.file_overrides)?,
+            file_redirects: hold_paths::build_redirect_mounts(&command.file_redirects)?,
             held_paths: hold_paths::build_held_paths(&command.held_paths)?,
             read_only: build_self_binds(command.read_only_paths.iter().map(PathBuf::as_path))?,
             loopback: self.extra.net,

@@ -95,3 +95,30 @@ fn the_text_is_read_as_git_reads_it() {
         [pair("a.b\"c.k", "x # y z"), pair("a.b\"c.l", "a\tb"), pair("a.b\"c.m", "true")]
     );
 }
+
+#[test]
+fn where_a_known_remote_or_branch_pushes_to_is_not_changed() {
+    let before = "[remote \"o\"]\n\turl = https://a/x\n[branch \"main\"]\n\tremote = o\n\
+                  \tmerge = refs/heads/main\n[commit]\n\tgpgsign = true\n";
+    let with = |more: &str| leftovers(Some(before), &format!("{before}{more}"));
+    for (more, name) in [
+        ("[remote \"o\"]\n\turl = https://b/x\n", "remote.o.url"),
+        ("[remote \"o\"]\n\tpushurl = https://b/x\n", "remote.o.pushurl"),
+        ("[remote]\n\tpushDefault = p\n", "remote.pushdefault"),
+        ("[branch \"main\"]\n\tremote = p\n", "branch.main.remote"),
+        ("[branch \"main\"]\n\tpushRemote = p\n", "branch.main.pushremote"),
+        ("[commit]\n\tgpgsign = false\n", "commit.gpgsign"),
+    ] {
+        assert_eq!(with(more), [name], "{more}");
+    }
+    // Removed and added again.
+    assert_eq!(leftovers(Some(before), "[remote \"o\"]\n\turl = https://b/x\n"), ["remote.o.url"]);
+    for more in [
+        "[remote \"p\"]\n\turl = https://b/x\n\tpushurl = https://c/x\n",
+        "[branch \"new\"]\n\tremote = o\n\tmerge = refs/heads/new\n",
+        "[branch \"main\"]\n\tdescription = x\n",
+        "[user]\n\tname = x\n",
+    ] {
+        assert_eq!(with(more), [""; 0], "{more}");
+    }
+}

@@ -10,7 +10,8 @@ use provost_core::policy::PathVisibility;
 use provost_proto::kernel::{ErrorInfo, Preconditions, ReportPayload};
 use provost_proto::{ActionId, Code};
 use provost_sandbox::confine::{
-    AppliedLayers, OrphanPolicy, ParentExitPolicy, Sandbox, SandboxCommand, SandboxStdio,
+    AppliedLayers, OrphanPolicy, ParentExitPolicy, Sandbox, SandboxChild, SandboxCommand,
+    SandboxStdio,
 };
 use provost_sandbox::environment;
 use provost_sandbox::root_dir::RootDir;
@@ -29,7 +30,7 @@ use crate::files::find_denied_paths;
 use crate::host::HostOptions;
 use crate::host::redaction::SharedRedactor;
 use crate::host::rpc::report_spool::ReportSpool;
-use crate::quarantine::{Quarantine, QuarantineStore};
+use crate::quarantine::{ActionWatch, Quarantine, QuarantineStore};
 
 /// Commands that may run at one time.
 pub(super) const MAX_RUNNING_COMMANDS: usize = 64;
@@ -153,7 +154,7 @@ impl CommandRunner {
         let (copies, held_paths) =
             self.prepare_pinned_files(&mut command, sandbox, preconditions, &holds).await?;
         let changes = ChangeObserver::start(&self.root);
-        let (child, watch) = spawn_watched(&self.quarantine, sandbox, command).await?;
+        let (child, watch) = self.spawn_with_settings(sandbox, command).await?;
         drop(copies);
         let applied = child.applied.clone();
         let (process, control) = ProcessHandle::new(id, description, child.pid());
@@ -188,6 +189,27 @@ impl CommandRunner {
             standby.start_standby();
         }));
         Ok(describe_process(&process))
+    }
+
+    /// Starts a command that may change the settings of the project's repositories: it changes
+    /// copies, which are applied when it is settled.
+    async fn spawn_with_settings(
+        &self,
+        sandbox: &Sandbox,
+        mut command: SandboxCommand,
+    ) -> Result<(SandboxChild, ActionWatch), ActionError> {
+        match self.quarantine.copy_settings(sandbox, self.sandboxes.kernel_dir.path()) {
+            Ok(Some(copies)) => {
+                command.file_redirects = copies.to_file_redirects();
+                let (child, mut watch) = spawn_watched(&self.quarantine, sandbox, command).await?;
+                watch.add_settings_copies(copies);
+                return Ok((child, watch));
+            }
+            Ok(None) => {}
+            // It then runs with settings that it cannot change.
+            Err(error) => tracing::warn!(%error, "cannot copy the settings of git for a command"),
+        }
+        spawn_watched(&self.quarantine, sandbox, command).await
     }
 
     /// The existing paths of the project that a command must not write.

@@ -73,6 +73,9 @@ pub(in crate::confine) fn apply_mount_plan(
     for cover in &plan.file_overrides {
         mount_file_override(project.as_fd(), cover).at_step(SetupStep::Mounts)?;
     }
+    for redirect in &plan.file_redirects {
+        mount_file_redirect(project.as_fd(), redirect).at_step(SetupStep::Mounts)?;
+    }
     for folder in &mounts.empty {
         let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
         let options = Some(c"size=4k,mode=000");
@@ -252,6 +255,28 @@ fn mount_file_override(project: BorrowedFd<'_>, cover: &FileOverrideMount) -> Re
     set_read_only(tree.as_fd())?;
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     rustix::mount::move_mount(&tree, c"", &held, c"", flags)
+}
+
+/// Mounts a symbolic link over a file of the project. Without the file, or if a link took
+/// its place, nothing is mounted.
+fn mount_file_redirect(project: BorrowedFd<'_>, redirect: &FileOverrideMount) -> Result<(), Errno> {
+    let opened = rustix::fs::openat2(
+        project,
+        &*redirect.path,
+        OPEN_NOFOLLOW,
+        Mode::empty(),
+        RESOLVE_NO_SYMLINKS,
+    );
+    let held = match opened {
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+        other => other?,
+    };
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+    let link = rustix::mount::open_tree(rustix::fs::CWD, &*redirect.copy, flags)?;
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    rustix::mount::move_mount(&link, c"", &held, c"", flags)
 }
 
 fn bind_onto_itself(

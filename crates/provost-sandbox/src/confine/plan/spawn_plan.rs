@@ -158,6 +158,8 @@ pub(in crate::confine) struct SpawnPlan<'a> {
     pub(in crate::confine) layers: &'a [OverlayLayer],
     /// Files that are mounted over files of the project.
     pub(in crate::confine) file_overrides: Vec<FileOverrideMount>,
+    /// Symbolic links that are mounted over files of the project.
+    pub(in crate::confine) file_redirects: Vec<FileOverrideMount>,
     /// Paths that this run cannot write, and the folders above them.
     pub(in crate::confine) read_only: Vec<SelfBindMount>,
     /// Paths that this run cannot replace; folders before their content.

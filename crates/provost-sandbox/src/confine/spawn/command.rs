@@ -29,6 +29,9 @@ pub struct SandboxCommand {
     /// Files that are mounted over files of the project. Needs a mount namespace; see
     /// [`crate::confine::AppliedLayers`].
     pub file_overrides: Vec<FileOverride>,
+    /// Files of the project in whose place the command finds a symbolic link. Needs a mount
+    /// namespace.
+    pub file_redirects: Vec<FileRedirect>,
     /// Paths of the project that the command can neither replace nor move, like
     /// [`crate::confine::SandboxChild::hold_paths`] for a running one.
     pub held_paths: Vec<PathBuf>,
@@ -46,6 +49,15 @@ pub struct FileOverride {
     pub copy: PathBuf,
 }
 
+/// A symbolic link that is mounted over a file: who writes the file follows the link.
+#[derive(Debug)]
+pub struct FileRedirect {
+    /// The path that is covered, relative to the project.
+    pub path: PathBuf,
+    /// The absolute path of the symbolic link.
+    pub link: PathBuf,
+}
+
 impl SandboxCommand {
     /// A command in the project's root, without input, with its output in pipes.
     pub fn new(program: impl AsRef<OsStr>, args: &[impl AsRef<OsStr>]) -> Self {
@@ -59,6 +71,7 @@ impl SandboxCommand {
             orphans: OrphanPolicy::Kill,
             parent: ParentExitPolicy::Terminate,
             file_overrides: Vec::new(),
+            file_redirects: Vec::new(),
             held_paths: Vec::new(),
             read_only_paths: Vec::new(),
         }

@@ -20,7 +20,7 @@ use rustix::net::{RecvFlags, SendFlags};
 use crate::confine::plan::mounts;
 use crate::confine::plan::spawn_plan::{FileOverrideMount, to_cstring};
 use crate::confine::spawn::child_handle::SandboxRun;
-use crate::confine::spawn::command::FileOverride;
+use crate::confine::spawn::command::{FileOverride, FileRedirect};
 use crate::confine::{SandboxChild, SandboxError};
 
 /// How long a supervisor may take to hold one path.
@@ -107,6 +107,18 @@ pub(in crate::confine) fn build_override_mounts(
         })
     };
     scripts.iter().map(one).collect()
+}
+
+pub(in crate::confine) fn build_redirect_mounts(
+    redirects: &[FileRedirect],
+) -> Result<Vec<FileOverrideMount>, SandboxError> {
+    let one = |redirect: &FileRedirect| {
+        Ok(FileOverrideMount {
+            path: to_cstring(redirect.path.as_os_str(), "the path of a redirected file")?,
+            copy: to_cstring(redirect.link.as_os_str(), "the link of a redirected file")?,
+        })
+    };
+    redirects.iter().map(one).collect()
 }
 
 pub(in crate::confine) fn build_held_paths(
