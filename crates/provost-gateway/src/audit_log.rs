@@ -261,3 +261,6 @@ fn find_fact_subject(fact: &Fact) -> Option<FactSubject> {
         _ => RuntimeChange::from_fact(fact).map(|(_, action, _, _)| FactSubject::Action(action)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,16 +2,21 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use provost_proto::Project;
+use provost_proto::{
+    CreateTokenRequest, GovernanceFileKind, Project, SubmitActionRequest, TokenClass,
+    TrustFileRequest,
+};
 use provost_store::{Clock, SqliteStore, StoreOptions};
+use serde_json::json;
 
 use crate::event_log::EventLog;
 use crate::team::auth::Auth;
 use crate::team::projects::Projects;
 use crate::{
-    DaemonOwner, Gateway, GatewayConfig, OpenProjectOutcome, Operator, OperatorRequest,
-    RequestCredentials, Secret,
+    ActionSubmission, Caller, DaemonOwner, Gateway, GatewayConfig, OpenProjectOutcome, Operator,
+    OperatorRequest, RequestCredentials, Secret, SubmissionOutcome,
 };
 
 /// The owner's token in tests.
@@ -40,6 +45,9 @@ pub(crate) async fn open_auth(folder: &Path) -> Auth {
     Auth::load(log, projects).await.unwrap()
 }
 
+const ROLE: &str = ".provost/roles/dev.md";
+const ROLE_TEXT: &str = "---\nname: dev\nskills: [fs.read, fs.write, terminal.*]\n---\nWork.\n";
+
 /// A gateway with one open project, without a server and without kernels.
 pub(crate) struct TestProject {
     pub(crate) gateway: Arc<Gateway>,
@@ -55,6 +63,7 @@ impl TestProject {
         let base = folder.path().canonicalize().unwrap();
         let root = base.join("project");
         std::fs::create_dir_all(base.join("data")).unwrap();
+        std::fs::create_dir_all(&root).unwrap();
         for (file, text) in files {
             let path = root.join(file);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -79,6 +88,44 @@ impl TestProject {
         let opened = gateway.lifecycle.open_project(request, root.to_str().unwrap()).await.unwrap();
         let OpenProjectOutcome::Opened(project) = opened else { panic!("{opened:?}") };
         Self { gateway, operator, project, _folder: folder }
+    }
+
+    /// Opens a project with these files and a trusted role, and an agent in that role.
+    pub(crate) async fn open_with_agent(files: &[(&str, &str)]) -> (Self, Caller) {
+        let test = Self::open(&[files, &[(ROLE, ROLE_TEXT)]].concat()).await;
+        let gateway = &test.gateway;
+        let roles = gateway.governance.list_roles(&test.project).await.unwrap();
+        let (what, hash) = (GovernanceFileKind::Role, roles.roles[0].hash);
+        let wanted = TrustFileRequest { what, file: ROLE.to_owned(), hash };
+        gateway.trust.trust_file(test.request(), &test.project, wanted).await.unwrap();
+        let wanted = CreateTokenRequest {
+            class: TokenClass::Agent,
+            project: Some(test.project.slug.clone()),
+            role: Some("dev".to_owned()),
+            label: None,
+            ttl_minutes: None,
+        };
+        let (token, _) = gateway.auth.create_token(test.request(), wanted).await.unwrap();
+        let agent = gateway.auth.authenticate(RequestCredentials::Header(token.reveal())).unwrap();
+        (test, agent)
+    }
+
+    /// A request of the person.
+    pub(crate) fn request(&self) -> OperatorRequest<'_> {
+        OperatorRequest { by: &self.operator, command: None }
+    }
+
+    /// Submits a command of an agent, and does not wait for its end.
+    pub(crate) async fn submit_command(&self, agent: &Caller, line: &str) -> SubmissionOutcome {
+        let wanted = SubmitActionRequest {
+            action: "terminal.runCommand".to_owned(),
+            params: json!({ "command": line }),
+            role: None,
+            session_id: None,
+        };
+        let submission = ActionSubmission { wanted, id: None, command: None, wait: Duration::ZERO };
+        let actions = &self.gateway.actions;
+        actions.submit_action(agent, &self.project.slug, submission).await.unwrap()
     }
 
     /// Changes a file of the project.

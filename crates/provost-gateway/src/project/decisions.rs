@@ -190,3 +190,6 @@ impl Decisions {
         Ok(BoundAction::new(request).map_err(StoreError::from)?)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -164,3 +164,6 @@ impl RuntimeService {
         page.map_err(|error| GatewayError::Fault(fault_from_kernel_error(&error)))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -169,3 +169,6 @@ impl Sessions {
         Err(GatewayError::Fault(ErrorInfo { code: Code::SkillDenied, message, details: None }))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -179,3 +179,6 @@ fn is_closed(error: &KernelError) -> bool {
         | KernelError::ProtocolMismatch { .. } => false,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -208,3 +208,6 @@ fn project_opened_fact(project: ProjectId, slug: &str, folder: &Path) -> Fact {
 fn folder_name(folder: &Path) -> String {
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,53 +1,19 @@
 //! Approvals over a real store, without a server and without kernels.
 
-use std::time::Duration;
-
-use provost_proto::{
-    AnswerApprovalRequest, Approval, ApprovalAnswer, ApprovalStatus, Code, CreateTokenRequest,
-    GovernanceFileKind, SubmitActionRequest, TokenClass, TrustFileRequest,
-};
-use serde_json::json;
+use provost_proto::{AnswerApprovalRequest, Approval, ApprovalAnswer, ApprovalStatus, Code};
 
 use crate::project::decisions::file_pins::pin_count;
 use crate::test_support::TestProject;
-use crate::{
-    ActionSubmission, Caller, GatewayError, OperatorRequest, RequestCredentials, SubmissionOutcome,
-};
+use crate::{Caller, GatewayError, RequestCredentials, SubmissionOutcome};
 
-const ROLE: &str = ".provost/roles/dev.md";
-const ROLE_TEXT: &str = "---\nname: dev\nskills: [fs.read, fs.write, terminal.*]\n---\nWork.\n";
-
-/// A project with a trusted role and a script, and an agent in that role.
+/// A project with a script, and an agent.
 async fn open_project_with_agent() -> (TestProject, Caller) {
-    let test = TestProject::open(&[(ROLE, ROLE_TEXT), ("run.sh", "echo 1\n")]).await;
-    let gateway = &test.gateway;
-    let roles = gateway.governance.list_roles(&test.project).await.unwrap();
-    let (what, hash) = (GovernanceFileKind::Role, roles.roles[0].hash);
-    let wanted = TrustFileRequest { what, file: ROLE.to_owned(), hash };
-    gateway.trust.trust_file(test.request(), &test.project, wanted).await.unwrap();
-    let wanted = CreateTokenRequest {
-        class: TokenClass::Agent,
-        project: Some(test.project.slug.clone()),
-        role: Some("dev".to_owned()),
-        label: None,
-        ttl_minutes: None,
-    };
-    let (token, _) = gateway.auth.create_token(test.request(), wanted).await.unwrap();
-    let agent = gateway.auth.authenticate(RequestCredentials::Header(token.reveal())).unwrap();
-    (test, agent)
+    TestProject::open_with_agent(&[("run.sh", "echo 1\n")]).await
 }
 
 /// Submits a command that runs the script, and returns its pending approval.
 async fn request_script(test: &TestProject, agent: &Caller) -> Approval {
-    let wanted = SubmitActionRequest {
-        action: "terminal.runCommand".to_owned(),
-        params: json!({ "command": "sh run.sh" }),
-        role: None,
-        session_id: None,
-    };
-    let submission = ActionSubmission { wanted, id: None, command: None, wait: Duration::ZERO };
-    let actions = &test.gateway.actions;
-    let outcome = actions.submit_action(agent, &test.project.slug, submission).await.unwrap();
+    let outcome = test.submit_command(agent, "sh run.sh").await;
     let SubmissionOutcome::Running(response) = outcome else { panic!("{outcome:?}") };
     let id = response.approval_id.unwrap();
     test.gateway.approvals.get_approval(&id.uuid().to_string()).await.unwrap()
@@ -143,10 +109,4 @@ async fn a_withdrawn_approval_cannot_be_answered() {
     assert!(test.gateway.actions.cancel_action(&agent, &id).await.unwrap());
     let late = answer(&test, &approval, ApprovalAnswer::Allow).await;
     assert!(has_code(&late, Code::ApprovalResolved), "{late:?}");
-}
-
-impl TestProject {
-    fn request(&self) -> OperatorRequest<'_> {
-        OperatorRequest { by: &self.operator, command: None }
-    }
 }
