@@ -49,6 +49,15 @@ describe('the report', () => {
     expect(finished(null)).toEqual([])
   })
 
+  it('shows a read that failed as failed', () => {
+    const read = (fault: { code: 'NOT_FOUND'; message: string } | null): Event => {
+      const outcome = { exitCode: null, signal: null, durationMs: 1, fault, summary: null }
+      return event(1, { kind: 'ACTION_READ', body: { action: 'a1', project: 'p1', name: 'fs.readFile', params: {}, what: 'read a', actionHash: 'h', why: { kind: 'operator' }, outcome } } as unknown as Fact)
+    }
+    expect(reportSteps([read(null)])[0]).toMatchObject({ tone: 'plain', text: expect.stringContaining('Done') as string })
+    expect(reportSteps([read({ code: 'NOT_FOUND', message: 'it is not there' })])[0]).toMatchObject({ tone: 'bad', text: expect.stringContaining('Failed after 1 ms: it is not there') as string })
+  })
+
   it('lists the sandbox layers', () => {
     const layers = { seccomp: true, userNamespace: false, landlockAbi: 7, cgroup: true, nothing: null }
     const [step] = reportSteps([event(1, { kind: 'ACTION_STARTED', body: { action: 'a1', project: 'p1', report: 1, pid: 7, profile: 'build', layers } })])

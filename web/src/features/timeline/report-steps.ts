@@ -42,8 +42,11 @@ function describeStep(event: Event): StepContent {
   switch (event.kind) {
     case 'ACTION_REQUESTED':
       return plain(`${who} requested to ${event.body.what}${inRole(event.body.role)}`)
-    case 'ACTION_READ':
-      return plain(`${who} requested to ${event.body.what}${inRole(event.body.role)}. Allowed: ${describeAllowedBy(event.body.why)}. ${describeOutcome(event.body.outcome)}`)
+    case 'ACTION_READ': {
+      const { what, role, why, outcome } = event.body
+      const text = `${who} requested to ${what}${inRole(role)}. Allowed: ${describeAllowedBy(why)}. ${describeOutcome(outcome)}`
+      return { tone: outcome.fault === null ? 'plain' : 'bad', text, lines: [] }
+    }
     case 'ACTION_WAITING':
       return { tone: 'warn', text: 'Waiting for approval', lines: [] }
     case 'APPROVAL_ASKED': {
