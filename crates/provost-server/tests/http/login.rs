@@ -218,6 +218,27 @@ async fn the_owners_token_does_not_work_as_a_cookie() {
     refused(response.unwrap(), "UNAUTHENTICATED", "unknown").await;
 }
 
+#[tokio::test]
+async fn a_login_link_leads_to_the_project_it_was_made_for() {
+    let server = Server::start().await;
+    let project = server.project("app").await;
+    let link =
+        |name: String| server.owner(Method::POST, &format!("/api/login-links?project={name}"));
+    for name in [project.slug.clone(), project.id.uuid().to_string()] {
+        let link: Value = link(name).send().await.unwrap().json().await.unwrap();
+        let login =
+            server.anyone(Method::GET, link["path"].as_str().unwrap()).send().await.unwrap();
+        let place = login.headers()[LOCATION].to_str().unwrap();
+        let page = place.strip_suffix("/projects/app/timeline").unwrap();
+        let page = page.strip_prefix("/#page=").unwrap();
+        let cookie = login.headers()[SET_COOKIE].to_str().unwrap().split(';').next().unwrap();
+        let browser = Browser { cookie: cookie.to_owned(), page: page.to_owned() };
+        let read = server.page(&browser, Method::GET, "/api/projects").send().await.unwrap();
+        assert_eq!(read.status(), 200, "{place}");
+    }
+    refused(link("nosuch".to_owned()).send().await.unwrap(), "PROJECT_NOT_FOUND", "nosuch").await;
+}
+
 /// What a browser gets is a page, and what a program gets is JSON.
 #[tokio::test]
 async fn a_browser_gets_errors_as_pages_that_say_what_to_do() {

@@ -146,7 +146,7 @@ fn print_login_link(
     }
     let operator =
         gateway.auth.authenticate(RequestCredentials::Header(token.reveal()))?.into_operator()?;
-    let (code, minutes) = gateway.auth.create_login_code(&operator)?;
+    let (code, minutes) = gateway.auth.create_login_code(&operator, None)?;
     output::print_line(&format!(
         "Provost is listening on http://{address}\nLog in: {} {}",
         output::bold(&format!("http://{address}/login?code={}", code.reveal())),
