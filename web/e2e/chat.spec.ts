@@ -376,6 +376,21 @@ test('sending a message while scrolled up shows the message', async ({ page, dae
   await expect(modelMessages(page).last()).toBeInViewport()
 })
 
+test('what a command left that was set aside is shown with its call', async ({ page, daemon, model }) => {
+  const { folder } = await chatProject(daemon, { 'setup.sh': 'echo "export A=1" > .envrc\n' })
+  await openChat(page, daemon)
+  await sendMessage(page, 'Set up the shell')
+  ;(await model.nextRequest()).sendCall('terminal_runCommand', { command: 'sh setup.sh' }).end()
+  await clickInlineAnswer(page, /^Allow once/)
+  ;(await model.nextRequest()).sendText('Done.').end()
+  const notes = toolCalls(page).last().getByRole('list', { name: 'What the sandbox did' })
+  await expect(notes).toContainText('Set aside: .envrc, because')
+  await expect(notes).toContainText('The agent can request such a file as a file action')
+  await expect(readFile(join(folder, '.envrc'), 'utf8')).rejects.toThrow()
+  await page.reload()
+  await expect(notes).toContainText('Set aside: .envrc, because')
+})
+
 for (const colorScheme of ['light', 'dark'] as const) {
   test(`no serious accessibility violation in the chat, ${colorScheme}`, async ({ page, daemon, model }) => {
     const isAccessible = async (view: string): Promise<void> => {

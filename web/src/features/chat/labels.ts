@@ -119,6 +119,14 @@ function prefixLines(sign: string, lines: readonly string[]): string {
   return lines.map((line) => `${sign}${line}\n`).join('')
 }
 
+/**
+ * Whether the result of a call says that the sandbox did something to it. Output of a program
+ * may say so too: this only decides whether the log is asked.
+ */
+export function mentionsSandboxNotes(output: string): boolean {
+  return /^(?:set aside, |note: )/m.test(output)
+}
+
 /** The status of a call. */
 export type CallStatus = ToolCallStatus | 'pending' | 'running' | 'interrupted'
 
