@@ -52,6 +52,16 @@ pub(crate) fn scope_name(scope: AnswerScope) -> &'static str {
     }
 }
 
+/// What allowing does if a file must be trusted first, as an answer: it does more than allow
+/// an action once.
+pub(crate) fn trust_answer(prompt: &ApprovalPrompt) -> Option<&'static str> {
+    prompt.trust.as_ref().map(|trust| match trust.what {
+        GovernanceFileKind::Role => "trust this role and continue",
+        GovernanceFileKind::Policy => "trust these rules and continue",
+        GovernanceFileKind::Runtime => "trust these commands and continue",
+    })
+}
+
 /// One line: the action, who requested it, and the state of the approval.
 pub(crate) fn format_approval_line(
     approval: &Approval,
