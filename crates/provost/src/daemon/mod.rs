@@ -70,7 +70,10 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     background.spawn(Arc::clone(&gateway.approvals).run_expiry_loop());
     background.spawn(Arc::clone(&gateway.governance).run_file_watch_loop());
     background.spawn(memory_trim::run_trim_loop());
-    folder.write_daemon_info(&RunningDaemon { pid, address, version, started_at: clock.now() })?;
+    let started_at = clock.now();
+    let config_file = Some(std::path::absolute(&config.file)?);
+    let running = RunningDaemon { pid, address, version, started_at, config: config_file };
+    folder.write_daemon_info(&running)?;
     tracing::info!(%address, pid, data = %folder.path().display(), "Provost started");
     print_login_link(&gateway, &token, address)?;
 
