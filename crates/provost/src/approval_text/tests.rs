@@ -111,8 +111,9 @@ fn a_question_tells_all_that_a_person_needs_to_decide() {
         CommandEffectView::Opaque { text: "$(x)".to_owned(), why: "is replaced".to_owned() };
     check(
         |prompt| {
-            prompt.demands =
-                vec![run, lost, CommandEffectView::Write { path: "o".to_owned() }, opaque, cd];
+            let write =
+                |path: &str, deletes| CommandEffectView::Write { path: path.to_owned(), deletes };
+            prompt.demands = vec![run, lost, write("o", false), opaque, cd, write("old", true)];
             prompt.notes = vec!["`o` is really `.git/o`".to_owned()];
             prompt.network = true;
             prompt.pins = vec![PinnedFile { path: "build.sh".to_owned(), hash: Hash::ZERO }];
@@ -124,6 +125,8 @@ fn a_question_tells_all_that_a_person_needs_to_decide() {
             "3. writes `o`",
             "4. cannot be analyzed before it runs: `$(x)`\n   is replaced",
             "5. runs a shell builtin\n     `cd`",
+            "6. DELETES `old`",
+            "  run `make`\nUNKNOWN: not everything that it does can be known before it runs\n",
             "Note: `o` is really `.git/o`",
             "with the NETWORK",
             "Runs the script `build.sh` as it is now (0000",
