@@ -111,9 +111,8 @@ fn a_question_tells_all_that_a_person_needs_to_decide() {
         CommandEffectView::Opaque { text: "$(x)".to_owned(), why: "is replaced".to_owned() };
     check(
         |prompt| {
-            let write =
-                |path: &str, deletes| CommandEffectView::Write { path: path.to_owned(), deletes };
-            prompt.demands = vec![run, lost, write("o", false), opaque, cd, write("old", true)];
+            let written = CommandEffectView::Write { path: "o".to_owned(), deletes: false };
+            prompt.demands = vec![run, lost, written, opaque, cd];
             prompt.notes = vec!["`o` is really `.git/o`".to_owned()];
             prompt.network = true;
             prompt.pins = vec![PinnedFile { path: "build.sh".to_owned(), hash: Hash::ZERO }];
@@ -125,13 +124,32 @@ fn a_question_tells_all_that_a_person_needs_to_decide() {
             "3. writes `o`",
             "4. cannot be analyzed before it runs: `$(x)`\n   is replaced",
             "5. runs a shell builtin\n     `cd`",
-            "6. DELETES `old`",
-            "  run `make`\nUNKNOWN: not everything that it does can be known before it runs\n",
             "Note: `o` is really `.git/o`",
             "with the NETWORK",
             "Runs the script `build.sh` as it is now (0000",
         ],
     );
+}
+
+#[test]
+fn deleting_is_called_so_and_the_unknown_comes_first() {
+    let change = |prompt: &mut ApprovalPrompt| {
+        prompt.demands = vec![
+            CommandEffectView::Opaque { text: "$(x)".to_owned(), why: "is replaced".to_owned() },
+            CommandEffectView::Write { path: "old".to_owned(), deletes: true },
+        ];
+    };
+    check(
+        change,
+        &[
+            "  run `make`\nUNKNOWN: not everything that it does can be known before it runs\n",
+            "2. DELETES `old`",
+        ],
+    );
+    let mut approval = approval(7);
+    change(&mut approval.question);
+    let line = format_approval_line(&approval, &ProjectNames::default(), 0);
+    assert!(line.starts_with("PARTLY UNKNOWN: run `make`"), "{line}");
 }
 
 #[test]

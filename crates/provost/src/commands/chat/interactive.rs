@@ -72,7 +72,7 @@ fn report_turn_outcome(
             }
         }
         Ok(ChatTurnOutcome::Failed { why, .. } | ChatTurnOutcome::NoKey { why }) => {
-            print_stderr(&sanitize_lines(&why))
+            print_stderr(&sanitize_lines(&why));
         }
         Ok(ChatTurnOutcome::Cancelled { why, .. }) => {
             print_stderr(&sanitize_lines(&why));
