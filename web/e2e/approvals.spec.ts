@@ -35,6 +35,26 @@ test('an approval is shown and allowed', async ({ page, daemon }) => {
   expect(await errors()).toEqual([])
 })
 
+test('deleting is called deleting, and what cannot be known comes first', async ({ page, daemon }) => {
+  const { request, folder } = await agent(daemon)
+  await write(folder, 'notes.md', 'one\ntwo\n')
+  await login(page, daemon)
+  const deleted = request('fs.deleteFile', { path: 'notes.md' })
+  await expect(drawer(page).getByRole('heading', { level: 3 })).toContainText('wants to delete notes.md')
+  await expect(drawer(page).getByRole('heading', { name: 'Deletes this file' })).toBeVisible()
+  await expect(drawer(page).getByRole('region', { name: 'Deleted content' })).toContainText('+++ /dev/null')
+  await clickAnswer(page, 'Deny')
+  expect((await deleted).status).toBe(403)
+
+  const run = request('terminal.runCommand', { command: 'rm notes.md; echo x > "$OUT"' })
+  await expect(drawer(page)).toContainText('Not everything that it does can be known before it runs.')
+  const effects = drawer(page).locator('li', { hasText: /Cannot be analysed|Deletes/ })
+  await expect(effects.first()).toContainText('Cannot be analysed')
+  await expect(effects.filter({ hasText: 'Deletes' })).toContainText('notes.md')
+  await clickAnswer(page, 'Deny')
+  expect((await run).status).toBe(403)
+})
+
 test('a command is shown argument by argument, and a denial reaches the agent with its reason', async ({ page, daemon }) => {
   const { request } = await agent(daemon)
   await login(page, daemon)

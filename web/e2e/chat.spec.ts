@@ -334,6 +334,63 @@ test('a long session opens at its end, and its beginning can be reached', async 
   await expect(modelMessages(page).last()).toBeInViewport()
 })
 
+test('a long line scrolls in its code block, and the page never sideways', async ({ page, daemon, model }) => {
+  await chatProject(daemon)
+  await page.setViewportSize({ width: 900, height: 700 })
+  await openChat(page, daemon)
+  await sendMessage(page, 'Show me')
+  const line = 'const board = "' + 'x'.repeat(600) + '"'
+  const code = ['```js', line, '```'].join('\n')
+  const modelRequest = await model.nextRequest()
+  modelRequest.sendText(`${code}\n\n- in a list\n\n  ${code.replaceAll('\n', '\n  ')}\n\n> ${code.replaceAll('\n', '\n> ')}\n`)
+  const sideways = (): Promise<readonly number[]> =>
+    page.evaluate(() => {
+      const box = document.querySelector('[role="log"][aria-label="Conversation"]')
+      return [document.documentElement, box, box?.closest('main')].map((element) => (element === null || element === undefined ? -1 : element.scrollWidth - element.clientWidth))
+    })
+  const blocks = conversation(page).getByRole('region', { name: 'Code' })
+  await expect(blocks).toHaveCount(3)
+  expect(await sideways(), 'while it is streamed').toEqual([0, 0, 0])
+  modelRequest.end()
+  await expect(page.getByText('Enter sends')).toBeVisible()
+  await expect(blocks).toHaveCount(3)
+  expect(await sideways()).toEqual([0, 0, 0])
+  for (const block of await blocks.all()) {
+    expect(await block.evaluate((element) => element.scrollWidth > element.clientWidth)).toBe(true)
+  }
+})
+
+test('sending a message while scrolled up shows the message', async ({ page, daemon, model }) => {
+  await chatProject(daemon)
+  await openChat(page, daemon)
+  await sendMessage(page, 'Tell me a long story')
+  ;(await model.nextRequest()).sendText('A paragraph of it.\n\n'.repeat(120)).end()
+  await expect(modelMessages(page).last()).toContainText('A paragraph of it.')
+  await expect(page.getByText('Enter sends')).toBeVisible()
+  await conversation(page).evaluate((box) => box.scrollTo(0, 0))
+  await expect(page.getByRole('button', { name: 'Jump to end' })).toBeVisible()
+  await sendMessage(page, 'And another one')
+  await expect(conversation(page).getByRole('article', { name: 'Your message' }).last()).toBeInViewport()
+  ;(await model.nextRequest()).sendText('The end of it.').end()
+  await expect(modelMessages(page).last()).toContainText('The end of it.')
+  await expect(modelMessages(page).last()).toBeInViewport()
+})
+
+test('what a command left that was set aside is shown with its call', async ({ page, daemon, model }) => {
+  const { folder } = await chatProject(daemon, { 'setup.sh': 'echo "export A=1" > .envrc\n' })
+  await openChat(page, daemon)
+  await sendMessage(page, 'Set up the shell')
+  ;(await model.nextRequest()).sendCall('terminal_runCommand', { command: 'sh setup.sh' }).end()
+  await clickInlineAnswer(page, /^Allow once/)
+  ;(await model.nextRequest()).sendText('Done.').end()
+  const notes = toolCalls(page).last().getByRole('list', { name: 'What the sandbox did' })
+  await expect(notes).toContainText('Set aside: .envrc, because')
+  await expect(notes).toContainText('The agent can request such a file as a file action')
+  await expect(readFile(join(folder, '.envrc'), 'utf8')).rejects.toThrow()
+  await page.reload()
+  await expect(notes).toContainText('Set aside: .envrc, because')
+})
+
 for (const colorScheme of ['light', 'dark'] as const) {
   test(`no serious accessibility violation in the chat, ${colorScheme}`, async ({ page, daemon, model }) => {
     const isAccessible = async (view: string): Promise<void> => {

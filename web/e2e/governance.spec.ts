@@ -58,7 +58,8 @@ test('a role has no effect until it is trusted, and a change is shown as a diff'
   const result = request('fs.writeFile', { path: 'a.txt', content: 'a' })
   await expect(drawer(page)).toContainText('Trust the changed file first')
   await expect(drawer(page).locator('.line.del')).toContainText('fs.write')
-  await clickAnswer(page, 'Allow once')
+  await expect(drawer(page).getByRole('button', { name: /^Allow/ })).toHaveCount(0)
+  await clickAnswer(page, /^Trust this role and continue/)
   const { status, body } = await result
   expect([status, body['code']]).toEqual([403, 'SKILL_DENIED'])
   await expect(role).not.toContainText('not trusted')

@@ -70,6 +70,24 @@ test('a server on another port gets the cookie, and cannot use it', async ({ pag
   }
 })
 
+test('a login link leads to its project, and a used one to a page that says what to do', async ({ page, context, daemon }) => {
+  const { slug } = (await daemon.request('POST', '/api/projects', { path: await daemon.folder('alpha') })) as { readonly slug: string }
+  const { path } = (await daemon.request('POST', `/api/login-links?project=${slug}`, {})) as { readonly path: string }
+  await page.goto(`${daemon.origin}${path}`)
+  await expectLive(page)
+  await expect(page).toHaveURL(`${daemon.origin}/#/projects/alpha/timeline`)
+  await expect(page).toHaveTitle(/^alpha · Provost/)
+
+  const used = await context.newPage()
+  expect((await used.goto(`${daemon.origin}${path}`))?.status()).toBe(401)
+  await expect(used.getByRole('heading', { name: 'This login link does not work any more' })).toBeVisible()
+  await expect(used.getByText('provost up')).toBeVisible()
+  await used.getByRole('link', { name: 'Open Provost' }).click()
+  await expectLive(used)
+  expect((await used.goto(`${daemon.origin}/nowhere`))?.status()).toBe(404)
+  await expect(used.getByRole('heading', { name: 'Page not found' })).toBeVisible()
+})
+
 test('a login works in two tabs and after a reload, and the page token is in no address', async ({ page, context, daemon }) => {
   await login(page, daemon)
   expect(await page.evaluate(() => location.href)).not.toContain('page=')

@@ -23,6 +23,15 @@ const CONTEXT: usize = 3;
 /// The changes from `old` to `new`, with `name` as the file name in the header. Empty if there
 /// are none.
 pub fn unified_diff(old: &str, new: &str, name: &str) -> String {
+    diff_with_target(old, new, name, &format!("b/{name}"))
+}
+
+/// The deletion of a file with this content. Empty if it is.
+pub fn deletion_diff(old: &str, name: &str) -> String {
+    diff_with_target(old, "", name, "/dev/null")
+}
+
+fn diff_with_target(old: &str, new: &str, name: &str, target: &str) -> String {
     if old == new {
         return String::new();
     }
@@ -30,7 +39,7 @@ pub fn unified_diff(old: &str, new: &str, name: &str) -> String {
     let new: Vec<&str> = new.split_inclusive('\n').collect();
     let mut out = DiffBuffer::default();
     out.push_line(&format!("--- a/{name}\n"));
-    out.push_line(&format!("+++ b/{name}\n"));
+    out.push_line(&format!("+++ {target}\n"));
     if count_differing_lines(&old, &new)
         .is_some_and(|(old, new)| old.saturating_mul(new) > MAX_LINE_PAIRS)
     {

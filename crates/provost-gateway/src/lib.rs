@@ -34,6 +34,7 @@ pub use gateway::Gateway;
 pub use project::actions::{ActionService, ActionSubmission, SubmissionOutcome};
 pub use project::approvals::Approvals;
 pub use project::decisions::Decisions;
+pub use project::executor::add_sandbox_notes;
 pub use project::governance::Governance;
 pub use project::kernels::{KernelPool, KernelState};
 pub use project::preview::{IssuedPreviewCookie, PreviewAccess, VerifiedPreviewCookie};

@@ -130,6 +130,10 @@ pub enum CommandEffectView {
     Write {
         /// The path, as written.
         path: String,
+        /// Whether the file is deleted.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[cfg_attr(feature = "ts", ts(optional, as = "Option<bool>"))]
+        deletes: bool,
     },
     /// Read a file.
     Read {

@@ -26,9 +26,10 @@ impl ApiError {
     }
 }
 
-/// Attached to a 5xx response, so that the daemon logs it: the client is not at fault.
+/// Attached to the response of an error: the daemon logs it if the client is not at fault, and
+/// a browser gets it as a page.
 #[derive(Debug, Clone)]
-pub(crate) struct LoggedServerError {
+pub(crate) struct AttachedError {
     pub(crate) code: Code,
     pub(crate) error: String,
 }
@@ -37,11 +38,8 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let status =
             StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        if !status.is_server_error() {
-            return (status, Json(self.0)).into_response();
-        }
-        let logged = LoggedServerError { code: self.0.code, error: self.0.error.clone() };
-        (status, Extension(logged), Json(self.0)).into_response()
+        let attached = AttachedError { code: self.0.code, error: self.0.error.clone() };
+        (status, Extension(attached), Json(self.0)).into_response()
     }
 }
 

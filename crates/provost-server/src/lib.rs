@@ -12,6 +12,8 @@
 
 mod api_error;
 mod assets;
+mod error_page;
+mod html;
 mod middleware;
 mod preview;
 mod routes;

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::approval_text::scope_name;
 use crate::output::{quote_text, sanitize_text};
+pub(crate) use outcome_text::describe_sandbox_notes;
 use outcome_text::{OutputTotals, describe_outcome, format_sandbox_layers};
 
 /// One event of an action.

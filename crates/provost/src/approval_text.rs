@@ -52,6 +52,21 @@ pub(crate) fn scope_name(scope: AnswerScope) -> &'static str {
     }
 }
 
+/// What allowing does if a file must be trusted first, as an answer: it does more than allow
+/// an action once.
+pub(crate) fn trust_answer(prompt: &ApprovalPrompt) -> Option<&'static str> {
+    prompt.trust.as_ref().map(|trust| match trust.what {
+        GovernanceFileKind::Role => "trust this role and continue",
+        GovernanceFileKind::Policy => "trust these rules and continue",
+        GovernanceFileKind::Runtime => "trust these commands and continue",
+    })
+}
+
+/// Whether a part of the command cannot be known before it runs.
+fn has_unknown_part(prompt: &ApprovalPrompt) -> bool {
+    prompt.demands.iter().any(|effect| matches!(effect, CommandEffectView::Opaque { .. }))
+}
+
 /// One line: the action, who requested it, and the state of the approval.
 pub(crate) fn format_approval_line(
     approval: &Approval,
@@ -67,7 +82,11 @@ pub(crate) fn format_approval_line(
         ApprovalStatus::Expired => "expired".to_owned(),
         ApprovalStatus::Withdrawn => "withdrawn".to_owned(),
     };
-    let gate = if approval.question.gate.is_some() { "DANGEROUS: " } else { "" };
+    let gate = match &approval.question.gate {
+        Some(_) => "DANGEROUS: ",
+        None if has_unknown_part(&approval.question) => "PARTLY UNKNOWN: ",
+        None => "",
+    };
     let what = match &approval.question.trust {
         Some(trust) => format!("trust {}", quote_text(&trust.file)),
         None => sanitize_text(&approval.question.what),
@@ -104,6 +123,9 @@ pub(crate) fn format_approval(
         sanitize_text(principal)
     ));
     write(&format!("  {}", sanitize_text(&prompt.what)));
+    if has_unknown_part(prompt) {
+        write("UNKNOWN: not everything that it does can be known before it runs");
+    }
     write(&format!(
         "  requested {}, expires in {}",
         format_time(approval.asked_at),
@@ -239,8 +261,9 @@ fn write_command_effect(
                 write(&format!("   names the hosts {}", hosts.join(", ")));
             }
         }
-        CommandEffectView::Write { path } => {
-            write(&format!("{number}. writes {}", quote_text(path)));
+        CommandEffectView::Write { path, deletes } => {
+            let verb = if *deletes { "DELETES" } else { "writes" };
+            write(&format!("{number}. {verb} {}", quote_text(path)));
         }
         CommandEffectView::Read { path } => write(&format!("{number}. reads {}", quote_text(path))),
         CommandEffectView::Opaque { text, why } => {

@@ -1254,7 +1254,11 @@ builtin?: boolean, } | { "kind": "write",
 /**
  * The path, as written.
  */
-path: string, } | { "kind": "read", 
+path: string, 
+/**
+ * Whether the file is deleted.
+ */
+deletes?: boolean, } | { "kind": "read", 
 /**
  * The path, as written.
  */

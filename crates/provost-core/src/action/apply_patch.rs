@@ -23,6 +23,29 @@ fn default_true() -> bool {
     true
 }
 
+impl ApplyPatch {
+    /// The files that the patch deletes.
+    pub fn deleted_paths(&self) -> Vec<RelPath> {
+        let files = patch::parse_patch(&self.patch).unwrap_or_default();
+        let deleted = files.into_iter().filter_map(|file| match file.change {
+            patch::FileChange::Delete(path) => Some(path),
+            patch::FileChange::Create(_)
+            | patch::FileChange::Modify(_)
+            | patch::FileChange::Rename { .. } => None,
+        });
+        deleted.collect()
+    }
+}
+
+/// The first paths, and how many more there are.
+fn name_paths(paths: &[RelPath]) -> String {
+    let mut named: Vec<_> = paths.iter().take(NAMED).map(RelPath::display_quoted).collect();
+    if paths.len() > NAMED {
+        named.push(format!("and {} more", paths.len() - NAMED));
+    }
+    named.join(", ")
+}
+
 impl ActionParams for ApplyPatch {
     fn validate(&self) -> ValidationResult {
         check_max_len("patch", &self.patch, MAX_FILE_WRITE_BYTES)?;
@@ -32,12 +55,18 @@ impl ActionParams for ApplyPatch {
     }
 
     fn describe(&self) -> String {
-        let paths = self.paths();
-        let mut named: Vec<_> = paths.iter().take(NAMED).map(RelPath::display_quoted).collect();
-        if paths.len() > NAMED {
-            named.push(format!("and {} more", paths.len() - NAMED));
+        let deleted = self.deleted_paths();
+        let mut others = self.paths();
+        others.retain(|path| !deleted.contains(path));
+        match (deleted.is_empty(), others.is_empty()) {
+            (true, _) => format!("apply a patch to {}", name_paths(&others)),
+            (false, true) => format!("delete {} with a patch", name_paths(&deleted)),
+            (false, false) => format!(
+                "delete {} and change {} with a patch",
+                name_paths(&deleted),
+                name_paths(&others)
+            ),
         }
-        format!("apply a patch to {}", named.join(", "))
     }
 
     fn paths(&self) -> Vec<RelPath> {

@@ -10,7 +10,9 @@ use crate::action::text::{escape_invisible, quoted};
 pub fn describe_analysis(analysis: &CommandAnalysis) -> String {
     let effects = analysis.effects.iter().map(|effect| match effect {
         CommandEffect::Run(run) => describe_invocation(run),
-        CommandEffect::Write { path } => format!("write {}", quoted(path)),
+        CommandEffect::Write { path, deletes } => {
+            format!("{} {}", if *deletes { "delete" } else { "write" }, quoted(path))
+        }
         CommandEffect::Read { path } | CommandEffect::ReadOperand { path } => {
             format!("read {}", quoted(path))
         }

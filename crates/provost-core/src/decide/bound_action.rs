@@ -150,7 +150,9 @@ impl BoundAction {
                     builtin,
                 }
             }
-            CommandEffect::Write { path } => CommandEffectView::Write { path: path.clone() },
+            CommandEffect::Write { path, deletes } => {
+                CommandEffectView::Write { path: path.clone(), deletes: *deletes }
+            }
             CommandEffect::Read { path } | CommandEffect::ReadOperand { path } => {
                 CommandEffectView::Read { path: path.clone() }
             }
@@ -167,7 +169,8 @@ impl BoundAction {
                     text: part.text.clone(),
                     why: part.why.to_string(),
                 });
-                analysis.effects.iter().map(one).chain(opaque).collect()
+                // First what cannot be known, because it may be the worst.
+                opaque.chain(analysis.effects.iter().map(one)).collect()
             }
         }
     }
@@ -224,7 +227,7 @@ impl BoundAction {
             let shell = |line: &String| vec![SHELL.to_owned(), "-c".to_owned(), line.clone()];
             let words = run.command.as_ref().map(shell).or_else(|| run.argv.clone());
             let writes = analysis.effects.iter().filter_map(|effect| match effect {
-                CommandEffect::Write { path } => Some(path.clone()),
+                CommandEffect::Write { path, .. } => Some(path.clone()),
                 CommandEffect::Run(_)
                 | CommandEffect::Read { .. }
                 | CommandEffect::ReadOperand { .. } => None,

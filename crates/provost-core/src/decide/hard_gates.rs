@@ -91,7 +91,7 @@ fn find_effect_gates(bound: &BoundAction, roots: &ProtectedRoots<'_>) -> Vec<Har
     let mut gates = Vec::new();
     for effect in bound.command_effects() {
         match effect {
-            CommandEffect::Write { path } => {
+            CommandEffect::Write { path, .. } => {
                 let path = normalize_in_project(roots.cwd.as_str(), path);
                 gates.extend(path.and_then(|path| check_command_write(&path)));
             }

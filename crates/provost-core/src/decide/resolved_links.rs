@@ -70,7 +70,7 @@ impl BoundAction {
 /// The path of an effect.
 fn effect_paths(effect: &CommandEffect) -> &[String] {
     match effect {
-        CommandEffect::Write { path }
+        CommandEffect::Write { path, .. }
         | CommandEffect::Read { path }
         | CommandEffect::ReadOperand { path } => std::slice::from_ref(path),
         CommandEffect::Run(run) => &run.named,
@@ -82,7 +82,10 @@ fn add_link_targets(analysis: &mut CommandAnalysis, found: impl Fn(&String) -> O
     let mut more: Vec<CommandEffect> = Vec::new();
     for effect in &mut analysis.effects {
         let target = match effect {
-            CommandEffect::Write { path } => found(path).map(|path| CommandEffect::Write { path }),
+            CommandEffect::Write { path, deletes } => {
+                let deletes = *deletes;
+                found(path).map(|path| CommandEffect::Write { path, deletes })
+            }
             CommandEffect::Read { path } => found(path).map(|path| CommandEffect::Read { path }),
             CommandEffect::ReadOperand { path } => {
                 found(path).map(|path| CommandEffect::ReadOperand { path })

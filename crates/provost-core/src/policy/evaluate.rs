@@ -272,7 +272,7 @@ fn command_line_permissions<'a>(
         .iter()
         .filter_map(|effect| match effect {
             CommandEffect::Run(run) => Some(RequiredPermission::Run(run)),
-            CommandEffect::Write { path } => Some(path_permission(WRITE_SKILL, path)),
+            CommandEffect::Write { path, .. } => Some(path_permission(WRITE_SKILL, path)),
             CommandEffect::Read { path } => Some(path_permission(READ_SKILL, path)),
             CommandEffect::ReadOperand { .. } => None,
         })

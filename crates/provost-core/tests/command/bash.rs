@@ -94,7 +94,7 @@ fn bash_runs_and_writes_nothing_that_a_clear_line_does_not_demand() {
         for effect in &analysis.effects {
             match effect {
                 CommandEffect::Run(run) => drop(runs.insert(run.argv.clone())),
-                CommandEffect::Write { path } => drop(writes.insert(path.clone())),
+                CommandEffect::Write { path, .. } => drop(writes.insert(path.clone())),
                 CommandEffect::Read { .. } | CommandEffect::ReadOperand { .. } => {}
             }
         }

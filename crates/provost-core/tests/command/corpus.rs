@@ -30,7 +30,7 @@ fn render(analysis: &CommandAnalysis) -> String {
                 }
                 out.push('\n');
             }
-            CommandEffect::Write { path } => {
+            CommandEffect::Write { path, .. } => {
                 writeln!(out, "  write {}", words(from_ref(path))).unwrap();
             }
             CommandEffect::Read { path } => {

@@ -25,6 +25,17 @@ fn an_analysis_is_described_with_one_demand_on_each_line() {
         not certain: `"$HOME"` stands for a value that is not known yet"#]]
     .assert_eq(&describe_analysis(&analyze_line(line).unwrap()));
     assert_eq!(describe_analysis(&analyze_line("# nothing").unwrap()), "nothing");
+    for (line, effect) in [
+        ("rm -f a", "delete `a`"),
+        ("cd web && unlink b", "delete `web/b`"),
+        ("rmdir d", "delete `d`"),
+        ("/bin/rm a", "delete `a`"),
+        ("touch a", "write `a`"),
+        ("mv a b", "write `a`"),
+    ] {
+        let text = describe_analysis(&analyze_line(line).unwrap());
+        assert!(text.lines().any(|found| found == effect), "{line}: {text}");
+    }
 }
 
 #[test]

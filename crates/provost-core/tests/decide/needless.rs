@@ -17,7 +17,7 @@ fn said(mode: ProjectMode, command: &str) -> &'static str {
 fn written(command: &str) -> Vec<String> {
     let bound = requested(line(command));
     let writes = bound.command_effects().iter().filter_map(|demand| match demand {
-        CommandEffect::Write { path } => Some(path.clone()),
+        CommandEffect::Write { path, .. } => Some(path.clone()),
         CommandEffect::Run(_) | CommandEffect::Read { .. } | CommandEffect::ReadOperand { .. } => {
             None
         }

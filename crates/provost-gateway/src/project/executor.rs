@@ -17,6 +17,7 @@ use provost_proto::{ActionId, Actor, Fact, ProjectId, RawJson};
 use provost_store::{AppendOutcome, AppendRequest, Durability};
 use serde_json::json;
 
+pub use results::add_sandbox_notes;
 pub(crate) use results::outcome_from_result;
 
 use crate::GatewayError;

@@ -28,7 +28,8 @@ pub struct Auth {
     log: Arc<EventLog>,
     projects: Arc<Projects>,
     registry: TokenRegistry,
-    login_codes: OneTimeCodes<()>,
+    /// Each with the short name of the project that the page shows first.
+    login_codes: OneTimeCodes<Option<String>>,
 }
 
 /// How a token was presented.

@@ -3,7 +3,7 @@
 use expect_test::expect_file;
 use provost_proto::{
     Actor, AnswerApprovalRequest, AnswerScope, Approval, ApprovalAnswer, ApprovalList,
-    ApprovalStatus, ChangeRoleRequest, DecisionDifference, ExplainPolicyRequest,
+    ApprovalStatus, ChangeRoleRequest, CommandEffectView, DecisionDifference, ExplainPolicyRequest,
     GovernanceFileKind, Grant, GrantList, PolicyExplanation, PolicyLayer, PolicySimulation,
     PolicyView, ProjectMode, ProjectModeView, RejectedRole, RoleList, RoleView, RuleView,
     SetModeRequest, SimulatePolicyRequest, TokenClass, TrustFileRequest, TrustedFile,
@@ -101,6 +101,8 @@ fn answers() -> Vec<AnswerApprovalRequest> {
 
 fn approval_bodies(golden: &mut Golden) {
     golden.section("command effects", &demands());
+    let deletes = CommandEffectView::Write { path: "old.txt".to_owned(), deletes: true };
+    golden.section("command effect that deletes", &[deletes]);
     golden.section("answers offered", &choices());
     golden.section("file to trust", &[trust_prompt(Some(hash(1))), trust_prompt(None)]);
     golden.section("approval question", &approval_prompts());

@@ -108,7 +108,7 @@ pub(crate) fn demands() -> Vec<CommandEffectView> {
     let demands = vec![
         run(Some(text("/usr/bin/cargo")), texts(["RUST_LOG=info"]), true),
         run(None, Vec::new(), false),
-        CommandEffectView::Write { path: text("out.txt") },
+        CommandEffectView::Write { path: text("out.txt"), deletes: false },
         CommandEffectView::Read { path: text("in.txt") },
         CommandEffectView::Opaque { text: text("$(date)"), why: text("a substitution") },
     ];

@@ -129,7 +129,10 @@ impl ModelError {
     pub fn advice(&self) -> String {
         let advice = match self {
             Self::NoKey { variables, .. } if !variables.is_empty() => {
-                return format!("set {}, or name another model", variables.join(" or "));
+                return format!(
+                    "set {} before the daemon starts, or name another model",
+                    variables.join(" or ")
+                );
             }
             Self::NoKey { .. } => "give the provider a key in the configuration",
             Self::Unauthorized(_) => {

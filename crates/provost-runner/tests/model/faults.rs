@@ -329,5 +329,8 @@ async fn without_a_key_nothing_is_sent() {
     let request = ModelRequest::new("anthropic/claude-sonnet-5", vec![ModelMessage::user("Hi")]);
     let error = all(&models, &request).await.1.unwrap_err();
     assert_eq!(error.to_string(), "no key for `anthropic`");
-    assert_eq!(error.advice(), "set ANTHROPIC_API_KEY, or name another model");
+    assert_eq!(
+        error.advice(),
+        "set ANTHROPIC_API_KEY before the daemon starts, or name another model"
+    );
 }

@@ -13,7 +13,9 @@ use axum::response::{IntoResponse, Response};
 use provost_proto::Code;
 use tracing::Instrument;
 
-use crate::api_error::{ApiError, LoggedServerError};
+use crate::api_error::{ApiError, AttachedError};
+use crate::error_page::render_error_page;
+use crate::html::accepts_html;
 use crate::{AppState, preview};
 
 /// The accepted values of `Host`.
@@ -71,6 +73,7 @@ pub(crate) async fn guard_request(
     let method = request.method().clone();
     let uri = request.uri().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
+    let as_page = accepts_html(&method, request.headers());
     // Not at the default level: the span would cost more than most requests.
     let span = tracing::debug_span!("request", id, %method, path = uri.path());
 
@@ -83,8 +86,13 @@ pub(crate) async fn guard_request(
     let status = response.status().as_u16();
     let route = route.as_ref().map_or("other", MatchedPath::as_str);
     app.meter.record_request(&method, route, status, started.elapsed());
-    if let Some(LoggedServerError { code, error }) = response.extensions_mut().remove() {
-        tracing::warn!(id, %method, path = uri.path(), %code, error, "a request failed");
+    if let Some(AttachedError { code, error }) = response.extensions_mut().remove() {
+        if response.status().is_server_error() {
+            tracing::warn!(id, %method, path = uri.path(), %code, error, "a request failed");
+        }
+        if as_page {
+            response = render_error_page(code, &error);
+        }
     }
     span.in_scope(|| {
         tracing::debug!(status, micros = started.elapsed().as_micros(), "responded");

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::proxy_headers::{self, ProxyEndpoints};
 use super::{request_host, status_page};
 use crate::AppState;
+use crate::html::accepts_html;
 
 /// Time limit for connecting to a server on this machine.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -38,7 +39,7 @@ pub(super) async fn forward_request(
 ) -> Response {
     let host = request_host(&request);
     let ends = ProxyEndpoints { host: &host, port: open.port };
-    let as_page = status_page::accepts_html(&request);
+    let as_page = accepts_html(request.method(), request.headers());
     let failed = |reason: &str| status_page::respond_bad_gateway(view, open.port, reason, as_page);
     let stream = match timeout(CONNECT_TIMEOUT, TcpStream::connect(connect_address(open))).await {
         Ok(Ok(stream)) => stream,

@@ -5,13 +5,15 @@ use std::fmt::Write as _;
 
 use axum::Json;
 use axum::extract::Request;
-use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
+use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{Html, IntoResponse, Response};
 use provost_proto::runtime::{
     BuildStatus, ListeningPort, PreviewStatus, RuntimeStatus, RuntimeView,
 };
 use serde_json::json;
+
+use crate::html::{accepts_html, escape_html};
 
 /// Lines of a crash's output that are shown.
 const MAX_SHOWN_CRASH_LINES: usize = 40;
@@ -22,12 +24,6 @@ const PAGE_TEMPLATE: &str = include_str!("wait.html");
 /// The page may run its one script and request its own origin, and nothing else.
 const PAGE_CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; \
      style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
-
-/// Whether a request is a navigation, so that the response should be a page.
-pub(super) fn accepts_html(request: &Request) -> bool {
-    let accepts = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok());
-    request.method() == Method::GET && accepts.is_some_and(|value| value.contains("text/html"))
-}
 
 /// Content of the page: a title, a sentence, and lines of output.
 struct StatusPageContent {
@@ -89,7 +85,7 @@ pub(super) fn respond_unavailable(
     render_page(
         StatusCode::SERVICE_UNAVAILABLE,
         &describe_status(view, port),
-        accepts_html(request),
+        accepts_html(request.method(), request.headers()),
     )
 }
 
@@ -153,19 +149,6 @@ fn render_page(status: StatusCode, content: &StatusPageContent, as_page: bool) -
         .replace("{text}", &escape_html(&content.text))
         .replace("{lines}", &lines);
     (status, headers, own, Html(html)).into_response()
-}
-
-fn escape_html(text: &str) -> String {
-    let escape = |c: char| match c {
-        '&' => "&amp;".to_owned(),
-        '<' => "&lt;".to_owned(),
-        '>' => "&gt;".to_owned(),
-        '"' => "&quot;".to_owned(),
-        // So that output cannot contain a placeholder of the template.
-        '{' => "&#123;".to_owned(),
-        c => c.to_string(),
-    };
-    text.chars().map(escape).collect()
 }
 
 /// The state for the page's script, which reloads the page when it changes.

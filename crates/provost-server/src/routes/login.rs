@@ -22,13 +22,25 @@ pub(crate) struct LoginQuery {
     code: String,
 }
 
-/// Create a link that logs one browser in, once.
-#[utoipa::path(post, path = "/api/login-links", responses((status = 200, body = LoginLink), (status = 403, body = ErrorResponse)))]
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LinkQuery {
+    project: Option<String>,
+}
+
+/// Create a link that logs one browser in, once. With `project`, the browser then shows that
+/// project.
+#[utoipa::path(post, path = "/api/login-links", params(("project" = Option<String>, Query)), responses((status = 200, body = LoginLink), (status = 403, body = ErrorResponse)))]
 pub(crate) async fn create_link(
     State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
+    Query(LinkQuery { project }): Query<LinkQuery>,
 ) -> JsonResult<LoginLink> {
-    let (code, minutes) = app.gateway.auth.create_login_code(&by)?;
+    let project = match project {
+        Some(name) => Some(app.gateway.projects.get_project(&name).await?.slug),
+        None => None,
+    };
+    let (code, minutes) = app.gateway.auth.create_login_code(&by, project)?;
     Ok(Json(LoginLink { path: format!("/login?code={}", code.reveal()), minutes }))
 }
 
@@ -52,6 +64,9 @@ pub(crate) async fn log_in(
         browser.cookie.reveal(),
         u64::from(browser.minutes) * 60,
     );
-    let location = format!("/#page={}", browser.page.reveal());
+    // The page removes its half from the address and keeps the route behind it.
+    let route =
+        browser.project.map(|slug| format!("/projects/{slug}/timeline")).unwrap_or_default();
+    let location = format!("/#page={}{route}", browser.page.reveal());
     Ok((StatusCode::SEE_OTHER, [(SET_COOKIE, cookie), (LOCATION, location)]))
 }

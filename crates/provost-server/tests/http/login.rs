@@ -2,7 +2,7 @@
 
 use provost_proto::{Actor, Fact, Stream, TokenClass};
 use provost_store::{AppendRequest, Clock};
-use reqwest::header::{COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
@@ -216,4 +216,56 @@ async fn the_owners_token_does_not_work_as_a_cookie() {
     let cookie = format!("provost_{}={}", server.address.port(), server.token);
     let response = server.anyone(Method::GET, "/api/projects").header(COOKIE, cookie).send().await;
     refused(response.unwrap(), "UNAUTHENTICATED", "unknown").await;
+}
+
+#[tokio::test]
+async fn a_login_link_leads_to_the_project_it_was_made_for() {
+    let server = Server::start().await;
+    let project = server.project("app").await;
+    let link =
+        |name: String| server.owner(Method::POST, &format!("/api/login-links?project={name}"));
+    for name in [project.slug.clone(), project.id.uuid().to_string()] {
+        let link: Value = link(name).send().await.unwrap().json().await.unwrap();
+        let login =
+            server.anyone(Method::GET, link["path"].as_str().unwrap()).send().await.unwrap();
+        let place = login.headers()[LOCATION].to_str().unwrap();
+        let page = place.strip_suffix("/projects/app/timeline").unwrap();
+        let page = page.strip_prefix("/#page=").unwrap();
+        let cookie = login.headers()[SET_COOKIE].to_str().unwrap().split(';').next().unwrap();
+        let browser = Browser { cookie: cookie.to_owned(), page: page.to_owned() };
+        let read = server.page(&browser, Method::GET, "/api/projects").send().await.unwrap();
+        assert_eq!(read.status(), 200, "{place}");
+    }
+    refused(link("nosuch".to_owned()).send().await.unwrap(), "PROJECT_NOT_FOUND", "nosuch").await;
+}
+
+/// What a browser gets is a page, and what a program gets is JSON.
+#[tokio::test]
+async fn a_browser_gets_errors_as_pages_that_say_what_to_do() {
+    const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+    let server = Server::start().await;
+    let used = server.link().await;
+    assert_eq!(server.anyone(Method::GET, &used).send().await.unwrap().status(), 303);
+    for (path, code, status, title, advice) in [
+        (used.as_str(), "LOGIN_EXPIRED", 401, "does not work any more", "run `provost up`"),
+        ("/nowhere/<b>", "NOT_FOUND", 404, "Page not found", "href=\"/\""),
+        ("/api/nowhere", "NOT_FOUND", 404, "Page not found", "href=\"/\""),
+        ("/api/projects", "UNAUTHENTICATED", 401, "needs a login", "run `provost up`"),
+    ] {
+        let get = || server.anyone(Method::GET, path);
+        let page = get().header(ACCEPT, BROWSER).send().await.unwrap();
+        assert_eq!(page.status(), status, "{path}");
+        let headers = page.headers().clone();
+        assert_eq!(headers[CONTENT_TYPE], "text/html; charset=utf-8", "{path}");
+        let policy = headers["content-security-policy"].to_str().unwrap();
+        assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"));
+        assert_eq!(headers["x-content-type-options"], "nosniff");
+        let text = page.text().await.unwrap();
+        for part in [title, advice, code] {
+            assert!(text.contains(part), "{path}: no {part} in {text}");
+        }
+        assert!(!text.contains("<b>") && !text.contains("{title}"), "{text}");
+        refused(get().send().await.unwrap(), code, "").await;
+        refused(get().header(ACCEPT, "application/json").send().await.unwrap(), code, "").await;
+    }
 }

@@ -87,15 +87,29 @@ pub(super) fn describe_outcome(outcome: &ActionOutcome, printed: &OutputTotals) 
     if let Ok(observed) = ObservedChanges::deserialize(&summary["meanwhile"]) {
         lines.extend(describe_observed_changes(&observed));
     }
+    for planted in summary["planted"].as_array().into_iter().flatten() {
+        let path = planted.as_str().map(quote_text).unwrap_or_default();
+        lines.push(format!("WARNING: it created {path}, a protected path."));
+    }
+    lines.extend(describe_sandbox_notes(outcome));
+    lines
+}
+
+/// What the sandbox did to a command: what it lacked, and what was taken away from it.
+pub(crate) fn describe_sandbox_notes(outcome: &ActionOutcome) -> Vec<String> {
+    let summary = &outcome.summary;
+    let mut lines = Vec::new();
     if let Some(path) = summary["unreadable"].as_str() {
         let path = quote_text(path);
         lines.push(format!(
             "Commands cannot read {path}. If they need it, add it to `[sandbox] read` in policy.toml."
         ));
     }
-    for planted in summary["planted"].as_array().into_iter().flatten() {
-        let path = planted.as_str().map(quote_text).unwrap_or_default();
-        lines.push(format!("WARNING: it created {path}, a protected path."));
+    if summary["noNetwork"] == true {
+        lines.push(
+            "It had no network in this profile. If it needs it, request it with network=true."
+                .to_owned(),
+        );
     }
     lines.extend(describe_set_aside(&summary["setAside"]));
     lines

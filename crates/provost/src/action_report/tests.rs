@@ -317,6 +317,15 @@ fn the_outcome_and_the_changes_are_reported() {
             "Changed while it ran: possibly more; the list is not complete.",
         ],
     );
+    let lacking = json!({ "unreadable": "/srv/m", "noNetwork": true });
+    check(
+        &[finished(outcome(Some(1), None, lacking))],
+        &[
+            "Exited after 7 ms with code 1.",
+            "Commands cannot read `/srv/m`. If they need it, add it to `[sandbox] read` in policy.toml.",
+            "It had no network in this profile. If it needs it, request it with network=true.",
+        ],
+    );
     let killed = ActionOutcome { signal: Some(15), ..outcome(None, None, Value::Null) };
     check(&[finished(killed)], &["Killed after 7 ms by signal 15."]);
     check(

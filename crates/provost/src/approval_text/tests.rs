@@ -111,8 +111,8 @@ fn a_question_tells_all_that_a_person_needs_to_decide() {
         CommandEffectView::Opaque { text: "$(x)".to_owned(), why: "is replaced".to_owned() };
     check(
         |prompt| {
-            prompt.demands =
-                vec![run, lost, CommandEffectView::Write { path: "o".to_owned() }, opaque, cd];
+            let written = CommandEffectView::Write { path: "o".to_owned(), deletes: false };
+            prompt.demands = vec![run, lost, written, opaque, cd];
             prompt.notes = vec!["`o` is really `.git/o`".to_owned()];
             prompt.network = true;
             prompt.pins = vec![PinnedFile { path: "build.sh".to_owned(), hash: Hash::ZERO }];
@@ -129,6 +129,27 @@ fn a_question_tells_all_that_a_person_needs_to_decide() {
             "Runs the script `build.sh` as it is now (0000",
         ],
     );
+}
+
+#[test]
+fn deleting_is_called_so_and_the_unknown_comes_first() {
+    let change = |prompt: &mut ApprovalPrompt| {
+        prompt.demands = vec![
+            CommandEffectView::Opaque { text: "$(x)".to_owned(), why: "is replaced".to_owned() },
+            CommandEffectView::Write { path: "old".to_owned(), deletes: true },
+        ];
+    };
+    check(
+        change,
+        &[
+            "  run `make`\nUNKNOWN: not everything that it does can be known before it runs\n",
+            "2. DELETES `old`",
+        ],
+    );
+    let mut approval = approval(7);
+    change(&mut approval.question);
+    let line = format_approval_line(&approval, &ProjectNames::default(), 0);
+    assert!(line.starts_with("PARTLY UNKNOWN: run `make`"), "{line}");
 }
 
 #[test]

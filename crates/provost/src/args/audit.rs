@@ -7,15 +7,15 @@ use super::JsonArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct EventsArgs {
-    /// Keep printing new events.
+    /// Keep printing new events, from now on; with --after, from there on.
     #[arg(long, short)]
     pub(crate) follow: bool,
     /// Only this stream: sys, project/<id>, session/<id>, notebook/<id>.
     #[arg(long, value_name = "S")]
     pub(crate) stream: Option<Stream>,
-    /// Only events after this sequence number.
-    #[arg(long, value_name = "SEQ", default_value_t = LogCursor::START)]
-    pub(crate) after: LogCursor,
+    /// Only events after this sequence number; 0 begins with the first.
+    #[arg(long, value_name = "SEQ")]
+    pub(crate) after: Option<LogCursor>,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
 }

@@ -44,12 +44,13 @@ pub(crate) async fn run(args: ChatArgs, config: &Config) -> anyhow::Result<ExitC
     // An invalid message must not open a session.
     let message = prompt_message::read_message(args.prompt.as_deref()).await?;
     let client = connect_or_start_daemon(&args, config).await?;
-    let (session, project) = match resolve_session(&args, &client).await {
+    let ready_here = config.models.ready.clone();
+    let (session, project) = match resolve_session(&args, &client, &ready_here).await {
         Ok(found) => found,
-        Err(error) => return Err(tour::add_tour_hint(error, &args, &client).await),
+        Err(error) => return Err(tour::add_tour_hint(error, &args, &client, &ready_here).await),
     };
-    let mut chat =
-        ChatSession { client, session, project, json: args.json, keyboard: None, joined: None };
+    let (json, keyboard, joined) = (args.json, None, None);
+    let mut chat = ChatSession { client, session, project, json, keyboard, joined, ready_here };
     if let Some(text) = message {
         // At a terminal the user can answer approvals, so the keyboard is read.
         let has_keyboard =
@@ -106,6 +107,10 @@ async fn run_single_turn(chat: &mut ChatSession, text: String) -> anyhow::Result
             print_error(&anyhow!("{}", sanitize_lines(&why)));
             Ok(ExitCode::from(status))
         }
+        ChatTurnOutcome::NoKey { why } => {
+            print_error(&anyhow!("{}", sanitize_lines(&why)));
+            Ok(ExitCode::from(EXIT_FAILED))
+        }
         ChatTurnOutcome::MessageHeld { message, status } => {
             // A single call ends here, so nobody could send the message later.
             let selector = ChatTurnSelector { turn: None, message: Some(message) };
@@ -133,6 +138,7 @@ async fn run_single_turn(chat: &mut ChatSession, text: String) -> anyhow::Result
 async fn resolve_session(
     args: &ChatArgs,
     client: &DaemonClient,
+    ready_here: &[String],
 ) -> anyhow::Result<(SessionView, Project)> {
     if let Some(name) = &args.session {
         let SessionList { sessions } = client.get("/api/sessions").await?;
@@ -141,7 +147,7 @@ async fn resolve_session(
         let project = client.get(&format!("/api/projects/{}", session.project.uuid())).await?;
         return Ok((session, project));
     }
-    if let Some(started) = tour::start_tour_if_wanted(args, client).await? {
+    if let Some(started) = tour::start_tour_if_wanted(args, client, ready_here).await? {
         return Ok(started);
     }
     let project = resolve_project(args.project.as_deref(), client).await?;

@@ -52,7 +52,7 @@ pub(crate) async fn dispatch(command: CliCommand, config: Config) -> anyhow::Res
         CliCommand::Grants(args) => govern::grants::run(args, &config).await,
         CliCommand::Token { what } => govern::token::run(what, &config).await,
         CliCommand::Doctor(json) => daemon::doctor::run(&json, &config),
-        CliCommand::Config(json) => daemon::config::run(&json, &config),
+        CliCommand::Config(json) => daemon::config::run(&json, &config).await,
         CliCommand::Completions { shell } => daemon::completions::print_completions(shell),
         CliCommand::Man { folder } => daemon::completions::print_man_pages(folder.as_deref()),
     }

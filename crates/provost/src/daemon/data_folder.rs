@@ -42,6 +42,10 @@ pub(crate) struct RunningDaemon {
     pub(crate) address: SocketAddr,
     pub(crate) version: String,
     pub(crate) started_at: UnixMicros,
+    /// The path of the `config.toml` that it uses, which need not exist; daemons before it
+    /// was written had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) config: Option<PathBuf>,
 }
 
 /// Ownership of the data folder. It is an `flock`, which the Linux kernel releases
@@ -275,12 +279,16 @@ mod tests {
             address: "127.0.0.1:3001".parse().unwrap(),
             version: "0.1.0".to_owned(),
             started_at: 9,
+            config: Some(PathBuf::from("/c.toml")),
         };
         let json = serde_json::to_string(&running).unwrap();
         expect_test::expect![[
-            r#"{"pid":7,"address":"127.0.0.1:3001","version":"0.1.0","startedAt":9}"#
+            r#"{"pid":7,"address":"127.0.0.1:3001","version":"0.1.0","startedAt":9,"config":"/c.toml"}"#
         ]]
         .assert_eq(&json);
         assert_eq!(serde_json::from_str::<RunningDaemon>(&json).unwrap(), running);
+        let older = r#"{"pid":7,"address":"127.0.0.1:3001","version":"0.1.0","startedAt":9}"#;
+        let older: RunningDaemon = serde_json::from_str(older).unwrap();
+        assert_eq!(older, RunningDaemon { config: None, ..running });
     }
 }

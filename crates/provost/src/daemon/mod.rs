@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use provost_gateway::{DaemonOwner, Gateway, GatewayConfig, RequestCredentials};
-use provost_proto::{Fact, LogCursor};
+use provost_proto::{Fact, LogCursor, UnixMicros};
 use provost_runner::session::Runner;
 use provost_runner::telemetry::TelemetryExporter;
 use provost_sandbox::launch;
@@ -54,10 +54,7 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
 
     let pid = std::process::id();
     let (listen, version) = (address.to_string(), provost_server::VERSION.to_owned());
-    gateway
-        .log
-        .record_daemon_event(Fact::DaemonStarted { pid, version: version.clone(), listen })
-        .await?;
+    gateway.log.record_daemon_event(Fact::DaemonStarted { pid, version, listen }).await?;
     gateway.lifecycle.resume_projects().await?;
     let start = *gateway.store().watch_head().borrow();
     let settings = config.models.build_session_settings(config.model.value.clone())?;
@@ -70,7 +67,7 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     background.spawn(Arc::clone(&gateway.approvals).run_expiry_loop());
     background.spawn(Arc::clone(&gateway.governance).run_file_watch_loop());
     background.spawn(memory_trim::run_trim_loop());
-    folder.write_daemon_info(&RunningDaemon { pid, address, version, started_at: clock.now() })?;
+    folder.write_daemon_info(&build_daemon_info(&config, address, clock.now())?)?;
     tracing::info!(%address, pid, data = %folder.path().display(), "Provost started");
     print_login_link(&gateway, &token, address)?;
 
@@ -93,6 +90,21 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     gateway.log.record_daemon_event(Fact::DaemonStopped { reason }).await?;
     tracing::info!("Provost stopped");
     Ok(ExitCode::SUCCESS)
+}
+
+/// What other processes need to know of this daemon.
+fn build_daemon_info(
+    config: &Config,
+    address: SocketAddr,
+    started_at: UnixMicros,
+) -> anyhow::Result<RunningDaemon> {
+    Ok(RunningDaemon {
+        pid: std::process::id(),
+        address,
+        version: provost_server::VERSION.to_owned(),
+        started_at,
+        config: Some(std::path::absolute(&config.file)?),
+    })
 }
 
 fn warn_about_omitted_secrets(config: &Config) {
@@ -146,7 +158,7 @@ fn print_login_link(
     }
     let operator =
         gateway.auth.authenticate(RequestCredentials::Header(token.reveal()))?.into_operator()?;
-    let (code, minutes) = gateway.auth.create_login_code(&operator)?;
+    let (code, minutes) = gateway.auth.create_login_code(&operator, None)?;
     output::print_line(&format!(
         "Provost is listening on http://{address}\nLog in: {} {}",
         output::bold(&format!("http://{address}/login?code={}", code.reveal())),

@@ -561,6 +561,38 @@ async fn a_command_reaches_the_network_only_if_it_asked_to() {
     assert_eq!(profiles, ["build", "build+network"]);
 }
 
+#[tokio::test]
+async fn a_command_that_failed_without_network_says_so() {
+    const NOTE: &str = "no network in this profile";
+    let home = Home::new();
+    let daemon = home.up();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let connect = format!("exec 3<>/dev/tcp/127.0.0.1/{free}");
+    for (command, network, noted) in [
+        (connect.as_str(), false, true),
+        (connect.as_str(), true, false),
+        ("echo Connection refused", false, false),
+        ("exit 3", false, false),
+    ] {
+        let params = json!({ "command": command, "network": network });
+        let (_, answer) = daemon.act("terminal.runCommand", params).await;
+        let hint = answer["result"]["hint"].as_str().unwrap_or_default();
+        assert_eq!(hint.contains(NOTE), noted, "{command}: {answer}");
+        let id = answer["actionId"].as_str().unwrap();
+        let later = daemon.get(&format!("/api/actions/{id}")).await;
+        let hint = later["result"]["hint"].as_str().unwrap_or_default();
+        assert_eq!(hint.contains(NOTE), noted, "{command}: {later}");
+    }
+    let silent = json!({ "command": "sleep 60", "timeoutMs": 200 });
+    let (_, answer) = daemon.act("terminal.runCommand", silent).await;
+    assert!(answer["error"].as_str().unwrap().contains(NOTE), "{answer}");
+
+    let command = format!("command={connect}");
+    let run = home.provost(&["do", "terminal.runCommand", "--project", "app", &command]).output();
+    let printed = String::from_utf8(run.unwrap().stderr).unwrap();
+    assert!(printed.contains(NOTE), "{printed}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_output_of_a_command_does_not_control_the_terminal_of_who_reads_it() {
     let home = Home::new();

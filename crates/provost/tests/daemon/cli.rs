@@ -359,6 +359,29 @@ fn a_hang_up_stops_the_daemon_in_good_order() {
 }
 
 #[test]
+fn following_begins_now_or_where_it_is_told() {
+    let home = Home::new();
+    home.up();
+    // It is stopped by its time limit, as by Ctrl-C.
+    let follow = |more: &[&str]| {
+        let args = [&["events", "--follow", "--json"][..], more].concat();
+        let output = home.provost(&args).timeout(Duration::from_millis(1500)).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(|line| json(line)["kind"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(follow(&["--after", "0"]).first().map(String::as_str), Some("DAEMON_STARTED"));
+    let printed = std::thread::scope(|scope| {
+        let following = scope.spawn(|| follow(&[]));
+        while !following.is_finished() {
+            home.run_ok(&["token", "create", "--class", "viewer"]);
+        }
+        following.join().unwrap()
+    });
+    assert!(!printed.is_empty(), "new events are printed");
+    assert!(printed.iter().all(|kind| kind == "TOKEN_CREATED"), "no old ones: {printed:?}");
+}
+
+#[test]
 fn following_ends_with_what_the_daemon_said_when_it_refuses() {
     let home = Home::new();
     home.up();

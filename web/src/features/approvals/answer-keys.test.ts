@@ -33,19 +33,26 @@ describe('a key', () => {
   })
 
   it('is listed where it works, and does what its label says', () => {
-    const offered = (...scopes: readonly AnswerScope[]) => ({ question: { gate: null, choices: scopes.map((scope) => ({ scope })) } })
+    const offered = (...scopes: readonly AnswerScope[]) => ({ question: { gate: null, trust: null, choices: scopes.map((scope) => ({ scope })) } })
     expect(answerKeys(offered(...ALL))).toEqual(['A', 'S', 'D', 'M'])
     expect(answerKeys(offered('once'))).toEqual(['A', 'D', 'M'])
     for (const key of answerKeys(offered(...ALL))) expect(keyCommand(press(key.toLowerCase()), { ready: true, scopes: ALL }), key).not.toBeNull()
   })
 
   it('allows nothing behind a hard gate', () => {
-    const gated = { question: { gate: 'it deletes the project', choices: [{ scope: 'once' as const }] } }
+    const gated = { question: { gate: 'it deletes the project', trust: null, choices: [{ scope: 'once' as const }] } }
     expect(answerKeys(gated)).toEqual(['D', 'M'])
     expect(scopeKey(gated, 'once')).toBeNull()
     expect(allowLabel(gated, 'once')).toBe('Allow this dangerous action')
     for (const key of ['a', 's']) expect(keyCommand(press(key), { ready: true, scopes: keyScopes(gated) })).toBeNull()
     expect(keyCommand(press('d'), { ready: true, scopes: keyScopes(gated) })).toEqual({ kind: 'deny' })
+  })
+
+  it('trusts a role where it says so', () => {
+    const untrusted = { question: { gate: null, trust: { what: 'role' as const }, choices: [{ scope: 'once' as const }] } }
+    expect(allowLabel(untrusted, 'once')).toBe('Trust this role and continue')
+    expect(answerKeys(untrusted)).toEqual(['A', 'D', 'M'])
+    expect(allowLabel({ question: { ...untrusted.question, trust: null } }, 'once')).toBe('Allow once')
   })
 
   it('with Alt focuses the approval, and alone does not', () => {

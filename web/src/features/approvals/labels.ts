@@ -1,5 +1,5 @@
 /** Labels of approvals, answers and parameters. */
-import type { AnswerScope, Approval } from '../../proto/index.ts'
+import type { AnswerScope, Approval, GovernanceFileKind } from '../../proto/index.ts'
 
 /** The button labels of the answers that allow. */
 const ALLOW_LABELS: Readonly<Record<AnswerScope, string>> = {
@@ -9,14 +9,24 @@ const ALLOW_LABELS: Readonly<Record<AnswerScope, string>> = {
   always: 'Allow always…',
 }
 
+/** The button label of an answer that trusts a file: it does more than allow an action once. */
+const TRUST_LABELS: Readonly<Record<GovernanceFileKind, string>> = {
+  role: 'Trust this role and continue',
+  policy: 'Trust these rules and continue',
+  runtime: 'Trust these commands and continue',
+}
+
 /** The key of each scope, or null. */
 const SCOPE_KEYS: Readonly<Record<AnswerScope, string | null>> = { once: 'A', session: 'S', until: null, always: null }
 
 /** The part of an approval that its keys and labels depend on. */
-type Answerable = { readonly question: { readonly gate: string | null; readonly choices: readonly { readonly scope: AnswerScope }[] } }
+type Answerable = {
+  readonly question: { readonly gate: string | null; readonly trust: { readonly what: GovernanceFileKind } | null; readonly choices: readonly { readonly scope: AnswerScope }[] }
+}
 
-/** The label of an answer that allows. What is behind a hard gate has its own. */
+/** The label of an answer that allows. What trusts a file or is behind a hard gate has its own. */
 export function allowLabel({ question: prompt }: Answerable, scope: AnswerScope): string {
+  if (prompt.trust !== null) return TRUST_LABELS[prompt.trust.what]
   return prompt.gate === null ? ALLOW_LABELS[scope] : 'Allow this dangerous action'
 }
 
@@ -44,12 +54,12 @@ const SCOPE_LABELS: Readonly<Record<AnswerScope, string>> = {
 }
 
 /** The status of an approval in a few words. */
-export function statusLabel({ status, scope }: Approval): string {
+export function statusLabel({ status, scope, question: { trust } }: Approval): string {
   switch (status) {
     case 'pending':
       return 'Pending'
     case 'allowed':
-      return `Allowed ${SCOPE_LABELS[scope ?? 'once']}`
+      return trust === null ? `Allowed ${SCOPE_LABELS[scope ?? 'once']}` : 'Trusted'
     case 'denied':
       return 'Denied'
     case 'expired':

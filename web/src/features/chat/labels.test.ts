@@ -9,6 +9,7 @@ describe('the description of a call', () => {
       ['fs.readFile', { path: 'a.md', startLine: 3, lineCount: 9 }, 'Read a.md, 9 lines from 3'],
       ['fs.writeFile', { path: 'a', content: 'x', mode: 'append' }, 'Append to a'],
       ['fs.applyPatch', { patch: '--- a/x\n+++ b/x\n@@ -1 +1 @@\n--- a/y\n+++ b/y\n' }, 'Apply a patch to x, y'],
+      ['fs.applyPatch', { patch: '--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n--- a/y\n+++ b/y\n' }, 'Delete by a patch x and change y'],
       ['terminal.runCommand', { argv: ['make', 'test'], background: true }, 'Run in the background make test'],
       ['runtime.run', {}, 'Start the dev server '],
       ['handoff', { role: 'ops', task: 'x' }, 'Hand off to ops'],

@@ -28,7 +28,7 @@ export function describeCall(tool: string, text: string): { readonly verb: strin
     case 'fs.editFile':
       return { verb: 'Edit', object: path }
     case 'fs.applyPatch':
-      return { verb: 'Apply a patch', object: patchedFiles(toText(args['patch'])) }
+      return describePatch(toText(args['patch']))
     case 'fs.listFiles':
       return { verb: 'List', object: path === '' ? 'the project' : path }
     case 'fs.searchFiles':
@@ -73,9 +73,13 @@ function lineRange({ startLine, lineCount }: Args): string {
   return typeof lineCount === 'number' ? `, ${String(lineCount)} lines from ${String(startLine)}` : `, from line ${String(startLine)}`
 }
 
-function patchedFiles(patch: string): string {
-  const files = [...patch.matchAll(/^\+\+\+ (?:b\/)?(\S+)/gm)].map(([, file = '']) => file)
-  return files.length === 0 ? '' : `to ${files.join(', ')}`
+/** A patch, by its files; those that it deletes come first. */
+function describePatch(patch: string): { readonly verb: string; readonly object: string } {
+  const heads = [...patch.matchAll(/^--- (?:a\/)?(\S+).*\n\+\+\+ (?:b\/)?(\S+)/gm)]
+  const deleted = heads.filter(([, , now]) => now === '/dev/null').map(([, old = '']) => old)
+  const changed = heads.filter(([, , now]) => now !== '/dev/null').map(([, , now = '']) => now)
+  if (deleted.length === 0) return { verb: 'Apply a patch', object: changed.length === 0 ? '' : `to ${changed.join(', ')}` }
+  return { verb: 'Delete by a patch', object: [deleted.join(', '), ...(changed.length === 0 ? [] : [`and change ${changed.join(', ')}`])].join(' ') }
 }
 
 /** All arguments with their names. */
@@ -117,6 +121,14 @@ function splitLines(text: string): readonly string[] {
 
 function prefixLines(sign: string, lines: readonly string[]): string {
   return lines.map((line) => `${sign}${line}\n`).join('')
+}
+
+/**
+ * Whether the result of a call says that the sandbox did something to it. Output of a program
+ * may say so too: this only decides whether the log is asked.
+ */
+export function mentionsSandboxNotes(output: string): boolean {
+  return /^(?:set aside, |note: )/m.test(output)
 }
 
 /** The status of a call. */

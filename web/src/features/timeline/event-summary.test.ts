@@ -25,6 +25,8 @@ describe('the summary of an event', () => {
     expect(line('ACTION_OUTPUT', { output: { stream: 'stderr', offset: 9, dropped: 5, data: { hex: 'ff00' } } })).toBe(
       'stderr: (5 bytes dropped) 2 bytes of binary data',
     )
+    expect(line('ACTION_READ', { what: 'read a', outcome: { ...outcome, exitCode: null } })).toBe('Executed: read a')
+    expect(line('ACTION_READ', { what: 'read a', outcome: { ...outcome, exitCode: null, fault } })).toBe('Failed to read a: it took too long (TIMEOUT)')
     expect(line('ACTION_FINISHED', { outcome })).toBe('Exited with code 0 after 7 ms')
     expect(line('ACTION_FINISHED', { outcome: { ...outcome, exitCode: null, signal: 9 } })).toBe('Terminated by signal 9 after 7 ms')
     expect(line('ACTION_FINISHED', { outcome: { ...outcome, fault } })).toBe('Failed after 7 ms: it took too long (TIMEOUT)')

@@ -49,7 +49,7 @@ function summarize(event: Event, projectName: ProjectNameLookup): string {
     case 'ACTION_REQUESTED':
       return `Requested to ${event.body.what}`
     case 'ACTION_READ':
-      return `Executed: ${event.body.what}`
+      return summarizeRead(event.body)
     case 'ACTION_WAITING':
       return `Waiting for approval ${event.body.approval}`
     case 'APPROVAL_ASKED':
@@ -203,6 +203,11 @@ function summarizeOutput({ stream, data, dropped }: OutputChunk): string {
 }
 
 type Body<K extends Event['kind']> = Exclude<Extract<Event, { kind: K }>['body'], { $blob: unknown }>
+
+/** A read that failed is not one: it says so, and why. */
+function summarizeRead({ what, outcome: { fault } }: Body<'ACTION_READ'>): string {
+  return fault === null ? `Executed: ${what}` : `Failed to ${what}: ${fault.message} (${fault.code})`
+}
 
 function summarizeAnswer({ decision, scope, message }: Body<'APPROVAL_ANSWERED'>): string {
   const answer = decision === 'allow' ? `Allowed, ${scope ?? 'once'}` : 'Denied'

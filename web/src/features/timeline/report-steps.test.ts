@@ -12,7 +12,7 @@ const output = (seq: number, stream: 'stdout' | 'stderr', text: string): Event =
 
 describe('the report', () => {
   it('has the request, the decision, the output and the outcome', () => {
-    const outcome = { exitCode: 0, signal: null, durationMs: 12, fault: null, summary: { changed: ['a.txt'] } }
+    const outcome = { exitCode: 0, signal: null, durationMs: 12, fault: null, summary: { changed: [{ path: 'a.txt', kind: 'deleted' }, { path: 'c', kind: 'moved', from: 'b' }] } }
     const steps = reportSteps([
       event(1, { kind: 'ACTION_REQUESTED', body: { action: 'a1', project: 'p1', name: 'x', params: {}, what: 'run `make`', actionHash: 'h', role: 'backend' } }),
       event(2, { kind: 'APPROVAL_ANSWERED', body: { approval: 'q1', project: 'p1', actionHash: 'h', decision: 'allow', scope: 'once', message: null } }, { actor: 'ui', principal: 'local:ada' }),
@@ -29,7 +29,7 @@ describe('the report', () => {
       'Exited with code 0 after 12 ms',
     ])
     expect(steps[3]?.lines).toEqual(['one', 'two', '! careful'])
-    expect(steps[4]).toMatchObject({ tone: 'good', lines: ['changed: ["a.txt"]'] })
+    expect(steps[4]).toMatchObject({ tone: 'good', lines: ['a.txt was deleted', 'c was moved from b'] })
   })
 
   it('lists what changed while a command ran', () => {
@@ -46,7 +46,18 @@ describe('the report', () => {
       'changed while it ran: possibly more; the list is incomplete',
     ])
     expect(finished({ stdoutBytes: 0 })).toEqual(['stdoutBytes: 0'])
+    const setAside = { entries: [{ path: '.envrc', why: 'shells run it', left: 'nothing', kept: 'quarantine/1' }] }
+    expect(finished({ stdoutBytes: 0, setAside })).toEqual(['stdoutBytes: 0', expect.stringContaining('Set aside: .envrc, because shells run it'), expect.stringContaining('as a file action')])
     expect(finished(null)).toEqual([])
+  })
+
+  it('shows a read that failed as failed', () => {
+    const read = (fault: { code: 'NOT_FOUND'; message: string } | null): Event => {
+      const outcome = { exitCode: null, signal: null, durationMs: 1, fault, summary: null }
+      return event(1, { kind: 'ACTION_READ', body: { action: 'a1', project: 'p1', name: 'fs.readFile', params: {}, what: 'read a', actionHash: 'h', why: { kind: 'operator' }, outcome } } as unknown as Fact)
+    }
+    expect(reportSteps([read(null)])[0]).toMatchObject({ tone: 'plain', text: expect.stringContaining('Done') as string })
+    expect(reportSteps([read({ code: 'NOT_FOUND', message: 'it is not there' })])[0]).toMatchObject({ tone: 'bad', text: expect.stringContaining('Failed after 1 ms: it is not there') as string })
   })
 
   it('lists the sandbox layers', () => {

@@ -1,5 +1,6 @@
 /** The steps of an action's report, derived from its events. Pure. */
 import type { ActionId, AllowedBy, Approval, ApprovalId, Event, ObservedChanges, RuleRef } from '../../proto/index.ts'
+import { NOTED_KEYS, outcomeNotes } from '../../store/index.ts'
 import { describeOutcome, describeOutput } from './event-summary.ts'
 
 /** One step of the report. It may contain text of an agent: draw it with `UntrustedText` only. */
@@ -42,8 +43,11 @@ function describeStep(event: Event): StepContent {
   switch (event.kind) {
     case 'ACTION_REQUESTED':
       return plain(`${who} requested to ${event.body.what}${inRole(event.body.role)}`)
-    case 'ACTION_READ':
-      return plain(`${who} requested to ${event.body.what}${inRole(event.body.role)}. Allowed: ${describeAllowedBy(event.body.why)}. ${describeOutcome(event.body.outcome)}`)
+    case 'ACTION_READ': {
+      const { what, role, why, outcome } = event.body
+      const text = `${who} requested to ${what}${inRole(role)}. Allowed: ${describeAllowedBy(why)}. ${describeOutcome(outcome)}`
+      return { tone: outcome.fault === null ? 'plain' : 'bad', text, lines: [] }
+    }
     case 'ACTION_WAITING':
       return { tone: 'warn', text: 'Waiting for approval', lines: [] }
     case 'APPROVAL_ASKED': {
@@ -129,9 +133,19 @@ function sandboxLayerLines(layers: Readonly<Record<string, unknown>>): readonly 
 
 function summaryLines(summary: unknown): readonly string[] {
   if (typeof summary !== 'object' || summary === null) return summary === null || summary === undefined ? [] : [toText(summary)]
-  const { meanwhile, ...rest } = summary as Readonly<Record<string, unknown>> & { readonly meanwhile?: ObservedChanges }
-  const lines = Object.entries(rest).filter(([, value]) => value !== null).map(([name, value]) => `${name}: ${toText(value)}`)
-  return [...lines, ...observedChangeLines(meanwhile ?? {})]
+  const { meanwhile, changed, ...rest } = summary as Readonly<Record<string, unknown>> & { readonly meanwhile?: ObservedChanges }
+  const lines = Object.entries(rest).filter(([name, value]) => value !== null && !NOTED_KEYS.has(name)).map(([name, value]) => `${name}: ${toText(value)}`)
+  return [...lines, ...changedPathLines(changed), ...observedChangeLines(meanwhile ?? {}), ...outcomeNotes(summary)]
+}
+
+/** What a file action did to each path: created, modified, deleted or moved. */
+function changedPathLines(changed: unknown): readonly string[] {
+  if (!Array.isArray(changed)) return []
+  return changed.map((entry: unknown) => {
+    const { path, kind, from } = (typeof entry === 'object' && entry !== null ? entry : {}) as Readonly<Record<string, unknown>>
+    if (typeof path !== 'string' || typeof kind !== 'string') return `changed: ${toText(entry)}`
+    return `${path} was ${kind}${typeof from === 'string' ? ` from ${from}` : ''}`
+  })
 }
 
 /** The files that changed while a command ran. What changed them is unknown. */

@@ -7,12 +7,12 @@ function browser(hash: string, stored: string | null, accepted: string) {
   const state = { hash, stored, checked: [] as (string | null)[] }
   const environment: PageTokenEnvironment = {
     hash: () => state.hash,
-    clearHash: () => (state.hash = ''),
+    replaceHash: (replaced) => (state.hash = replaced),
     read: () => state.stored,
     write: (token) => (state.stored = token),
     fetch: (_, init) => {
       // The fragment is removed before any request.
-      expect(state.hash).toBe('')
+      expect(state.hash).not.toContain('page=')
       const token = new Headers(init?.headers).get(PAGE_HEADER)
       state.checked.push(token)
       return Promise.resolve(new Response('{}', { status: token === accepted ? 200 : 401 }))
@@ -33,6 +33,12 @@ describe('the page token', () => {
     await adoptPageToken(environment)
     expect(state.stored).toBe(expected)
     expect(state.hash).toBe(/^#page=\w+$/.test(hash) ? '' : hash)
+  })
+
+  it('leaves the route behind it in the address', async () => {
+    const { state, environment } = browser('#page=new/projects/atlas/timeline', null, 'new')
+    await adoptPageToken(environment)
+    expect(state).toMatchObject({ stored: 'new', hash: '#/projects/atlas/timeline' })
   })
 
   it('is sent as a header once there is one', () => {

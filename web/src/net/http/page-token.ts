@@ -4,21 +4,23 @@
  * A browser sends a cookie to every port of a host, but only pages of our origin
  * can read this storage. The daemon accepts a request only with both halves.
  * A login link puts the token into the URL fragment, which is never sent to a
- * server; it is removed from the address before anything else happens.
+ * server; it is removed from the address before anything else happens. A route
+ * behind it stays, so that a login leads to a project.
  */
 
 /** The request header that carries the token. */
 export const PAGE_HEADER = 'provost-page'
 
 const STORAGE_KEY = 'provost.page'
-const FRAGMENT = /^#page=([\w-]{1,256})$/
+/** The token, and the route that the page shows after the login. */
+const FRAGMENT = /^#page=([\w-]{1,256})(\/.*)?$/
 const CHECK_TIMEOUT_MS = 10_000
 
 /** The browser functions that are needed; tests replace them. */
 export type PageTokenEnvironment = {
   readonly hash: () => string
-  /** Removes the fragment from the address and from the history. */
-  readonly clearHash: () => void
+  /** Replaces the fragment in the address and in the history; '' removes it. */
+  readonly replaceHash: (hash: string) => void
   readonly read: () => string | null
   readonly write: (token: string) => void
   readonly fetch: typeof fetch
@@ -29,7 +31,11 @@ let inMemory: string | null = null
 
 const BROWSER: PageTokenEnvironment = {
   hash: () => location.hash,
-  clearHash: () => history.replaceState(null, '', location.pathname + location.search),
+  replaceHash: (hash) => {
+    history.replaceState(null, '', location.pathname + location.search + hash)
+    // The history API does not report the change to those who follow the address.
+    if (hash !== '') dispatchEvent(new HashChangeEvent('hashchange'))
+  },
   read: () => {
     try {
       return localStorage.getItem(STORAGE_KEY) ?? inMemory
@@ -61,9 +67,9 @@ export function pageTokenHeaders(environment: PageTokenEnvironment = BROWSER): R
  * not accept never replaces an existing one.
  */
 export async function adoptPageToken(environment: PageTokenEnvironment = BROWSER): Promise<void> {
-  const token = FRAGMENT.exec(environment.hash())?.[1]
+  const [, token, route] = FRAGMENT.exec(environment.hash()) ?? []
   if (token === undefined) return
-  environment.clearHash()
+  environment.replaceHash(route === undefined ? '' : `#${route}`)
   if (environment.read() === null || (await isAccepted(token, environment))) environment.write(token)
 }
 

@@ -32,7 +32,8 @@ export class ConversationReader {
   /** Nothing is folded while loading: the response may be older than the queued events. */
   #loading = false
   readonly #actions = new Set<ActionId>()
-  readonly #fetchedActions = new Set<ActionId>()
+  /** Actions with the phase in which they were fetched. */
+  readonly #fetchedActions = new Set<string>()
   readonly #onLoggedOut: () => void
 
   constructor(onLoggedOut: () => void) {
@@ -44,7 +45,7 @@ export class ConversationReader {
     return this.#state
   }
 
-  /** The output and the diff of the conversation's actions, as far as they are known. */
+  /** The details of the conversation's actions, as far as they are known. */
   get actionDetails(): ActionDetails {
     return this.#actionDetails
   }
@@ -95,16 +96,20 @@ export class ConversationReader {
     void this.#foldQueue()
   }
 
-  /** Fetches the output and the diff of an action, once: its events may be older than this page. */
-  async fetchActionDetails(action: ActionId): Promise<void> {
-    if (this.#fetchedActions.has(action)) return
-    this.#fetchedActions.add(action)
+  /**
+   * Fetches the details of an action, once while it runs and once after its end: its events
+   * may be older than this page, and the body of the last may be truncated.
+   */
+  async fetchActionDetails(action: ActionId, phase: 'running' | 'ended'): Promise<void> {
+    const key = `${action} ${phase}`
+    if (this.#fetchedActions.has(key)) return
+    this.#fetchedActions.add(key)
     const session = this.#session
     const result = await sendRequest<{ readonly events: readonly Event[] }>({ method: 'GET', path: `/api/audit?action=${encodeURIComponent(action)}` })
     if (result.kind !== 'ok' || session !== this.#session) return
     let fetched: ActionDetails = new Map()
     for (const event of result.value.events) {
-      const whole = isTruncated(event) && event.kind === 'APPROVAL_ASKED' ? await hydrateEvent(event) : event
+      const whole = isTruncated(event) && (event.kind === 'APPROVAL_ASKED' || event.kind === 'ACTION_FINISHED') ? await hydrateEvent(event) : event
       if (whole !== null) fetched = foldActionDetails(fetched, whole, () => true)
     }
     const details = fetched.get(action)

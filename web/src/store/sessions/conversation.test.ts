@@ -153,7 +153,10 @@ describe('the details of an action', () => {
       sampleEvent(1, { kind: 'ACTION_OUTPUT', body: { project, action, output: { stream: 'stdout', data: { text }, dropped: 0 } } } as unknown as Fact)
     const mine = (action: string): boolean => action === 'a1'
     const details = [printed('a1', 'one\n'), printed('a2', 'no\n'), printed('a1', 'two\n')].reduce((was, event) => foldActionDetails(was, event, mine), new Map() as ReturnType<typeof foldActionDetails>)
-    expect([...details]).toEqual([['a1', { output: 'one\ntwo\n', diff: null }]])
+    expect([...details]).toEqual([['a1', { output: 'one\ntwo\n', diff: null, notes: [] }]])
+    const outcome = { exitCode: 6, signal: null, durationMs: 1, fault: null, summary: { noNetwork: true } }
+    const ended = sampleEvent(2, { kind: 'ACTION_FINISHED', body: { project, action: 'a1', report: 2, outcome } })
+    expect(foldActionDetails(details, ended, mine).get('a1')).toMatchObject({ output: 'one\ntwo\n', notes: [expect.stringContaining('no network') as string] })
     const long = foldActionDetails(details, printed('a1', 'x'.repeat(100_000)), mine)
     expect(long.get('a1')?.output).toHaveLength(65_536)
   })

@@ -3,6 +3,7 @@
  * equal to the daemon's own fold.
  */
 import type { ActionId, CompletionDraft, DraftToolCall, Event, SessionItem, OutputChunk, SessionDetail, SessionId, ToolResult, TurnId } from '../../proto/index.ts'
+import { outcomeNotes } from '../timeline/outcome-notes.ts'
 import { applySessionEvent, type SessionEvent } from './sessions.ts'
 
 /** A conversation as of a seq (`cursor`). */
@@ -142,19 +143,23 @@ function appendToCall(before: readonly DraftToolCall[], index: number, tool: str
   return calls
 }
 
-/** Details of the conversation's actions that its items do not hold: output and diff. */
-export type ActionDetails = ReadonlyMap<ActionId, { readonly output: string; readonly diff: string | null }>
+/** Details of the conversation's actions that its items do not hold: output, diff, and what the sandbox did. */
+export type ActionDetails = ReadonlyMap<ActionId, { readonly output: string; readonly diff: string | null; readonly notes: readonly string[] }>
 
 /** How many characters of an action's output are kept; the rest is in the timeline. */
 const OUTPUT_LIMIT = 64 * 1024
 
 /** Folds one event, if it is about an action that `includes` accepts. */
 export function foldActionDetails(before: ActionDetails, event: Event, includes: (action: ActionId) => boolean): ActionDetails {
-  if (event.kind !== 'ACTION_OUTPUT' && event.kind !== 'APPROVAL_ASKED') return before
+  if (event.kind !== 'ACTION_OUTPUT' && event.kind !== 'APPROVAL_ASKED' && event.kind !== 'ACTION_FINISHED') return before
   if ('$blob' in event.body || !includes(event.body.action)) return before
-  const details = before.get(event.body.action) ?? { output: '', diff: null }
+  const details = before.get(event.body.action) ?? { output: '', diff: null, notes: [] }
   if (event.kind === 'APPROVAL_ASKED') {
     return new Map(before).set(event.body.action, { ...details, diff: event.body.question.diff ?? details.diff })
+  }
+  if (event.kind === 'ACTION_FINISHED') {
+    const notes = outcomeNotes(event.body.outcome.summary)
+    return notes.length === 0 ? before : new Map(before).set(event.body.action, { ...details, notes })
   }
   const output = details.output + textOf(event.body.output)
   return new Map(before).set(event.body.action, { ...details, output: output.slice(-OUTPUT_LIMIT) })

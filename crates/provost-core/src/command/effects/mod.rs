@@ -19,6 +19,8 @@ pub enum CommandEffect {
     Write {
         /// Absolute, or relative to where the line starts.
         path: String,
+        /// Whether it is deleted rather than changed, for people: both need the same permission.
+        deletes: bool,
     },
     /// A redirection that reads this path.
     Read {

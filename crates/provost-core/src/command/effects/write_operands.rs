@@ -37,6 +37,14 @@ const WRITING_PROGRAMS: &[(&str, WriteOperands)] = &[
     ("patch", WriteOperands::All),
 ];
 
+/// The programs that delete what they write.
+const DELETING_PROGRAMS: &[&str] = &["rm", "rmdir", "unlink", "shred"];
+
+/// Whether a program deletes its operands.
+pub(crate) fn deletes_operands(program: &str) -> bool {
+    DELETING_PROGRAMS.contains(&program)
+}
+
 /// Options whose value is written: program, short, long.
 const OUTPUT_OPTIONS: &[(&str, &str, &str)] = &[
     ("sort", "-o", "--output"),

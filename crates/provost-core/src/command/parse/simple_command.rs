@@ -254,12 +254,20 @@ impl CommandAnalyzer {
     }
 
     pub(crate) fn add_written_path(&mut self, path: &str) {
+        self.add_write(path, false);
+    }
+
+    pub(crate) fn add_deleted_path(&mut self, path: &str) {
+        self.add_write(path, true);
+    }
+
+    fn add_write(&mut self, path: &str, deletes: bool) {
         self.check_socket_path(path);
         if DISCARDING_DEVICES.contains(&path) {
             return;
         }
         for path in self.folders.resolve_path(path) {
-            self.add_effect(CommandEffect::Write { path });
+            self.add_effect(CommandEffect::Write { path, deletes });
         }
     }
 

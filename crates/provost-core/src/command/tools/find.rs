@@ -105,7 +105,7 @@ pub(super) fn analyze_find(reader: &mut CommandAnalyzer, run: CommandInvocation)
             "-delete" => {
                 reader.mark_arguments_uncertain(OpaqueReason::CommandsFromInput, "-delete");
                 for path in found_path_globs(&run.argv, name) {
-                    reader.add_written_path(&path);
+                    reader.add_deleted_path(&path);
                 }
                 1
             }

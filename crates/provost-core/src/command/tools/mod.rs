@@ -212,7 +212,8 @@ fn system_program_name(argv: &[String]) -> Option<&str> {
 fn add_invocation(reader: &mut CommandAnalyzer, mut run: CommandInvocation) {
     run.hosts = hosts::find_hosts(&run.argv);
     run.folders = reader.folders.to_vec();
-    let program = run.argv.first().map_or("", |program| program_basename(program));
+    let program = run.argv.first().map(|program| program_basename(program).to_owned());
+    let program = program.as_deref().unwrap_or_default();
     let given = reader.substituted_arguments(&run);
     let read = read_operands::find_read_paths(program, &given);
     let named = read_operands::possible_read_paths(program, &given);
@@ -220,8 +221,13 @@ fn add_invocation(reader: &mut CommandAnalyzer, mut run: CommandInvocation) {
         system_program_name(&run.argv).map(|name| write_operands::find_written_paths(name, &given));
     run.named = named.iter().flat_map(|path| reader.folders.resolve_path(path)).collect();
     reader.add_effect(CommandEffect::Run(run));
+    let deletes = write_operands::deletes_operands(program);
     for path in written.unwrap_or_default() {
-        reader.add_written_path(&path);
+        if deletes {
+            reader.add_deleted_path(&path);
+        } else {
+            reader.add_written_path(&path);
+        }
     }
     for path in read {
         for path in reader.folders.resolve_path(&path) {

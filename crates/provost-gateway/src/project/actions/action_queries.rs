@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::ActionService;
 use crate::audit_log::{AuditCursor, AuditFilter};
+use crate::project::executor::add_sandbox_notes;
 use crate::project::kernels::faults::failed_outcome;
 use crate::{Caller, GatewayError};
 
@@ -126,9 +127,7 @@ impl ActionService {
             "stderr": String::from_utf8_lossy(&stderr),
             "droppedBytes": outcome.summary["droppedBytes"],
         });
-        if let Some(set_aside) = outcome.summary.get("setAside") {
-            result["setAside"] = set_aside.clone();
-        }
+        add_sandbox_notes(outcome, &mut result);
         Ok(result)
     }
 

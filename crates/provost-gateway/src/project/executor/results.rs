@@ -10,6 +10,11 @@ use serde_json::{Value, json};
 use crate::GatewayError;
 use crate::project::kernels::FinishedCommand;
 
+/// What an agent is told whose command failed without the network.
+const NO_NETWORK_HINT: &str = "no network in this profile: the command could not reach any other \
+machine, nor servers of this one; if it needs to, run it with `network` set to true, which a \
+person may be asked to allow";
+
 /// The outcome of an action whose result is the kernel's response.
 pub(crate) fn outcome_from_result(
     kind: ActionKind,
@@ -61,15 +66,26 @@ pub(super) fn build_command_result(finished: FinishedCommand) -> Result<Value, G
         "stderr": text(OutputStream::Stderr),
         "droppedBytes": outcome.summary["droppedBytes"],
     });
-    if let Some(set_aside) = outcome.summary.get("setAside") {
+    add_sandbox_notes(&outcome, &mut result);
+    Ok(result)
+}
+
+/// Adds to the result of a command what the sandbox did to it: `setAside`, and in `hint` what
+/// it lacked.
+pub fn add_sandbox_notes(outcome: &ActionOutcome, result: &mut Value) {
+    let summary = &outcome.summary;
+    if let Some(set_aside) = summary.get("setAside") {
         result["setAside"] = set_aside.clone();
     }
-    if let Some(path) = outcome.summary["unreadable"].as_str() {
-        result["hint"] = format!(
+    let unreadable = summary["unreadable"].as_str().map(|path| {
+        format!(
             "commands of this project cannot read {path}; if they need it, a person adds it to \
              `[sandbox] read` in a policy.toml"
         )
-        .into();
+    });
+    let no_network = (summary["noNetwork"] == true).then(|| NO_NETWORK_HINT.to_owned());
+    let hints: Vec<String> = unreadable.into_iter().chain(no_network).collect();
+    if !hints.is_empty() {
+        result["hint"] = hints.join("\n").into();
     }
-    Ok(result)
 }

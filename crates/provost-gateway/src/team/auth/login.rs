@@ -19,13 +19,20 @@ pub struct BrowserCredentials {
     pub page: Secret,
     /// How long the login lasts, in minutes.
     pub minutes: u32,
+    /// The short name of the project that the page shows first.
+    pub project: Option<String>,
 }
 
 impl Auth {
-    /// A code that logs one browser in, and for how many minutes it works.
-    pub fn create_login_code(&self, _by: &Operator) -> Result<(Secret, u32), GatewayError> {
+    /// A code that logs one browser in, and for how many minutes it works. `project` is the
+    /// short name of the project that the page shows first.
+    pub fn create_login_code(
+        &self,
+        _by: &Operator,
+        project: Option<String>,
+    ) -> Result<(Secret, u32), GatewayError> {
         let expires_at = self.log.now() + minutes_to_micros(LINK_MINUTES);
-        Ok((self.login_codes.issue((), expires_at)?, LINK_MINUTES))
+        Ok((self.login_codes.issue(project, expires_at)?, LINK_MINUTES))
     }
 
     /// Exchanges a login code for the two halves of a browser's credentials.
@@ -42,12 +49,16 @@ impl Auth {
         };
         let issued =
             self.issue_token(wanted, TokenHolder::OwnerBrowser { page: page.digest() }).await;
-        if issued.is_err() {
-            // No login happened, so the link stays valid.
-            self.login_codes.restore(redeemed);
-        }
-        let (cookie, _) = issued?;
-        Ok(BrowserCredentials { cookie, page, minutes: limits::BROWSER_LOGIN_MINUTES })
+        let (cookie, _) = match issued {
+            Ok(issued) => issued,
+            Err(error) => {
+                // No login happened, so the link stays valid.
+                self.login_codes.restore(redeemed);
+                return Err(error);
+            }
+        };
+        let (minutes, project) = (limits::BROWSER_LOGIN_MINUTES, redeemed.into_value());
+        Ok(BrowserCredentials { cookie, page, minutes, project })
     }
 }
 
@@ -62,7 +73,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let auth = open_auth(folder.path()).await;
         let owner = auth.authenticate(RequestCredentials::Header(OWNER_TOKEN)).unwrap();
-        let (code, _) = auth.create_login_code(&owner.into_operator().unwrap()).unwrap();
+        let (code, _) = auth.create_login_code(&owner.into_operator().unwrap(), None).unwrap();
 
         let log = rusqlite::Connection::open(folder.path().join("log.db")).unwrap();
         let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON events
@@ -81,7 +92,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let auth = open_auth(folder.path()).await;
         let owner = auth.authenticate(RequestCredentials::Header(OWNER_TOKEN)).unwrap();
-        let (code, _) = auth.create_login_code(&owner.into_operator().unwrap()).unwrap();
+        let (code, _) = auth.create_login_code(&owner.into_operator().unwrap(), None).unwrap();
         let browser = auth.redeem_login_code(code.reveal()).await.unwrap();
         let (cookie, page) = (browser.cookie.reveal(), Some(browser.page.reveal()));
         assert!(auth.authenticate(RequestCredentials::Browser { cookie, page }).is_ok());

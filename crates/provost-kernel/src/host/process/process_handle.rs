@@ -15,7 +15,7 @@ use provost_core::redact::Redactor;
 use provost_proto::kernel::{ActionOutcome, ErrorInfo, ReportPayload};
 use provost_proto::{ActionId, Code};
 use provost_sandbox::confine::{SandboxChild, SandboxError, SandboxExit};
-use provost_sandbox::sandbox_policy::SandboxPolicy;
+use provost_sandbox::sandbox_policy::{NetworkAccess, SandboxPolicy};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
@@ -113,11 +113,12 @@ impl ProcessHandle {
         (from, state.recent.iter().skip(skip).take(limit).copied().collect(), state.total)
     }
 
-    fn find_unreadable_path(&self, policy: &SandboxPolicy) -> Option<String> {
+    /// The end of its output, as far as it is searched for errors.
+    fn last_output(&self) -> String {
         let total = self.lock_state().total;
         let after = total.saturating_sub(u64::try_from(SEARCHED_BYTES).unwrap_or(0));
         let (_, output, _) = self.read_output(after, SEARCHED_BYTES);
-        denial_hint::find_unreadable_path(&String::from_utf8_lossy(&output), policy)
+        String::from_utf8_lossy(&output).into_owned()
     }
 
     pub(in crate::host) fn record_output(&self, data: &[u8]) {
@@ -175,11 +176,15 @@ pub(super) async fn supervise_process(
     let duration = started_at.elapsed();
     let observed_changes = context.changes.collect_changes(&context.redactor).await;
     let set_aside = settle_watch(context.watch, &context.redactor).await;
+    let policy = context.sandbox.sandbox().policy();
+    let fault = fault.map(|fault| name_missing_network(fault, policy));
     let fault = fault.map(|fault| redact_fault(&context.redactor, fault));
     let failed = matches!(exit, Some(SandboxExit::Code(code)) if code != 0);
-    let policy = context.sandbox.sandbox().policy();
-    let unreadable = failed.then(|| process.find_unreadable_path(policy)).flatten();
-    let end = ProcessEnd { exit, fault, duration, set_aside, observed_changes, unreadable };
+    let output = if failed { process.last_output() } else { String::new() };
+    let unreadable = denial_hint::find_unreadable_path(&output, policy);
+    let no_network = denial_hint::names_missing_network(&output, policy);
+    let end =
+        ProcessEnd { exit, fault, duration, set_aside, observed_changes, unreadable, no_network };
     if let Err(error) = report_outcome(&process, &context.spool, &mut buffer, end).await {
         tracing::error!(%error, action = %process.id, "cannot spool the outcome of a command");
     }
@@ -196,6 +201,16 @@ struct ProcessEnd {
     observed_changes: Option<Value>,
     /// A path outside what it can read, which its last errors name.
     unreadable: Option<String>,
+    /// Whether it had no network, and its last errors name a lookup or a connection.
+    no_network: bool,
+}
+
+/// Adds to a timeout that there was no network: a program that retries prints nothing.
+fn name_missing_network(mut fault: ErrorInfo, policy: &SandboxPolicy) -> ErrorInfo {
+    if fault.code == Code::Timeout && policy.network == NetworkAccess::None {
+        fault.message += "; it had no network in this profile";
+    }
+    fault
 }
 
 async fn report_outcome(
@@ -231,6 +246,9 @@ async fn report_outcome(
     }
     if let Some(path) = end.unreadable {
         summary["unreadable"] = path.into();
+    }
+    if end.no_network {
+        summary["noNetwork"] = true.into();
     }
     let outcome = ActionOutcome {
         exit_code,

@@ -227,13 +227,13 @@ fn classify_ended_action(action: &ActionView, stdout: &[u8], stderr: &[u8]) -> R
             RecoveredOutcome::Complete(returned)
         }
         Some(outcome) if action.name == "terminal.runCommand" => {
-            let result = serde_json::json!({
+            let mut result = serde_json::json!({
                 "exitCode": outcome.exit_code,
                 "signal": outcome.signal,
                 "stdout": text(stdout),
                 "stderr": text(stderr),
-                "setAside": outcome.summary["setAside"],
             });
+            provost_gateway::add_sandbox_notes(outcome, &mut result);
             RecoveredOutcome::Complete(tool_output::render_success(&action.name, &result))
         }
         Some(_) => RecoveredOutcome::ResultLost(ToolOutcome {

@@ -35,6 +35,9 @@ fn render_command_result(result: &Value) -> String {
         }
     }
     text.push_str(&render_set_aside(&result["setAside"]));
+    for hint in result["hint"].as_str().into_iter().flat_map(str::lines) {
+        text.extend(["\nnote: ", hint]);
+    }
     text
 }
 
@@ -121,6 +124,11 @@ mod tests {
         assert!(
             output.contains("set aside") && output.contains(".envrc (shells run it)"),
             "{output}"
+        );
+        let result = json!({ "exitCode": 6, "hint": "no network in this profile: x" });
+        assert_eq!(
+            render_success("terminal.runCommand", &result).output,
+            "exit code 6\nnote: no network in this profile: x"
         );
         let file = json!({ "content": "fn main() {}\n", "encoding": "utf-8" });
         assert_eq!(render_success("fs.readFile", &file).output, "fn main() {}\n");

@@ -31,7 +31,7 @@ fn build_query(args: &EventsArgs, after: LogCursor) -> String {
 }
 
 async fn print_history(args: &EventsArgs, client: &DaemonClient) -> anyhow::Result<()> {
-    let mut after = Some(args.after);
+    let mut after = Some(args.after.unwrap_or(LogCursor::START));
     while let Some(cursor) = after {
         let page: AuditPage =
             client.get(&format!("/api/audit?{}", build_query(args, cursor))).await?;
@@ -49,7 +49,10 @@ async fn follow_events(
     config: &Config,
     mut client: DaemonClient,
 ) -> anyhow::Result<()> {
-    let mut after = args.after;
+    let mut after = match args.after {
+        Some(after) => after,
+        None => fetch_head_cursor(&client).await?,
+    };
     loop {
         match client.get_stream(&format!("/api/events?{}", build_query(args, after))).await {
             Ok(response) => {

@@ -10,7 +10,7 @@ use provost_proto::{
 use provost_store::Clock;
 
 use super::chat_input::TypedAnswer;
-use crate::approval_text::{ProjectNames, format_approval};
+use crate::approval_text::{ProjectNames, format_approval, trust_answer};
 use crate::client::DaemonClient;
 use crate::commands::lookup::short_id;
 use crate::output::{self, bold, faint, is_interactive, print_stderr, sanitize_lines};
@@ -123,6 +123,8 @@ impl ChatApprovals {
         let session = if offers_scope(approval, AnswerScope::Session) { "[s]ession, " } else { "" };
         let text = if has_hard_gate(approval) {
             format!("Type `{HARD_GATE_WORD}` to allow it; [n]o, or a reason to deny: ")
+        } else if let Some(answer) = trust_answer(&approval.question) {
+            format!("[y]es: {answer}; [n]o, or a reason to deny: ")
         } else {
             format!("Allow it? [y]es once, {session}[n]o, or a reason to deny: ")
         };

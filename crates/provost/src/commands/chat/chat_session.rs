@@ -4,8 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use provost_proto::session::{SendMessageRequest, SendMessageResponse, SessionView};
-use provost_proto::{Project, TurnId};
+use provost_proto::session::{ModelList, SendMessageRequest, SendMessageResponse, SessionView};
+use provost_proto::{Code, Project, TurnId};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -15,6 +15,7 @@ use super::termination_signals::TerminationSignals;
 use super::turn_outcome::{ChatTurnOutcome, ChatTurnSelector};
 use crate::client::DaemonClient;
 use crate::commands::audit::events::fetch_head_cursor;
+use crate::commands::daemon::provider_keys::{describe_missing_key, find_missing_keys};
 use crate::output::{EXIT_OUTPUT_CLOSED, OutputClosed, print_stderr};
 
 /// How long a leaving user waits for the cancellation. The daemon completes it anyway.
@@ -30,6 +31,8 @@ pub(super) struct ChatSession {
     pub(super) keyboard: Option<LineInput>,
     /// The turn that was running when this chat joined the session.
     pub(super) joined: Option<TurnId>,
+    /// The providers that are ready by the configuration of the caller.
+    pub(super) ready_here: Vec<String>,
 }
 
 /// What starts a turn.
@@ -120,6 +123,7 @@ impl ChatSession {
                     self.cancel_with_timeout(&selector).await;
                     return Err(error);
                 }
+                Ok(ChatTurnOutcome::NoKey { why }) => return Ok(self.explain_missing_key(why).await),
                 end => return end,
             },
             status = signals.recv_exit_status() => {
@@ -129,6 +133,19 @@ impl ChatSession {
         };
         self.cancel_with_timeout(&selector).await;
         Ok(ChatTurnOutcome::UserLeft(status))
+    }
+
+    /// Says so if the key is configured here and only the daemon lacks it.
+    async fn explain_missing_key(&self, why: String) -> ChatTurnOutcome {
+        let provider = self.session.model.split('/').next().unwrap_or_default();
+        let list = self.client.get::<ModelList>("/api/models").await;
+        let providers = list.map(|list| list.providers).unwrap_or_default();
+        let missing = find_missing_keys(&self.ready_here, &providers);
+        let missing = missing.into_iter().find(|missing| missing.name == provider);
+        ChatTurnOutcome::from_failure(match missing {
+            Some(missing) => format!("{} ({})", describe_missing_key(missing), Code::ModelKey),
+            None => why,
+        })
     }
 
     /// Starts a turn unless a signal ends the chat. The start is awaited even then: the

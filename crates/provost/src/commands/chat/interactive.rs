@@ -71,7 +71,9 @@ fn report_turn_outcome(
                 print_stderr(&faint("/continue requests the rest."));
             }
         }
-        Ok(ChatTurnOutcome::Failed { why, .. }) => print_stderr(&sanitize_lines(&why)),
+        Ok(ChatTurnOutcome::Failed { why, .. } | ChatTurnOutcome::NoKey { why }) => {
+            print_stderr(&sanitize_lines(&why));
+        }
         Ok(ChatTurnOutcome::Cancelled { why, .. }) => {
             print_stderr(&sanitize_lines(&why));
             print_held(keyboard.map_or(&[], LineInput::hold_deferred));

@@ -24,6 +24,10 @@ pub(super) enum ChatTurnOutcome {
         why: String,
         status: u8,
     },
+    /// The provider of the model has no key, as the daemon sees it.
+    NoKey {
+        why: String,
+    },
     /// It was cancelled; queued messages stay queued.
     Cancelled {
         why: String,
@@ -54,7 +58,9 @@ impl ChatTurnOutcome {
     /// The outcome after Ctrl-C, which has its own exit status.
     pub(super) fn with_interrupt_status(self) -> Self {
         match self {
-            Self::Failed { why, .. } => Self::Failed { why, status: EXIT_INTERRUPTED },
+            Self::Failed { why, .. } | Self::NoKey { why } => {
+                Self::Failed { why, status: EXIT_INTERRUPTED }
+            }
             Self::Cancelled { why, .. } => Self::Cancelled { why, status: EXIT_INTERRUPTED },
             Self::MessageHeld { message, .. } => {
                 Self::MessageHeld { message, status: EXIT_INTERRUPTED }
@@ -111,6 +117,9 @@ impl ChatTurnSelector {
             }
             Fact::TurnFailed(end) => {
                 let why = format!("{} ({})", end.fault.message, end.fault.code);
+                if end.fault.code == Code::ModelKey {
+                    return is_own(end.turn).then_some(ChatTurnOutcome::NoKey { why });
+                }
                 let is_limit = matches!(end.fault.code, Code::BudgetExceeded | Code::TurnLimit);
                 let status = if is_limit { EXIT_LIMIT_REACHED } else { EXIT_FAILED };
                 is_own(end.turn).then_some(ChatTurnOutcome::Failed { why, status })

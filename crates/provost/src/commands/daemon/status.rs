@@ -126,6 +126,7 @@ mod tests {
             address: "127.0.0.1:3001".parse().unwrap(),
             version: "0.1.0".to_owned(),
             started_at: 9,
+            config: None,
         };
         expect![[r#"{"status":"running","daemon":{"pid":7,"address":"127.0.0.1:3001","version":"0.1.0","startedAt":9},"projects":[]}"#]].assert_eq(&json(&DaemonStatus::Running { daemon, projects: Vec::new() }));
         let kernels = [

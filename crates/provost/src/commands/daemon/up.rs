@@ -47,7 +47,9 @@ pub(crate) async fn run(args: UpArgs, config: &Config) -> anyhow::Result<ExitCod
         let name = bold(&sanitize_text(&project.slug));
         print_line(&format!("Project {name} is open: {}", sanitize_text(&project.path)))?;
     }
-    let link: LoginLink = client.post("/api/login-links", &serde_json::json!({})).await?;
+    let shown = project.as_ref().map(|project| format!("?project={}", project.id.uuid()));
+    let path = format!("/api/login-links{}", shown.unwrap_or_default());
+    let link: LoginLink = client.post(&path, &serde_json::json!({})).await?;
     let url = client.url(&link.path);
     print_line(&format!(
         "Log in: {} {}",

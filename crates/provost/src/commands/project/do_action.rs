@@ -18,6 +18,7 @@ use reqwest::Method;
 use serde_json::{Map, Value};
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::action_report::describe_sandbox_notes;
 use crate::args::DoActionArgs;
 use crate::client::DaemonClient;
 use crate::commands::audit::events::{drain_sse_events, fetch_head_cursor};
@@ -246,6 +247,9 @@ async fn print_output(client: &DaemonClient, output: OutputChunk) -> anyhow::Res
 
 fn report_outcome(outcome: &ActionOutcome) -> anyhow::Result<ExitCode> {
     std::io::stdout().flush()?;
+    for note in describe_sandbox_notes(outcome) {
+        print_stderr(&faint(&note));
+    }
     if let Some(fault) = &outcome.fault {
         print_error(&anyhow::anyhow!("{} ({})", fault.message, fault.code));
         return Ok(ExitCode::FAILURE);

@@ -42,7 +42,7 @@ async fn a_question_says_what_is_there_and_what_becomes_of_it() {
         ),
         ("fs.writeFile", write("way/x.txt"), vec!["way/x.txt is really real/x.txt"]),
         ("fs.writeFile", write("way/y/z.txt"), vec!["really real/y/z.txt", "it is created"]),
-        ("fs.deleteFile", json!({ "path": "old.txt" }), vec!["a file of 8 bytes", "is removed"]),
+        ("fs.deleteFile", json!({ "path": "old.txt" }), vec!["a file of 8 bytes", "is deleted"]),
         (
             "fs.deleteFile",
             json!({ "path": "tree", "recursive": true }),
@@ -64,6 +64,14 @@ async fn a_question_says_what_is_there_and_what_becomes_of_it() {
         }
         assert!(!question["what"].as_str().unwrap().contains("replacing"), "{question}");
     }
+    let question =
+        fixture.request_with_approval("fs.deleteFile", json!({ "path": "old.txt" })).await;
+    let diff = question["diff"].as_str().unwrap();
+    assert!(diff.contains("+++ /dev/null\n"), "a deletion, not an empty file: {diff}");
+    let patch = "--- a/old.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two\n";
+    let question = fixture.request_with_approval("fs.applyPatch", json!({ "patch": patch })).await;
+    assert_eq!(question["what"], "delete old.txt with a patch");
+    assert!(question["notes"].to_string().contains("old.txt is deleted"), "{question}");
     let question = fixture.request_with_approval("fs.writeFile", write("large.txt")).await;
     let diff = question["diff"].as_str().unwrap();
     assert!(diff.contains("-a line") && diff.contains("+new"), "not as if it were new: {diff}");
@@ -109,6 +117,13 @@ async fn a_question_names_words_of_the_shell_and_variables_for_what_they_are() {
     let demands =
         fixture.request_with_approval("terminal.runCommand", params).await["demands"].clone();
     assert_eq!(demands[0].get("builtin"), None, "without a shell it is a program: {demands}");
+    // What cannot be known comes first, and deleting is called so.
+    let params = json!({ "command": "rm old.txt; echo x > \"$OUT\"" });
+    let demands =
+        fixture.request_with_approval("terminal.runCommand", params).await["demands"].clone();
+    assert_eq!(demands[0]["kind"], "opaque", "{demands}");
+    let deletes = json!({ "kind": "write", "path": "old.txt", "deletes": true });
+    assert!(demands.as_array().unwrap().contains(&deletes), "{demands}");
     fixture.request_command(json!({ "command": "make" })).await;
     let listed = fixture.home.run_ok(&["approvals"]);
     assert!(listed.contains(" in app, expires"), "{listed}");

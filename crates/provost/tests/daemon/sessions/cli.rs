@@ -56,6 +56,38 @@ async fn one_shot_without_a_model_points_to_the_tour() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_the_daemon_was_started_without_is_explained() {
+    const WHY: &str = "the daemon was started without it; run `provost down --keep && provost up`";
+    let home = Home::new();
+    let _daemon = home.up();
+    let role = "---\nname: dev\nskills: [fs.read]\n---\nWork.\n";
+    std::fs::create_dir_all(home.path("app/.provost/roles")).unwrap();
+    std::fs::write(home.path("app/.provost/roles/dev.md"), role).unwrap();
+    home.run_ok(&["roles", "trust", "--yes", "--project", "app"]);
+    let run = |args: &[&str], key: &str| {
+        let output = home.provost(args).env("OPENAI_API_KEY", key).output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        String::from_utf8(text).unwrap()
+    };
+    let ask = ["chat", "--project", "app", "--model", "openai/gpt-5", "-p", "Hello"];
+    let key = "sk-a-key-that-only-the-caller-has-0123456789";
+    let said = run(&ask, key);
+    assert!(said.contains(WHY) && said.contains("OPENAI_API_KEY"), "{said}");
+    assert!(!said.contains("set OPENAI_API_KEY") && !said.contains(key), "{said}");
+    let said = run(&ask, "");
+    assert!(said.contains("set OPENAI_API_KEY") && !said.contains(WHY), "{said}");
+
+    let shown = run(&["config"], key);
+    assert!(shown.contains(WHY) && shown.contains("openai") && !shown.contains(key), "{shown}");
+    assert!(shown.contains("uses the model providers: none"), "{shown}");
+    let shown: Value = serde_json::from_str(&run(&["config", "--json"], key)).unwrap();
+    assert_eq!(shown["daemon"]["missingKeys"][0]["name"], "openai", "{shown}");
+    let file = shown["daemon"]["file"].as_str().unwrap();
+    assert!(file.ends_with("provost/config.toml"), "{file}");
+    assert!(!run(&["config"], "").contains(WHY));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_agent_opens_no_session_and_reads_none() {
     let home = Home::new();
     let model = FakeModelServer::start_with_replies(vec![FakeReply::Completion(

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use provost_core::action::{Action, DeleteFile, EditFile, FileAction, MoveFile, RelPath};
 use provost_core::action::{WriteFile, WriteMode};
-use provost_core::diff::unified_diff;
+use provost_core::diff::{deletion_diff, unified_diff};
 use provost_core::role::Role;
 use provost_kernel::files;
 use provost_sandbox::root_dir::{FileKind, FileStat, OpenedFile, RootDir};
@@ -40,7 +40,13 @@ pub(super) fn summarize_file_change(folder: &Path, action: &Action) -> FileChang
     match action {
         FileAction::WriteFile(write) => summarize_write(&root, write, &mut change),
         FileAction::EditFile(edit) => summarize_edit(&root, edit, &mut change),
-        FileAction::ApplyPatch(patch) => change.diff = Some(patch.patch.clone()),
+        FileAction::ApplyPatch(patch) => {
+            let deleted = patch.deleted_paths();
+            change
+                .notes
+                .extend(deleted.iter().map(|path| format!("{} is deleted", path.display_quoted())));
+            change.diff = Some(patch.patch.clone());
+        }
         FileAction::DeleteFile(delete) => summarize_delete(&root, delete, &mut change),
         FileAction::MoveFile(moved) => summarize_move(&root, moved, &mut change),
         FileAction::ReadFile(_)
@@ -119,10 +125,10 @@ fn summarize_delete(root: &RootDir, delete: &DeleteFile, change: &mut FileChange
     match stat.kind {
         FileKind::Directory => change.notes.push(describe_folder_removal(root, delete)),
         FileKind::Symlink | FileKind::Other => {
-            change.notes.push(format!("{}; it is removed", describe_non_file(path, &stat)));
+            change.notes.push(format!("{}; it is deleted", describe_non_file(path, &stat)));
         }
         FileKind::File => {
-            change.notes.push(format!("{} is removed", describe_existing_file(root, path, &stat)));
+            change.notes.push(format!("{} is deleted", describe_existing_file(root, path, &stat)));
             let Some(old) = read_file_prefix(root, path, stat.size).filter(|old| !old.is_empty())
             else {
                 return;
@@ -132,12 +138,12 @@ fn summarize_delete(root: &RootDir, delete: &DeleteFile, change: &mut FileChange
                     .notes
                     .push(format!("of it, the first {} are shown", format_size(DIFF_PREFIX_BYTES)));
             }
-            change.diff = Some(text_diff(&old, b"", path.as_str()));
+            change.diff = Some(delete_diff(&old, path.as_str()));
         }
     }
 }
 
-/// What is removed with a folder.
+/// What is deleted with a folder.
 fn describe_folder_removal(root: &RootDir, delete: &DeleteFile) -> String {
     let path = delete.path.display_quoted();
     let (mut n_files, mut n_folders, mut bytes) = (0_u64, 0_u64, 0_u64);
@@ -168,7 +174,7 @@ fn describe_folder_removal(root: &RootDir, delete: &DeleteFile) -> String {
         }
     }
     if n_files + n_folders == 0 && !more {
-        return format!("{path} is an empty folder; it is removed");
+        return format!("{path} is an empty folder; it is deleted");
     }
     if !delete.recursive {
         return format!("{path} is a folder that is not empty, so this will fail");
@@ -178,7 +184,7 @@ fn describe_folder_removal(root: &RootDir, delete: &DeleteFile) -> String {
     let rest = if unnamed > 0 || more { ", …" } else { "" };
     format!(
         "{path} is a folder with {least}{n_files} files and {n_folders} folders, {}; all are \
-         removed: {}{rest}",
+         deleted: {}{rest}",
         format_size(bytes),
         names.join(", ")
     )
@@ -256,6 +262,14 @@ fn text_diff(old: &[u8], new: &[u8], name: &str) -> String {
             (old, new) if is_text(&old) && is_text(&new) => unified_diff(&old, &new, name),
             _ => format!("{name}: {} bytes that are not text\n", new.len()),
         },
+    }
+}
+
+/// The diff of a file that is deleted.
+fn delete_diff(old: &[u8], name: &str) -> String {
+    match String::from_utf8_lossy(old) {
+        text if is_text(&text) => deletion_diff(&text, name),
+        _ => format!("{name}: {} bytes that are not text are deleted\n", old.len()),
     }
 }
 

@@ -13,7 +13,7 @@ use provost_proto::{
 };
 
 use crate::approval_text::{
-    ProjectNames, format_approval, format_approval_line, format_time_left, scope_name,
+    ProjectNames, format_approval, format_approval_line, format_time_left, scope_name, trust_answer,
 };
 use crate::typed_answer::{AnswerWindow, HARD_GATE_WORD, TypedLine, has_hard_gate};
 
@@ -269,6 +269,10 @@ impl ApprovalPromptQueue {
     fn render_key_help(&self) -> String {
         if self.items.front().is_some_and(|item| has_hard_gate(&item.approval)) {
             return format!("{HARD_GATE_WORD}: allow once\n{OTHER_KEYS_HELP}");
+        }
+        let trusts = self.items.front().and_then(|item| trust_answer(&item.approval.question));
+        if let Some(answer) = trusts {
+            return format!("a: {answer}\n{OTHER_KEYS_HELP}");
         }
         let choices = self.items.front().map(|item| &item.approval.question.choices);
         let offered = |scope: AnswerScope| {

@@ -161,6 +161,24 @@ fn there_is_a_key_for_every_answer_that_is_offered() {
 }
 
 #[test]
+fn the_key_that_trusts_a_role_says_so() {
+    let mut untrusted: Approval = approval(10);
+    untrusted.question.trust = Some(provost_proto::TrustPrompt {
+        what: provost_proto::GovernanceFileKind::Role,
+        file: ".provost/roles/dev.md".to_owned(),
+        hash: provost_proto::Hash::ZERO,
+        before: None,
+        diff: String::new(),
+    });
+    let mut queue = ApprovalPromptQueue::new();
+    queue.add_approval(untrusted, 0);
+    let help = text(&queue.open_for_answer(Instant::now()));
+    assert!(help.starts_with("a: trust this role and continue"), "{help}");
+    assert!(!help.contains("allow once"), "{help}");
+    assert_eq!(sent(&type_line(&mut queue, "a")).len(), 1);
+}
+
+#[test]
 fn an_expiring_approval_is_reminded_of_twice() {
     let mut queue = queue_with(&[10]);
     let at = |seconds: u64| seconds * 1_000_000;
