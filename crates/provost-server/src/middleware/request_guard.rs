@@ -93,15 +93,21 @@ pub(crate) async fn guard_request(
     response
 }
 
-/// The preview that a request is for, if its `Host` is a preview's. A request that names two
-/// hosts is for none, and is rejected later.
+/// The preview that a request is for, if it names a preview's host.
 fn find_preview_selector(app: &AppState, request: &Request) -> Option<preview::PreviewSelector> {
-    let host = single_header(request, &header::HOST).ok().flatten();
+    app.previews.parse_selector(named_host(request).ok().flatten()?)
+}
+
+/// The host that a request names, in its target, in `Host` or in both. An error if it names
+/// two: RFC 9112 lets the target win, but then a program that goes by `Host` alone, such as a
+/// proxy, would take the request for another one than this server does.
+fn named_host(request: &Request) -> Result<Option<&str>, ()> {
+    let header = single_header(request, &header::HOST)?;
     let target = request.uri().authority().map(Authority::as_str);
-    match (target, host) {
-        (Some(target), Some(host)) if target != host => None,
-        (Some(name), _) | (None, Some(name)) => app.previews.parse_selector(name),
-        (None, None) => None,
+    match (target, header) {
+        (Some(target), Some(header)) if !target.eq_ignore_ascii_case(header) => Err(()),
+        (Some(host), _) | (None, Some(host)) => Ok(Some(host)),
+        (None, None) => Ok(None),
     }
 }
 
@@ -137,11 +143,10 @@ pub(crate) fn check_host<'a>(
         let message = "unknown `Host`; use localhost, or start Provost with --allow-host";
         ApiError::new(Code::HostUnknown, message)
     };
-    let host = single_header(request, &header::HOST).map_err(|()| {
-        ApiError::new(Code::HostUnknown, "a request must have exactly one `Host`, in ASCII")
+    let host = named_host(request).map_err(|()| {
+        ApiError::new(Code::HostUnknown, "a request must name exactly one host, in ASCII")
     })?;
-    // Absolute-form requests name the host in the target.
-    let host = request.uri().authority().map(Authority::as_str).or(host).ok_or_else(unknown)?;
+    let host = host.ok_or_else(unknown)?;
     if hosts.is_allowed(host, listener_port) { Ok(host) } else { Err(unknown()) }
 }
 
