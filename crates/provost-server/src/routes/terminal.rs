@@ -61,6 +61,8 @@ pub(crate) async fn attach(
     Query(AttachQuery { after, cols, rows, .. }): Query<AttachQuery>,
     socket: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, ApiError> {
+    // Before the upgrade, so that a ticket of another project gets no connection at all.
+    access.check_project(app.gateway.projects.get_project(&project).await?.id)?;
     if !(1..=MAX_TERMINAL_COLS).contains(&cols) || !(1..=MAX_TERMINAL_ROWS).contains(&rows) {
         let message = format!(
             "a terminal has 1 to {MAX_TERMINAL_COLS} columns and 1 to {MAX_TERMINAL_ROWS} rows"
