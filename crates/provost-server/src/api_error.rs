@@ -37,11 +37,12 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let status =
             StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let code = self.0.code;
         if !status.is_server_error() {
-            return (status, Json(self.0)).into_response();
+            return (status, Extension(code), Json(self.0)).into_response();
         }
-        let logged = LoggedServerError { code: self.0.code, error: self.0.error.clone() };
-        (status, Extension(logged), Json(self.0)).into_response()
+        let logged = LoggedServerError { code, error: self.0.error.clone() };
+        (status, Extension(code), Extension(logged), Json(self.0)).into_response()
     }
 }
 

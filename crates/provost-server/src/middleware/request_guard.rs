@@ -14,6 +14,7 @@ use provost_proto::Code;
 use tracing::Instrument;
 
 use crate::api_error::{ApiError, LoggedServerError};
+use crate::routes::openapi;
 use crate::{AppState, preview};
 
 /// The accepted values of `Host`.
@@ -80,8 +81,11 @@ pub(crate) async fn guard_request(
         Ok(()) => next.run(request).instrument(span.clone()).await,
         Err(error) => error.into_response(),
     };
-    let status = response.status().as_u16();
+    let status = response.status();
     let route = route.as_ref().map_or("other", MatchedPath::as_str);
+    let code = response.extensions_mut().remove();
+    openapi::check_response(&method, route, status, code);
+    let status = status.as_u16();
     app.meter.record_request(&method, route, status, started.elapsed());
     if let Some(LoggedServerError { code, error }) = response.extensions_mut().remove() {
         tracing::warn!(id, %method, path = uri.path(), %code, error, "a request failed");

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::header::{LOCATION, SET_COOKIE};
 use axum::http::{Method, StatusCode};
 use axum::response::IntoResponse;
-use provost_proto::{ErrorResponse, LoginLink};
+use provost_proto::LoginLink;
 use serde::Deserialize;
 
 use super::JsonResult;
@@ -23,7 +23,7 @@ pub(crate) struct LoginQuery {
 }
 
 /// Create a link that logs one browser in, once.
-#[utoipa::path(post, path = "/api/login-links", responses((status = 200, body = LoginLink), (status = 403, body = ErrorResponse)))]
+#[utoipa::path(post, path = "/api/login-links", responses((status = 200, body = LoginLink)))]
 pub(crate) async fn create_link(
     State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
@@ -34,7 +34,7 @@ pub(crate) async fn create_link(
 
 /// Redeem a login link: sets a cookie and redirects to the page with its half of the login in
 /// the fragment, which browsers do not send.
-#[utoipa::path(get, path = "/login", security(()), params(("code" = String, Query)), responses((status = 303), (status = 401, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/login", security(()), params(("code" = String, Query)), responses((status = 303)))]
 pub(crate) async fn log_in(
     State(app): State<Arc<AppState>>,
     method: Method,
