@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api_error::ApiError;
 
-/// Most open connections of all ports together; WebSockets are not counted.
+/// Most open connections of all ports together. One that was upgraded is not counted.
 const MAX_CONNECTIONS: usize = 1024;
 
 /// How many of them only operators get, such as the command line of the daemon's owner.

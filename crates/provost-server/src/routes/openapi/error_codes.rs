@@ -142,7 +142,9 @@ fn listed_codes(method: &str, path: &str) -> &'static [&'static [Code]] {
         ("patch", "/api/projects/{p}/roles/{role}") | ("post", "/api/projects/{p}/trust") => {
             &[GOVERNANCE, &[Code::NotFound, Code::UnknownModel]]
         }
-        ("get", "/api/projects/{p}/roles" | "/api/projects/{p}/policy") => &[GOVERNANCE],
+        ("get", "/api/projects/{p}/roles" | "/api/projects/{p}/policy" | "/v1/models") => {
+            &[GOVERNANCE]
+        }
         ("post", "/api/projects/{p}/policy/explain" | "/api/projects/{p}/policy/simulate") => {
             &[GOVERNANCE, DECISION, KERNEL]
         }
@@ -152,7 +154,6 @@ fn listed_codes(method: &str, path: &str) -> &'static [&'static [Code]] {
             &[&[Code::SessionClosed]]
         }
         ("post", "/api/sessions/{id}/messages" | "/api/sessions/{id}/continue") => &[START_TURN],
-        ("get", "/v1/models") => &[GOVERNANCE],
         ("post", "/v1/chat/completions") => {
             &[SESSION_MODEL, START_TURN, TURN, &[Code::NotFound, Code::ProjectNotFound]]
         }
