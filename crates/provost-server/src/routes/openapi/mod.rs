@@ -67,7 +67,7 @@ fn build_document() -> (Value, DocumentedStatuses) {
                 by_status.entry(code.status()).or_default().push(code);
             }
             if let Some(declared) = operation["responses"].as_object_mut() {
-                describe_bodies(declared);
+                describe_bodies(path, declared);
                 for (status, codes) in &by_status {
                     let (name, response) = error_response(path, *status, codes);
                     let reference = json!({ "$ref": format!("#/components/responses/{name}") });
@@ -123,24 +123,41 @@ fn error_response(path: &str, status: u16, codes: &[Code]) -> (String, Value) {
 }
 
 /// Describes the bodies that a Rust type cannot: the messages of a stream, and bytes.
-fn describe_bodies(responses: &mut Map<String, Value>) {
+fn describe_bodies(path: &str, responses: &mut Map<String, Value>) {
     for response in responses.values_mut() {
         if let Some(stream) = response.pointer_mut("/content/text~1event-stream/schema") {
-            let data = json!({
-                "type": "string",
-                "contentMediaType": "application/json",
-                "contentSchema": stream.take(),
-            });
-            let text = json!({ "type": "string" });
-            *stream = json!({
-                "type": "object",
-                "description": "one message of the stream; `data` of one without `event` is as described",
-                "required": ["data"],
-                "properties": { "id": text, "event": text, "data": data },
-            });
+            let data = stream.take();
+            *stream = describe_stream_message(path, data);
         }
         if let Some(bytes) = response.pointer_mut("/content/application~1octet-stream") {
             *bytes = json!({});
         }
     }
+}
+
+/// The schema of one message of a stream; `data` is that of a message without `event`.
+fn describe_stream_message(path: &str, data: Value) -> Value {
+    let mut content = vec![data];
+    match path {
+        // `sent` and `error`.
+        "/api/sessions/{id}/messages" => content.extend([
+            json!({ "$ref": "#/components/schemas/SendMessageResponse" }),
+            json!({ "$ref": "#/components/schemas/ErrorResponse" }),
+        ]),
+        // `[DONE]`, which is not JSON.
+        CHAT_COMPLETIONS_PATH => content.clear(),
+        // `live` and `resync`.
+        _ => content.push(json!({ "type": "object", "maxProperties": 0 })),
+    }
+    let text = json!({ "type": "string" });
+    let mut data = text.clone();
+    if !content.is_empty() {
+        data["contentMediaType"] = json!("application/json");
+        data["contentSchema"] = json!({ "anyOf": content });
+    }
+    json!({
+        "type": "object",
+        "required": ["data"],
+        "properties": { "id": text, "event": text, "data": data },
+    })
 }
