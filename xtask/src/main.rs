@@ -3,6 +3,7 @@
 
 mod bench;
 mod codegen;
+mod schemathesis;
 mod shell;
 mod test;
 mod tidy;
@@ -17,6 +18,8 @@ use anyhow::{Result, bail};
 const HELP: &str = "\
 cargo xtask run            build everything and start Provost in the current folder
 cargo xtask test           install the tools of the tests and run all tests
+cargo xtask test --full    these, and the HTTP API against its OpenAPI document
+cargo xtask api            only the latter, with schemathesis
 cargo xtask ci             what CI runs: fmt, tidy, codegen, clippy, test, wasm, deny
 cargo xtask tidy           check layers, lints, licences, sources and names
 cargo xtask codegen        write the generated files (--check: only compare)
@@ -40,6 +43,8 @@ fn run(args: &[&str]) -> Result<()> {
     match args {
         ["run", rest @ ..] => test::run_provost(rest),
         ["test"] => test::run_tests(&test::Compiler::Plain),
+        ["test", "--full"] => test::run_full_tests(),
+        ["api"] => test::check_api(),
         ["ci"] => test::ci(),
         ["tidy"] => tidy::run_checks(),
         ["codegen"] => codegen::write(),

@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::shell::{cargo, find, install, must, output, program};
-use crate::{codegen, tidy, ui, wasm};
+use crate::{codegen, schemathesis, tidy, ui, wasm};
 
 /// Builds everything and starts Provost in the current folder.
 pub(crate) fn run_provost(args: &[&str]) -> Result<()> {
@@ -65,6 +65,18 @@ pub(crate) fn run_tests(compiler: &Compiler) -> Result<()> {
     must(ui::npm(&["run", "e2e"])?.env("PROVOST_BIN", binary()?).env("CHROMIUM", chromium))
 }
 
+/// Runs all tests, and checks the HTTP API against its OpenAPI document.
+pub(crate) fn run_full_tests() -> Result<()> {
+    run_tests(&Compiler::Plain)?;
+    schemathesis::run(&binary()?, &target_folder()?)
+}
+
+/// Builds the daemon and checks its HTTP API against its OpenAPI document.
+pub(crate) fn check_api() -> Result<()> {
+    must(&mut cargo(&["build", "--package", "provost"]))?;
+    schemathesis::run(&binary()?, &target_folder()?)
+}
+
 /// Runs what CI runs.
 pub(crate) fn ci() -> Result<()> {
     must(&mut cargo(&["fmt", "--all", "--check"]))?;
@@ -80,11 +92,15 @@ pub(crate) fn ci() -> Result<()> {
 
 /// The debug binary.
 fn binary() -> Result<PathBuf> {
+    Ok(target_folder()?.join("debug/provost"))
+}
+
+fn target_folder() -> Result<PathBuf> {
     let metadata = output(&mut cargo(&["metadata", "--format-version=1", "--no-deps"]))?;
     let metadata: serde_json::Value = serde_json::from_str(&metadata)?;
     let target =
         metadata["target_directory"].as_str().context("cargo metadata has no target folder")?;
-    Ok(PathBuf::from(target).join("debug/provost"))
+    Ok(PathBuf::from(target))
 }
 
 /// Path of Chromium, which is installed if possible.

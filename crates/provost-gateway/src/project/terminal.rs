@@ -75,6 +75,14 @@ impl TerminalAccess {
     pub fn from_operator(by: Operator, lease: TokenLease) -> Self {
         Self { by, lease, project: None }
     }
+
+    /// Fails unless the access is for this project.
+    pub fn check_project(&self, project: ProjectId) -> Result<(), GatewayError> {
+        if self.project.is_some_and(|only| only != project) {
+            return Err(GatewayError::Unauthenticated("this ticket is for another project"));
+        }
+        Ok(())
+    }
 }
 
 impl TerminalService {
@@ -113,9 +121,7 @@ impl TerminalService {
         project: &Project,
         options: TerminalAttachOptions,
     ) -> Result<TerminalAttachment, GatewayError> {
-        if access.project.is_some_and(|only| only != project.id) {
-            return Err(GatewayError::Unauthenticated("this ticket is for another project"));
-        }
+        access.check_project(project.id)?;
         if project.status != ProjectStatus::Open {
             return Err(GatewayError::ProjectClosed);
         }

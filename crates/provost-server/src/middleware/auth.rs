@@ -4,13 +4,15 @@
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
+use axum::http::Extensions;
 use axum::http::header::{AUTHORIZATION, COOKIE};
 use axum::http::request::Parts;
 use provost_gateway::{
     AuthorizedReader, Caller, Operator, RequestCredentials, TerminalAccess, TokenLease,
 };
-use provost_proto::Code;
+use provost_proto::{Code, TokenClass};
 
+use super::connection_table::{ClientTrust, Connection};
 use crate::AppState;
 use crate::api_error::ApiError;
 
@@ -51,7 +53,26 @@ up` for a login link in the browser";
 pub(crate) const PAGE_SECRET_HEADER: &str = "provost-page";
 
 fn authenticate_caller(parts: &Parts, app: &AppState) -> Result<Caller, ApiError> {
-    Ok(app.gateway.auth.authenticate(find_credentials(parts, app)?)?)
+    authenticate_credentials(parts, app, find_credentials(parts, app)?)
+}
+
+fn authenticate_credentials(
+    parts: &Parts,
+    app: &AppState,
+    credentials: RequestCredentials<'_>,
+) -> Result<Caller, ApiError> {
+    let caller = app.gateway.auth.authenticate(credentials)?;
+    let trust = match caller.class() {
+        TokenClass::Operator => ClientTrust::Operator,
+        TokenClass::Agent | TokenClass::Runtime | TokenClass::Viewer => ClientTrust::Known,
+    };
+    identify_client(&parts.extensions, trust)?;
+    Ok(caller)
+}
+
+/// Records for the connection that its client is known, which protects it from being closed.
+pub(crate) fn identify_client(extensions: &Extensions, trust: ClientTrust) -> Result<(), ApiError> {
+    extensions.get::<Arc<Connection>>().map_or(Ok(()), |connection| connection.identify(trust))
 }
 
 fn find_credentials<'a>(
@@ -107,7 +128,7 @@ impl FromRequestParts<Arc<AppState>> for RequireReaderLease {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<AppState>) -> Result<Self, ApiError> {
         let bearer = find_credentials(parts, app)?;
-        let reader = app.gateway.auth.authenticate(bearer)?.into_reader()?;
+        let reader = authenticate_credentials(parts, app, bearer)?.into_reader()?;
         Ok(Self(reader, app.gateway.auth.lease_token(bearer)?))
     }
 }
@@ -117,7 +138,7 @@ impl FromRequestParts<Arc<AppState>> for RequireOperatorLease {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<AppState>) -> Result<Self, ApiError> {
         let bearer = find_credentials(parts, app)?;
-        let operator = app.gateway.auth.authenticate(bearer)?.into_operator()?;
+        let operator = authenticate_credentials(parts, app, bearer)?.into_operator()?;
         Ok(Self(operator, app.gateway.auth.lease_token(bearer)?))
     }
 }
@@ -129,7 +150,9 @@ impl FromRequestParts<Arc<AppState>> for RequireTerminalTicket {
         let query = parts.uri.query().unwrap_or_default();
         let ticket = query.split('&').find_map(|pair| pair.strip_prefix("ticket="));
         if let Some(ticket) = ticket {
-            return Ok(Self(app.gateway.terminal.redeem_terminal_ticket(ticket)?));
+            let access = app.gateway.terminal.redeem_terminal_ticket(ticket)?;
+            identify_client(&parts.extensions, ClientTrust::Operator)?;
+            return Ok(Self(access));
         }
         Err(ApiError::new(Code::Unauthenticated, MISSING_TICKET_MESSAGE))
     }

@@ -6,23 +6,23 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use provost_runner::session::Runner;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::bound_port::BoundPort;
+use super::connection_table::{ConnectionGuard, ConnectionTable, track_request};
 use super::request_guard;
 use crate::{AppState, ServerMetrics, ServerSettings, assets, preview, routes};
 
-/// Most simultaneous connections; more wait in the listener's backlog.
-const MAX_CONNECTIONS: usize = 1024;
-
-/// Time limit for reading the headers of a request.
+/// Time limit for reading the headers of a request, also of the next one on a connection.
 const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// How long requests may continue after shutdown starts.
@@ -55,11 +55,11 @@ pub async fn serve(
         cookie: format!("provost_{port}"),
         closing: closing.clone(),
     });
-    let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let table = Arc::new(ConnectionTable::default());
     let preview_loop =
-        accept_preview_connections(Arc::clone(&app), new_listeners, Arc::clone(&slots));
+        accept_preview_connections(Arc::clone(&app), new_listeners, Arc::clone(&table));
     let main_loop =
-        accept_connections(&listeners, routes::build_router(app), Arc::clone(&slots), &closing);
+        accept_connections(&listeners, routes::build_router(app), Arc::clone(&table), &closing);
     let upkeep = async {
         let mut upkeep = tokio::time::interval(METRICS_UPKEEP_INTERVAL);
         loop {
@@ -70,9 +70,7 @@ pub async fn serve(
         }
     };
     tokio::try_join!(main_loop, preview_loop, upkeep)?;
-    // All slots are free when no connection is open.
-    let all = u32::try_from(MAX_CONNECTIONS).unwrap_or(u32::MAX);
-    if tokio::time::timeout(SHUTDOWN_GRACE, slots.acquire_many(all)).await.is_err() {
+    if tokio::time::timeout(SHUTDOWN_GRACE, table.wait_until_empty()).await.is_err() {
         tracing::debug!("some requests did not finish in time and were aborted");
     }
     Ok(())
@@ -82,7 +80,7 @@ pub async fn serve(
 async fn accept_preview_connections(
     app: Arc<AppState>,
     new_listeners: Option<mpsc::Receiver<preview::NewPreviewListener>>,
-    slots: Arc<Semaphore>,
+    table: Arc<ConnectionTable>,
 ) -> io::Result<()> {
     let Some(mut new_listeners) = new_listeners else { return Ok(()) };
     let closing = app.closing.clone();
@@ -97,9 +95,9 @@ async fn accept_preview_connections(
         let number = port.address().port();
         let accepting = to_listeners(port)?;
         let router = routes::build_preview_router(Arc::clone(&app), project, number);
-        let (slots, closing) = (Arc::clone(&slots), closing.clone());
+        let (table, closing) = (Arc::clone(&table), closing.clone());
         listeners
-            .spawn(async move { accept_connections(&accepting, router, slots, &closing).await });
+            .spawn(async move { accept_connections(&accepting, router, table, &closing).await });
     }
     while listeners.join_next().await.is_some() {}
     Ok(())
@@ -126,29 +124,32 @@ async fn accept_any(listeners: &[TcpListener]) -> io::Result<TcpStream> {
 async fn accept_connections(
     listeners: &[TcpListener],
     router: axum::Router,
-    slots: Arc<Semaphore>,
+    table: Arc<ConnectionTable>,
     closing: &CancellationToken,
 ) -> io::Result<()> {
     let service = TowerToHyperService::new(router);
     loop {
-        let slot = tokio::select! {
-            biased;
-            () = closing.cancelled() => break,
-            slot = Arc::clone(&slots).acquire_owned() => slot.map_err(io::Error::other)?,
-        };
         let stream = tokio::select! {
             biased;
             () = closing.cancelled() => break,
             accepted = accept_any(listeners) => accepted,
         };
-        match stream {
-            Ok(stream) => serve_connection(stream, service.clone(), closing.clone(), slot),
+        let stream = match stream {
+            Ok(stream) => stream,
             Err(error) => {
                 // Most likely out of file descriptors: they are freed when clients disconnect.
                 tracing::warn!(%error, "cannot accept a connection");
+                table.shed_idle();
                 tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
             }
-        }
+        };
+        let guard = tokio::select! {
+            biased;
+            () = closing.cancelled() => break,
+            guard = table.admit() => guard,
+        };
+        serve_connection(stream, service.clone(), closing.clone(), guard);
     }
     Ok(())
 }
@@ -157,12 +158,17 @@ fn serve_connection(
     stream: TcpStream,
     service: TowerToHyperService<axum::Router>,
     closing: CancellationToken,
-    slot: OwnedSemaphorePermit,
+    guard: ConnectionGuard,
 ) {
     // Without it a small response can wait 40 ms for an acknowledgement.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY on a connection");
     }
+    let connection = guard.connection();
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(Arc::clone(&connection));
+        track_request(Arc::clone(&connection), service.call(request))
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_READ_TIMEOUT)
@@ -172,6 +178,14 @@ fn serve_connection(
         let mut connection = std::pin::pin!(connection);
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
+            () = guard.wait_until_shed() => {
+                if !guard.is_known() {
+                    return;
+                }
+                // A request may have arrived in the meantime.
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
             () = closing.cancelled() => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
@@ -180,6 +194,6 @@ fn serve_connection(
         if let Err(error) = ended {
             tracing::trace!(%error, "a connection ended");
         }
-        drop(slot);
+        drop(guard);
     });
 }

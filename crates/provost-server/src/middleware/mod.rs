@@ -3,6 +3,7 @@
 
 pub(crate) mod auth;
 pub(crate) mod bound_port;
+pub(crate) mod connection_table;
 pub(crate) mod extractors;
 pub(crate) mod http_server;
 pub(crate) mod request_guard;

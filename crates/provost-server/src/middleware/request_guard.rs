@@ -16,6 +16,7 @@ use tracing::Instrument;
 use crate::api_error::{ApiError, AttachedError};
 use crate::error_page::render_error_page;
 use crate::html::accepts_html;
+use crate::routes::openapi;
 use crate::{AppState, preview};
 
 /// The accepted values of `Host`.
@@ -83,8 +84,11 @@ pub(crate) async fn guard_request(
         Ok(()) => next.run(request).instrument(span.clone()).await,
         Err(error) => error.into_response(),
     };
-    let status = response.status().as_u16();
+    let status = response.status();
     let route = route.as_ref().map_or("other", MatchedPath::as_str);
+    let code = response.extensions().get::<AttachedError>().map(|attached| attached.code);
+    openapi::check_response(&method, route, status, code);
+    let status = status.as_u16();
     app.meter.record_request(&method, route, status, started.elapsed());
     if let Some(AttachedError { code, error }) = response.extensions_mut().remove() {
         if response.status().is_server_error() {
@@ -101,15 +105,21 @@ pub(crate) async fn guard_request(
     response
 }
 
-/// The preview that a request is for, if its `Host` is a preview's. A request that names two
-/// hosts is for none, and is rejected later.
+/// The preview that a request is for, if it names a preview's host.
 fn find_preview_selector(app: &AppState, request: &Request) -> Option<preview::PreviewSelector> {
-    let host = single_header(request, &header::HOST).ok().flatten();
+    app.previews.parse_selector(named_host(request).ok().flatten()?)
+}
+
+/// The host that a request names, in its target, in `Host` or in both. An error if it names
+/// two: RFC 9112 lets the target win, but then a program that goes by `Host` alone, such as a
+/// proxy, would take the request for another one than this server does.
+fn named_host(request: &Request) -> Result<Option<&str>, ()> {
+    let header = single_header(request, &header::HOST)?;
     let target = request.uri().authority().map(Authority::as_str);
-    match (target, host) {
-        (Some(target), Some(host)) if target != host => None,
-        (Some(name), _) | (None, Some(name)) => app.previews.parse_selector(name),
-        (None, None) => None,
+    match (target, header) {
+        (Some(target), Some(header)) if !target.eq_ignore_ascii_case(header) => Err(()),
+        (Some(host), _) | (None, Some(host)) => Ok(Some(host)),
+        (None, None) => Ok(None),
     }
 }
 
@@ -145,11 +155,10 @@ pub(crate) fn check_host<'a>(
         let message = "unknown `Host`; use localhost, or start Provost with --allow-host";
         ApiError::new(Code::HostUnknown, message)
     };
-    let host = single_header(request, &header::HOST).map_err(|()| {
-        ApiError::new(Code::HostUnknown, "a request must have exactly one `Host`, in ASCII")
+    let host = named_host(request).map_err(|()| {
+        ApiError::new(Code::HostUnknown, "a request must name exactly one host, in ASCII")
     })?;
-    // Absolute-form requests name the host in the target.
-    let host = request.uri().authority().map(Authority::as_str).or(host).ok_or_else(unknown)?;
+    let host = host.ok_or_else(unknown)?;
     if hosts.is_allowed(host, listener_port) { Ok(host) } else { Err(unknown()) }
 }
 

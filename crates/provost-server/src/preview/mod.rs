@@ -24,6 +24,8 @@ use provost_proto::{Project, ProjectId};
 use serde::Deserialize;
 
 use crate::AppState;
+use crate::middleware::auth::identify_client;
+use crate::middleware::connection_table::ClientTrust;
 pub(crate) use preview_hosts::{PreviewHosts, PreviewSelector, RESERVED_PATH_PREFIX};
 pub(crate) use preview_listeners::{NewPreviewListener, PreviewListeners};
 use proxy_headers::PREVIEW_COOKIES;
@@ -59,6 +61,9 @@ async fn dispatch_request(
     else {
         return status_page::respond_unauthorized();
     };
+    if let Err(error) = identify_client(request.extensions(), ClientTrust::Known) {
+        return error.into_response();
+    }
     if is_mutating(&request) && is_cross_origin(&app, &selector, request.headers()) {
         let message = "a page of another origin may not change anything on this preview\n";
         return (StatusCode::FORBIDDEN, message).into_response();

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use provost_gateway::{ActionSubmission, GatewayError, KernelState, SubmissionOutcome};
-use provost_proto::{ActionResponse, ActionView, ErrorResponse, SubmitActionRequest};
+use provost_proto::{ActionResponse, ActionView, SubmitActionRequest};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ pub(crate) struct ActionWaitQuery {
 
 /// Submit an action. Responds when it has ended, or after `wait` milliseconds with its state
 /// so far.
-#[utoipa::path(post, path = "/api/projects/{p}/actions", params(("p" = String, Path), ("wait" = Option<u64>, Query)), request_body = SubmitActionRequest, responses((status = 200, body = ActionResponse), (status = 202, body = ActionResponse), (status = 403, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
+#[utoipa::path(post, path = "/api/projects/{p}/actions", params(("p" = String, Path), ("wait" = Option<u64>, Query)), request_body = SubmitActionRequest, responses((status = 200, body = ActionResponse), (status = 202, body = ActionResponse)))]
 pub(crate) async fn submit_action(
     State(app): State<Arc<AppState>>,
     Authenticated(caller): Authenticated,
@@ -49,7 +49,7 @@ pub(crate) async fn submit_action(
 }
 
 /// Show the state of an action. The caller that submitted it also gets its result.
-#[utoipa::path(get, path = "/api/actions/{id}", params(("id" = String, Path)), responses((status = 200, body = ActionView), (status = 404, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/actions/{id}", params(("id" = String, Path)), responses((status = 200, body = ActionView)))]
 pub(crate) async fn show(
     State(app): State<Arc<AppState>>,
     Authenticated(caller): Authenticated,
@@ -59,7 +59,7 @@ pub(crate) async fn show(
 }
 
 /// Cancel an action.
-#[utoipa::path(post, path = "/api/actions/{id}/cancel", params(("id" = String, Path)), responses((status = 200, body = Object), (status = 404, body = ErrorResponse)))]
+#[utoipa::path(post, path = "/api/actions/{id}/cancel", params(("id" = String, Path)), responses((status = 200, body = Object)))]
 pub(crate) async fn cancel(
     State(app): State<Arc<AppState>>,
     Authenticated(caller): Authenticated,
@@ -70,7 +70,7 @@ pub(crate) async fn cancel(
 }
 
 /// Show the state of a project's kernel process.
-#[utoipa::path(get, path = "/api/projects/{p}/kernel", params(("p" = String, Path)), responses((status = 200, body = Object), (status = 404, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/projects/{p}/kernel", params(("p" = String, Path)), responses((status = 200, body = Object)))]
 pub(crate) async fn show_kernel(
     State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,

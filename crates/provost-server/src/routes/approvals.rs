@@ -5,9 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use provost_gateway::{GatewayError, OperatorRequest};
-use provost_proto::{
-    AnswerApprovalRequest, Approval, ApprovalList, ErrorResponse, Grant, GrantList,
-};
+use provost_proto::{AnswerApprovalRequest, Approval, ApprovalList, Grant, GrantList};
 use serde::Deserialize;
 
 use super::{JsonResult, find_visible_project};
@@ -23,7 +21,7 @@ pub(crate) struct ApprovalListQuery {
 }
 
 /// List the pending approvals of all projects; with `all`, the resolved ones too.
-#[utoipa::path(get, path = "/api/approvals", params(("all" = Option<bool>, Query)), responses((status = 200, body = ApprovalList), (status = 403, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/approvals", params(("all" = Option<bool>, Query)), responses((status = 200, body = ApprovalList)))]
 pub(crate) async fn list_all(
     State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
@@ -34,7 +32,7 @@ pub(crate) async fn list_all(
 }
 
 /// List the pending approvals of a project; with `all`, the resolved ones too.
-#[utoipa::path(get, path = "/api/projects/{p}/approvals", params(("p" = String, Path), ("all" = Option<bool>, Query)), responses((status = 200, body = ApprovalList), (status = 404, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/projects/{p}/approvals", params(("p" = String, Path), ("all" = Option<bool>, Query)), responses((status = 200, body = ApprovalList)))]
 pub(crate) async fn list(
     State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
@@ -47,7 +45,7 @@ pub(crate) async fn list(
 }
 
 /// Show one approval, pending or resolved.
-#[utoipa::path(get, path = "/api/approvals/{id}", params(("id" = String, Path)), responses((status = 200, body = Approval), (status = 404, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/approvals/{id}", params(("id" = String, Path)), responses((status = 200, body = Approval)))]
 pub(crate) async fn show(
     State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
@@ -62,7 +60,7 @@ pub(crate) async fn show(
 }
 
 /// Answer an approval. The first valid answer counts; later ones get `APPROVAL_RESOLVED`.
-#[utoipa::path(post, path = "/api/approvals/{id}", params(("id" = String, Path)), request_body = AnswerApprovalRequest, responses((status = 200, body = Approval), (status = 403, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
+#[utoipa::path(post, path = "/api/approvals/{id}", params(("id" = String, Path)), request_body = AnswerApprovalRequest, responses((status = 200, body = Approval)))]
 pub(crate) async fn answer(
     State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
@@ -78,7 +76,7 @@ pub(crate) async fn answer(
 }
 
 /// List the active grants of a project; with `all`, the ended ones too.
-#[utoipa::path(get, path = "/api/projects/{p}/grants", params(("p" = String, Path), ("all" = Option<bool>, Query)), responses((status = 200, body = GrantList), (status = 404, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/projects/{p}/grants", params(("p" = String, Path), ("all" = Option<bool>, Query)), responses((status = 200, body = GrantList)))]
 pub(crate) async fn list_grants(
     State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
@@ -90,7 +88,7 @@ pub(crate) async fn list_grants(
 }
 
 /// Revoke a grant.
-#[utoipa::path(delete, path = "/api/grants/{id}", params(("id" = String, Path)), responses((status = 200, body = Grant), (status = 404, body = ErrorResponse)))]
+#[utoipa::path(delete, path = "/api/grants/{id}", params(("id" = String, Path)), responses((status = 200, body = Grant)))]
 pub(crate) async fn revoke_grant(
     State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,

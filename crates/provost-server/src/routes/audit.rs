@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use provost_gateway::{AuditCursor, AuditFilter, GatewayError};
 use provost_proto::{
-    ActionId, Actor, AuditPage, AuditReport, ErrorResponse, LogCursor, Stream, UnixMicros, limits,
+    ActionId, Actor, AuditPage, AuditReport, LogCursor, Stream, UnixMicros, limits,
 };
 use serde::Deserialize;
 
@@ -64,7 +64,7 @@ impl AuditQuery {
 /// Read one page of the log, filtered by stream or project, by action with its approvals and
 /// grants, by kind, by principal, actor or time. With `before`, the newest events come first.
 /// A page may hold fewer events than `limit`; there are more as long as it has `next`.
-#[utoipa::path(get, path = "/api/audit", params(("stream" = Option<String>, Query), ("project" = Option<String>, Query, description = "id or short name; its stream"), ("after" = Option<u64>, Query), ("before" = Option<u64>, Query), ("limit" = Option<usize>, Query), ("action" = Option<String>, Query), ("kind" = Option<String>, Query, description = "one or more, with commas"), ("principal" = Option<String>, Query), ("actor" = Option<String>, Query), ("since" = Option<u64>, Query, description = "microseconds since 1970"), ("until" = Option<u64>, Query)), responses((status = 200, body = AuditPage), (status = 401, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/audit", params(("stream" = Option<String>, Query), ("project" = Option<String>, Query, description = "id or short name; its stream"), ("after" = Option<u64>, Query), ("before" = Option<u64>, Query), ("limit" = Option<usize>, Query), ("action" = Option<String>, Query), ("kind" = Option<String>, Query, description = "one or more, with commas"), ("principal" = Option<String>, Query), ("actor" = Option<String>, Query), ("since" = Option<u64>, Query, description = "microseconds since 1970"), ("until" = Option<u64>, Query)), responses((status = 200, body = AuditPage)))]
 pub(crate) async fn read_page(
     State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
@@ -90,7 +90,7 @@ pub(crate) async fn read_page(
 }
 
 /// Verify the hash chain and report the first corrupt event.
-#[utoipa::path(get, path = "/api/audit/verify", responses((status = 200, body = AuditReport), (status = 401, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/audit/verify", responses((status = 200, body = AuditReport)))]
 pub(crate) async fn verify(
     State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,

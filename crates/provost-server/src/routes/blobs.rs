@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::IntoResponse;
-use provost_proto::{Code, ErrorResponse, Hash};
+use provost_proto::{Code, Hash};
 
 use crate::AppState;
 use crate::api_error::ApiError;
@@ -13,7 +13,7 @@ use crate::middleware::auth::RequireReader;
 use crate::middleware::extractors::Path;
 
 /// Get the bytes with this hash.
-#[utoipa::path(get, path = "/api/blobs/{hash}", params(("hash" = String, Path)), responses((status = 200, content_type = "application/octet-stream", body = Vec<u8>), (status = 404, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/blobs/{hash}", params(("hash" = String, Path)), responses((status = 200, content_type = "application/octet-stream", body = Vec<u8>)))]
 pub(crate) async fn get(
     State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
-use provost_proto::{Code, ErrorResponse, Health};
+use provost_proto::{Code, Health};
 use serde::Deserialize;
 
 use crate::api_error::ApiError;
@@ -16,7 +16,7 @@ use crate::middleware::extractors::Query;
 use crate::{AppState, VERSION};
 
 /// Check the daemon's health. Needs no token.
-#[utoipa::path(get, path = "/api/health", security(()), responses((status = 200, body = Health), (status = 503, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/health", security(()), responses((status = 200, body = Health)))]
 pub(crate) async fn health(State(app): State<Arc<AppState>>) -> Result<Json<Health>, ApiError> {
     // A daemon that cannot write its log can do nothing, so it is unhealthy.
     match app.gateway.store().last_write_error() {
@@ -28,7 +28,7 @@ pub(crate) async fn health(State(app): State<Arc<AppState>>) -> Result<Json<Heal
 }
 
 /// Metrics in Prometheus' text format.
-#[utoipa::path(get, path = "/metrics", responses((status = 200, body = String), (status = 401, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/metrics", responses((status = 200, body = String)))]
 pub(crate) async fn metrics(
     State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
@@ -46,7 +46,7 @@ pub(crate) struct ShutdownQuery {
 }
 
 /// Stop the daemon and its kernels; with `keep` the kernels keep running.
-#[utoipa::path(post, path = "/api/shutdown", params(("keep" = Option<bool>, Query)), responses((status = 202), (status = 403, body = ErrorResponse)))]
+#[utoipa::path(post, path = "/api/shutdown", params(("keep" = Option<bool>, Query)), responses((status = 202)))]
 pub(crate) async fn shutdown(
     State(app): State<Arc<AppState>>,
     RequireOperator(_): RequireOperator,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use provost_proto::{Code, ErrorResponse, LogCursor, Stream};
+use provost_proto::{Code, LogCursor, Stream};
 use serde::Deserialize;
 
 use crate::AppState;
@@ -23,7 +23,7 @@ pub(crate) struct FollowLogQuery {
 
 /// Follow the log: all events after a position, then live. `Last-Event-ID` overrides `after`,
 /// since a browser that reconnects sends both.
-#[utoipa::path(get, path = "/api/events", params(("stream" = Option<String>, Query), ("after" = Option<u64>, Query), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content_type = "text/event-stream", body = provost_proto::Event), (status = 401, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/events", params(("stream" = Option<String>, Query), ("after" = Option<u64>, Query), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content_type = "text/event-stream", body = provost_proto::Event)))]
 pub(crate) async fn follow(
     State(app): State<Arc<AppState>>,
     RequireReaderLease(reader, lease): RequireReaderLease,

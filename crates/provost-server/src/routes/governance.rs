@@ -6,9 +6,9 @@ use axum::Json;
 use axum::extract::State;
 use provost_gateway::OperatorRequest;
 use provost_proto::{
-    ChangeRoleRequest, ErrorResponse, ExplainPolicyRequest, PolicyExplanation, PolicySimulation,
-    PolicyView, ProjectModeView, RoleList, RoleView, SetModeRequest, SimulatePolicyRequest,
-    TrustFileRequest, TrustedFile,
+    ChangeRoleRequest, ExplainPolicyRequest, PolicyExplanation, PolicySimulation, PolicyView,
+    ProjectModeView, RoleList, RoleView, SetModeRequest, SimulatePolicyRequest, TrustFileRequest,
+    TrustedFile,
 };
 
 use super::{JsonResult, find_visible_project};
@@ -17,7 +17,7 @@ use crate::middleware::auth::{RequireOperator, RequireReader};
 use crate::middleware::extractors::{JsonBody, Path};
 
 /// Show a project's mode.
-#[utoipa::path(get, path = "/api/projects/{p}/mode", params(("p" = String, Path)), responses((status = 200, body = ProjectModeView), (status = 404, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/projects/{p}/mode", params(("p" = String, Path)), responses((status = 200, body = ProjectModeView)))]
 pub(crate) async fn show_mode(
     State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
@@ -28,7 +28,7 @@ pub(crate) async fn show_mode(
 }
 
 /// Set a project's mode. `full` always expires: after 60 minutes if the request does not say.
-#[utoipa::path(put, path = "/api/projects/{p}/mode", params(("p" = String, Path)), request_body = SetModeRequest, responses((status = 200, body = ProjectModeView), (status = 403, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
+#[utoipa::path(put, path = "/api/projects/{p}/mode", params(("p" = String, Path)), request_body = SetModeRequest, responses((status = 200, body = ProjectModeView)))]
 pub(crate) async fn set_mode(
     State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
@@ -45,7 +45,7 @@ pub(crate) async fn set_mode(
 }
 
 /// List a project's roles, trusted or not, and the files that are not valid roles.
-#[utoipa::path(get, path = "/api/projects/{p}/roles", params(("p" = String, Path)), responses((status = 200, body = RoleList), (status = 404, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/projects/{p}/roles", params(("p" = String, Path)), responses((status = 200, body = RoleList)))]
 pub(crate) async fn list_roles(
     State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
@@ -56,7 +56,7 @@ pub(crate) async fn list_roles(
 }
 
 /// Change a role's model. The rest of its file is unchanged.
-#[utoipa::path(patch, path = "/api/projects/{p}/roles/{role}", params(("p" = String, Path), ("role" = String, Path)), request_body = ChangeRoleRequest, responses((status = 200, body = RoleView), (status = 404, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
+#[utoipa::path(patch, path = "/api/projects/{p}/roles/{role}", params(("p" = String, Path), ("role" = String, Path)), request_body = ChangeRoleRequest, responses((status = 200, body = RoleView)))]
 pub(crate) async fn change_role(
     State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
@@ -69,7 +69,7 @@ pub(crate) async fn change_role(
 }
 
 /// Trust a governance file with exactly the given hash.
-#[utoipa::path(post, path = "/api/projects/{p}/trust", params(("p" = String, Path)), request_body = TrustFileRequest, responses((status = 200, body = TrustedFile), (status = 404, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
+#[utoipa::path(post, path = "/api/projects/{p}/trust", params(("p" = String, Path)), request_body = TrustFileRequest, responses((status = 200, body = TrustedFile)))]
 pub(crate) async fn trust_file(
     State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
@@ -83,7 +83,7 @@ pub(crate) async fn trust_file(
 }
 
 /// Show a project's rules of all layers.
-#[utoipa::path(get, path = "/api/projects/{p}/policy", params(("p" = String, Path)), responses((status = 200, body = PolicyView), (status = 404, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/projects/{p}/policy", params(("p" = String, Path)), responses((status = 200, body = PolicyView)))]
 pub(crate) async fn show_policy(
     State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
@@ -94,7 +94,7 @@ pub(crate) async fn show_policy(
 }
 
 /// Explain what would be decided about an action, and why. Nothing is requested or run.
-#[utoipa::path(post, path = "/api/projects/{p}/policy/explain", params(("p" = String, Path)), request_body = ExplainPolicyRequest, responses((status = 200, body = PolicyExplanation), (status = 422, body = ErrorResponse)))]
+#[utoipa::path(post, path = "/api/projects/{p}/policy/explain", params(("p" = String, Path)), request_body = ExplainPolicyRequest, responses((status = 200, body = PolicyExplanation)))]
 pub(crate) async fn explain_policy(
     State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
@@ -106,7 +106,7 @@ pub(crate) async fn explain_policy(
 }
 
 /// Simulate a changed rules file: list the past requests that it would have decided otherwise.
-#[utoipa::path(post, path = "/api/projects/{p}/policy/simulate", params(("p" = String, Path)), request_body = SimulatePolicyRequest, responses((status = 200, body = PolicySimulation), (status = 422, body = ErrorResponse)))]
+#[utoipa::path(post, path = "/api/projects/{p}/policy/simulate", params(("p" = String, Path)), request_body = SimulatePolicyRequest, responses((status = 200, body = PolicySimulation)))]
 pub(crate) async fn simulate_policy(
     State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::header::{LOCATION, SET_COOKIE};
 use axum::http::{Method, StatusCode};
 use axum::response::IntoResponse;
-use provost_proto::{ErrorResponse, LoginLink};
+use provost_proto::LoginLink;
 use serde::Deserialize;
 
 use super::JsonResult;
@@ -30,7 +30,7 @@ pub(crate) struct LinkQuery {
 
 /// Create a link that logs one browser in, once. With `project`, the browser then shows that
 /// project.
-#[utoipa::path(post, path = "/api/login-links", params(("project" = Option<String>, Query)), responses((status = 200, body = LoginLink), (status = 403, body = ErrorResponse)))]
+#[utoipa::path(post, path = "/api/login-links", params(("project" = Option<String>, Query)), responses((status = 200, body = LoginLink)))]
 pub(crate) async fn create_link(
     State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
@@ -46,7 +46,7 @@ pub(crate) async fn create_link(
 
 /// Redeem a login link: sets a cookie and redirects to the page with its half of the login in
 /// the fragment, which browsers do not send.
-#[utoipa::path(get, path = "/login", security(()), params(("code" = String, Query)), responses((status = 303), (status = 401, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/login", security(()), params(("code" = String, Query)), responses((status = 303)))]
 pub(crate) async fn log_in(
     State(app): State<Arc<AppState>>,
     method: Method,

@@ -9,6 +9,7 @@ mod events;
 mod governance;
 mod login;
 mod openai;
+pub(crate) mod openapi;
 mod projects;
 mod runtime;
 mod sessions;
@@ -19,7 +20,6 @@ mod usage;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router, middleware};
@@ -74,6 +74,7 @@ fn api_routes() -> OpenApiRouter<Arc<AppState>> {
         .routes(routes!(daemon::health))
         .routes(routes!(daemon::shutdown))
         .routes(routes!(daemon::metrics))
+        .routes(routes!(openapi::show_document))
         .routes(routes!(login::log_in))
         .routes(routes!(login::create_link))
         .routes(routes!(projects::list, projects::open))
@@ -121,21 +122,13 @@ fn api_routes() -> OpenApiRouter<Arc<AppState>> {
         .routes(routes!(openai::create_chat_completion))
 }
 
-/// The OpenAPI document, generated from the handlers.
-pub fn openapi() -> utoipa::openapi::OpenApi {
-    api_routes().into_openapi()
-}
+/// The OpenAPI document, generated from the handlers and their error codes.
+pub use openapi::openapi;
 
 /// The router of the API and the web UI.
 pub(crate) fn build_router(app: Arc<AppState>) -> Router {
-    let (api, document) = api_routes().split_for_parts();
-    let document = axum::body::Bytes::from(document.to_json().unwrap_or_default());
-    let show = move |_: crate::middleware::auth::RequireReader| {
-        let response = ([(CONTENT_TYPE, "application/json")], document.clone());
-        async move { response }
-    };
-    api.route("/api/openapi.json", get(show))
-        .route("/", get(assets::serve_asset))
+    let (api, _) = api_routes().split_for_parts();
+    api.route("/", get(assets::serve_asset))
         .fallback(handle_fallback)
         .method_not_allowed_fallback(handle_wrong_method)
         .layer(CatchPanicLayer::custom(|_| {

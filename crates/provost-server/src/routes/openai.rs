@@ -22,7 +22,7 @@ use bytes::Bytes;
 use futures::stream;
 use provost_gateway::Operator;
 use provost_proto::session::{OpenSessionRequest, SessionView};
-use provost_proto::{Code, ErrorResponse, Project, ProjectStatus};
+use provost_proto::{Code, Project, ProjectStatus};
 use provost_runner::session::TurnPrompt;
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ async fn list_open_projects(app: &AppState) -> Result<Vec<Project>, ApiError> {
 }
 
 /// List the roles, as models.
-#[utoipa::path(get, path = "/v1/models", responses((status = 200, body = Object), (status = 401, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/v1/models", responses((status = 200, body = Object)))]
 pub(crate) async fn list_models(
     State(app): State<Arc<AppState>>,
     RequireOperator(_): RequireOperator,
@@ -67,7 +67,7 @@ pub(crate) async fn list_models(
 }
 
 /// Request a completion from a governed agent.
-#[utoipa::path(post, path = "/v1/chat/completions", request_body = Object, responses((status = 200, body = Object), (status = 403, body = ErrorResponse), (status = 422, body = Object)))]
+#[utoipa::path(post, path = "/v1/chat/completions", request_body = Object, responses((status = 200, content((Object = "application/json"), (Object = "text/event-stream")))))]
 pub(crate) async fn create_chat_completion(
     State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,

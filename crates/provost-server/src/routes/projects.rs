@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use provost_gateway::{GatewayError, OpenProjectOutcome, OperatorRequest};
-use provost_proto::{ErrorResponse, OpenProjectRequest, Project, ProjectList, ProjectStatus};
+use provost_proto::{OpenProjectRequest, Project, ProjectList, ProjectStatus};
 use serde::Deserialize;
 
 use super::JsonResult;
@@ -24,7 +24,7 @@ pub(crate) struct ProjectListQuery {
 }
 
 /// List the open projects; with `all`, the closed ones too.
-#[utoipa::path(get, path = "/api/projects", params(("all" = Option<bool>, Query)), responses((status = 200, body = ProjectList), (status = 401, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/projects", params(("all" = Option<bool>, Query)), responses((status = 200, body = ProjectList)))]
 pub(crate) async fn list(
     State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
@@ -38,7 +38,7 @@ pub(crate) async fn list(
 }
 
 /// Open a folder as a project.
-#[utoipa::path(post, path = "/api/projects", request_body = OpenProjectRequest, responses((status = 201, body = Project, description = "opened"), (status = 200, body = Project, description = "was open already"), (status = 422, body = ErrorResponse)))]
+#[utoipa::path(post, path = "/api/projects", request_body = OpenProjectRequest, responses((status = 201, body = Project, description = "opened"), (status = 200, body = Project, description = "was open already")))]
 pub(crate) async fn open(
     State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
@@ -52,7 +52,7 @@ pub(crate) async fn open(
 }
 
 /// Show one project, by id or slug.
-#[utoipa::path(get, path = "/api/projects/{p}", params(("p" = String, Path)), responses((status = 200, body = Project), (status = 404, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/projects/{p}", params(("p" = String, Path)), responses((status = 200, body = Project)))]
 pub(crate) async fn show(
     State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
@@ -67,7 +67,7 @@ pub(crate) async fn show(
 }
 
 /// Close a project. Its folder and its history stay.
-#[utoipa::path(delete, path = "/api/projects/{p}", params(("p" = String, Path)), responses((status = 200, body = Project), (status = 404, body = ErrorResponse)))]
+#[utoipa::path(delete, path = "/api/projects/{p}", params(("p" = String, Path)), responses((status = 200, body = Project)))]
 pub(crate) async fn close(
     State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,

@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use provost_gateway::{ActionSubmission, SubmissionOutcome};
 use provost_proto::runtime::{PreviewStatus, PreviewUrl, RuntimeLogPage, RuntimeStatusResponse};
-use provost_proto::{ActionResponse, Code, ErrorResponse, SubmitActionRequest, limits};
+use provost_proto::{ActionResponse, Code, SubmitActionRequest, limits};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ const DEFAULT_WAIT_MS: u64 = 60_000;
 const MAX_WAIT_MS: u64 = 3_600_000;
 
 /// Show the state of a project's runtime: terminal, dev server, build and preview.
-#[utoipa::path(get, path = "/api/projects/{p}/runtime/status", params(("p" = String, Path)), responses((status = 200, body = RuntimeStatusResponse), (status = 404, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/projects/{p}/runtime/status", params(("p" = String, Path)), responses((status = 200, body = RuntimeStatusResponse)))]
 pub(crate) async fn show_status(
     State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
@@ -59,7 +59,7 @@ pub(crate) struct RuntimeParams {
 
 /// Run, stop, restart or build a project: submits the action of that name for the caller.
 /// `what` is one of `run`, `stop`, `restart`, `build`.
-#[utoipa::path(post, path = "/api/projects/{p}/runtime/{what}", params(("p" = String, Path), ("what" = String, Path), ("wait" = Option<u64>, Query)), request_body = RuntimeParams, responses((status = 200, body = ActionResponse), (status = 202, body = ActionResponse), (status = 403, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
+#[utoipa::path(post, path = "/api/projects/{p}/runtime/{what}", params(("p" = String, Path), ("what" = String, Path, pattern = "^(run|stop|restart|build)$"), ("wait" = Option<u64>, Query)), request_body = RuntimeParams, responses((status = 200, body = ActionResponse), (status = 202, body = ActionResponse)))]
 pub(crate) async fn run_runtime_action(
     State(app): State<Arc<AppState>>,
     Authenticated(caller): Authenticated,
@@ -91,7 +91,7 @@ pub(crate) struct LogQuery {
 }
 
 /// Read the output of builds and dev servers from a byte offset on.
-#[utoipa::path(get, path = "/api/projects/{p}/runtime/logs", params(("p" = String, Path), ("after" = Option<u64>, Query), ("limit" = Option<u64>, Query)), responses((status = 200, body = RuntimeLogPage), (status = 404, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/projects/{p}/runtime/logs", params(("p" = String, Path), ("after" = Option<u64>, Query), ("limit" = Option<u64>, Query)), responses((status = 200, body = RuntimeLogPage)))]
 pub(crate) async fn read_logs(
     State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
@@ -112,7 +112,7 @@ pub(crate) struct PreviewUrlQuery {
 
 /// Get the URL of a project's preview or of another of its ports. The URL works once: it gives
 /// the browser access to that preview, and to nothing else.
-#[utoipa::path(get, path = "/api/projects/{p}/preview/url", params(("p" = String, Path), ("port" = Option<u16>, Query)), responses((status = 200, body = PreviewUrl), (status = 404, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/projects/{p}/preview/url", params(("p" = String, Path), ("port" = Option<u16>, Query, maximum = 65535)), responses((status = 200, body = PreviewUrl)))]
 pub(crate) async fn create_preview_url(
     State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,

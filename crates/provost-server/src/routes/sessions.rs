@@ -15,7 +15,7 @@ use provost_proto::session::{
     OpenSessionRequest, SendMessageRequest, SendMessageResponse, SessionDetail, SessionList,
     SessionView, StartTourRequest, StartTourResponse,
 };
-use provost_proto::{Code, ErrorResponse, LogCursor, MessageId, SessionId, Stream};
+use provost_proto::{Code, LogCursor, MessageId, SessionId, Stream};
 use provost_runner::session::TurnPrompt;
 use provost_store::EventScope;
 use serde::Deserialize;
@@ -40,7 +40,7 @@ pub(super) fn parse_session_id(text: &str) -> Result<SessionId, ApiError> {
 }
 
 /// List the sessions, the most recently changed first.
-#[utoipa::path(get, path = "/api/sessions", responses((status = 200, body = SessionList), (status = 401, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/sessions", responses((status = 200, body = SessionList)))]
 pub(crate) async fn list(
     State(app): State<Arc<AppState>>,
     RequireOperator(_): RequireOperator,
@@ -49,7 +49,7 @@ pub(crate) async fn list(
 }
 
 /// Open a session in a role.
-#[utoipa::path(post, path = "/api/sessions", request_body = OpenSessionRequest, responses((status = 201, body = SessionView), (status = 403, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
+#[utoipa::path(post, path = "/api/sessions", request_body = OpenSessionRequest, responses((status = 201, body = SessionView)))]
 pub(crate) async fn open(
     State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
@@ -60,7 +60,7 @@ pub(crate) async fn open(
 }
 
 /// Start the tour: creates an example project in a new folder and a scripted session in it.
-#[utoipa::path(post, path = "/api/tour", request_body = StartTourRequest, responses((status = 201, body = StartTourResponse), (status = 401, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
+#[utoipa::path(post, path = "/api/tour", request_body = StartTourRequest, responses((status = 201, body = StartTourResponse)))]
 pub(crate) async fn start_tour(
     State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
@@ -71,7 +71,7 @@ pub(crate) async fn start_tour(
 }
 
 /// Show a session with its conversation.
-#[utoipa::path(get, path = "/api/sessions/{id}", params(("id" = String, Path)), responses((status = 200, body = SessionDetail), (status = 404, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/sessions/{id}", params(("id" = String, Path)), responses((status = 200, body = SessionDetail)))]
 pub(crate) async fn show(
     State(app): State<Arc<AppState>>,
     RequireOperator(_): RequireOperator,
@@ -81,7 +81,7 @@ pub(crate) async fn show(
 }
 
 /// Close a session. A running turn is cancelled; the conversation stays readable.
-#[utoipa::path(delete, path = "/api/sessions/{id}", params(("id" = String, Path)), responses((status = 200, body = SessionView), (status = 404, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
+#[utoipa::path(delete, path = "/api/sessions/{id}", params(("id" = String, Path)), responses((status = 200, body = SessionView)))]
 pub(crate) async fn close(
     State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
@@ -92,7 +92,7 @@ pub(crate) async fn close(
 
 /// Send a message. With `Accept: text/event-stream` the response is the turn as events until
 /// its end; otherwise it says that the turn has started or the message is queued.
-#[utoipa::path(post, path = "/api/sessions/{id}/messages", params(("id" = String, Path)), request_body = SendMessageRequest, responses((status = 202, body = SendMessageResponse), (status = 200, content_type = "text/event-stream", body = provost_proto::Event), (status = 404, body = ErrorResponse), (status = 409, body = ErrorResponse), (status = 429, body = ErrorResponse)))]
+#[utoipa::path(post, path = "/api/sessions/{id}/messages", params(("id" = String, Path)), request_body = SendMessageRequest, responses((status = 202, body = SendMessageResponse), (status = 200, content_type = "text/event-stream", body = provost_proto::Event)))]
 pub(crate) async fn send_message(
     State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
@@ -129,7 +129,7 @@ pub(crate) async fn send_message(
 }
 
 /// Withdraw a queued message.
-#[utoipa::path(delete, path = "/api/sessions/{id}/messages/{message}", params(("id" = String, Path), ("message" = String, Path)), responses((status = 200, body = Object), (status = 404, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
+#[utoipa::path(delete, path = "/api/sessions/{id}/messages/{message}", params(("id" = String, Path), ("message" = String, Path)), responses((status = 200, body = Object)))]
 pub(crate) async fn withdraw_message(
     State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
@@ -144,7 +144,7 @@ pub(crate) async fn withdraw_message(
 
 /// Cancel the turn of a message, or remove it from the queue; other turns are not affected.
 /// Responds when none of its actions runs any more, also if the turn was over before.
-#[utoipa::path(post, path = "/api/sessions/{id}/messages/{message}/cancel", params(("id" = String, Path), ("message" = String, Path)), responses((status = 204), (status = 404, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
+#[utoipa::path(post, path = "/api/sessions/{id}/messages/{message}/cancel", params(("id" = String, Path), ("message" = String, Path)), responses((status = 204)))]
 pub(crate) async fn cancel_message(
     State(app): State<Arc<AppState>>,
     RequireOperator(_): RequireOperator,
@@ -158,7 +158,7 @@ pub(crate) async fn cancel_message(
 
 /// Cancel the running turn of a session. Responds when none of its actions runs any more.
 /// Queued messages stay queued until a message is sent or the session is continued.
-#[utoipa::path(post, path = "/api/sessions/{id}/cancel", params(("id" = String, Path)), responses((status = 200, body = Object), (status = 404, body = ErrorResponse)))]
+#[utoipa::path(post, path = "/api/sessions/{id}/cancel", params(("id" = String, Path)), responses((status = 200, body = Object)))]
 pub(crate) async fn cancel(
     State(app): State<Arc<AppState>>,
     RequireOperator(_): RequireOperator,
@@ -169,7 +169,7 @@ pub(crate) async fn cancel(
 }
 
 /// Continue a turn that was interrupted, failed or was cancelled, then the queued messages.
-#[utoipa::path(post, path = "/api/sessions/{id}/continue", params(("id" = String, Path)), responses((status = 202, body = Object), (status = 404, body = ErrorResponse), (status = 409, body = ErrorResponse)))]
+#[utoipa::path(post, path = "/api/sessions/{id}/continue", params(("id" = String, Path)), responses((status = 202, body = Object)))]
 pub(crate) async fn continue_session(
     State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
@@ -186,7 +186,7 @@ pub(crate) struct FollowSessionQuery {
 }
 
 /// Follow a session: all events after a position, then live.
-#[utoipa::path(get, path = "/api/sessions/{id}/events", params(("id" = String, Path), ("after" = Option<u64>, Query), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content_type = "text/event-stream", body = provost_proto::Event), (status = 404, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/sessions/{id}/events", params(("id" = String, Path), ("after" = Option<u64>, Query), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content_type = "text/event-stream", body = provost_proto::Event)))]
 pub(crate) async fn follow(
     State(app): State<Arc<AppState>>,
     RequireOperatorLease(_, lease): RequireOperatorLease,

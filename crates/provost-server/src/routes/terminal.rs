@@ -8,9 +8,9 @@ use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::response::Response;
 use provost_gateway::{TerminalAccess, TerminalAttachOptions};
+use provost_proto::Code;
 use provost_proto::limits::{MAX_TERMINAL_COLS, MAX_TERMINAL_ROWS};
 use provost_proto::terminal::TerminalTicket;
-use provost_proto::{Code, ErrorResponse};
 use serde::Deserialize;
 
 use super::JsonResult;
@@ -39,7 +39,7 @@ pub(crate) struct AttachQuery {
 }
 
 /// Get a ticket for one connection to a project's terminal, valid for 30 seconds.
-#[utoipa::path(post, path = "/api/projects/{p}/terminal/ticket", params(("p" = String, Path)), responses((status = 200, body = TerminalTicket), (status = 403, body = ErrorResponse), (status = 404, body = ErrorResponse)))]
+#[utoipa::path(post, path = "/api/projects/{p}/terminal/ticket", params(("p" = String, Path)), responses((status = 200, body = TerminalTicket)))]
 pub(crate) async fn create_ticket(
     State(app): State<Arc<AppState>>,
     RequireOperatorLease(by, lease): RequireOperatorLease,
@@ -53,7 +53,7 @@ pub(crate) async fn create_ticket(
 
 /// Attach to a project's terminal by a WebSocket; opens the terminal if needed. Needs a
 /// ticket.
-#[utoipa::path(get, path = "/api/projects/{p}/terminal/attach", params(("p" = String, Path), ("after" = Option<u64>, Query, description = "how many bytes of output the client has"), ("cols" = u16, Query), ("rows" = u16, Query), ("ticket" = Option<String>, Query)), responses((status = 101, description = "the terminal's stream"), (status = 401, body = ErrorResponse), (status = 422, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/projects/{p}/terminal/attach", params(("p" = String, Path), ("after" = Option<u64>, Query, description = "how many bytes of output the client has"), ("cols" = u16, Query, minimum = 1, maximum = 1000), ("rows" = u16, Query, minimum = 1, maximum = 500), ("ticket" = Option<String>, Query)), responses((status = 101, description = "the terminal's stream")))]
 pub(crate) async fn attach(
     State(app): State<Arc<AppState>>,
     RequireTerminalTicket(access): RequireTerminalTicket,
@@ -61,6 +61,8 @@ pub(crate) async fn attach(
     Query(AttachQuery { after, cols, rows, .. }): Query<AttachQuery>,
     socket: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, ApiError> {
+    // Before the upgrade, so that a ticket of another project gets no connection at all.
+    access.check_project(app.gateway.projects.get_project(&project).await?.id)?;
     if !(1..=MAX_TERMINAL_COLS).contains(&cols) || !(1..=MAX_TERMINAL_ROWS).contains(&rows) {
         let message = format!(
             "a terminal has 1 to {MAX_TERMINAL_COLS} columns and 1 to {MAX_TERMINAL_ROWS} rows"

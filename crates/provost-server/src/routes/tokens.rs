@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use provost_gateway::OperatorRequest;
-use provost_proto::{CreateTokenRequest, CreatedToken, ErrorResponse, TokenList};
+use provost_proto::{CreateTokenRequest, CreatedToken, TokenList};
 
 use super::JsonResult;
 use crate::AppState;
@@ -15,7 +15,7 @@ use crate::middleware::auth::RequireOperator;
 use crate::middleware::extractors::{JsonBody, Path};
 
 /// List the valid tokens.
-#[utoipa::path(get, path = "/api/tokens", responses((status = 200, body = TokenList), (status = 403, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/tokens", responses((status = 200, body = TokenList)))]
 pub(crate) async fn list(
     State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
@@ -24,7 +24,7 @@ pub(crate) async fn list(
 }
 
 /// Create a token. Its secret is shown only in this response.
-#[utoipa::path(post, path = "/api/tokens", request_body = CreateTokenRequest, responses((status = 200, body = CreatedToken), (status = 403, body = ErrorResponse)))]
+#[utoipa::path(post, path = "/api/tokens", request_body = CreateTokenRequest, responses((status = 200, body = CreatedToken)))]
 pub(crate) async fn create(
     State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
@@ -36,7 +36,7 @@ pub(crate) async fn create(
 }
 
 /// Revoke a token.
-#[utoipa::path(delete, path = "/api/tokens/{id}", params(("id" = String, Path)), responses((status = 204), (status = 404, body = ErrorResponse)))]
+#[utoipa::path(delete, path = "/api/tokens/{id}", params(("id" = String, Path)), responses((status = 204)))]
 pub(crate) async fn revoke(
     State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use provost_proto::ErrorResponse;
 use provost_proto::session::{ModelList, ModelView, ProviderView, UsageReport};
 use provost_runner::model::ProviderStatus;
 
@@ -13,7 +12,7 @@ use crate::AppState;
 use crate::middleware::auth::RequireOperator;
 
 /// Show the usage and cost of models.
-#[utoipa::path(get, path = "/api/usage", responses((status = 200, body = UsageReport), (status = 401, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/usage", responses((status = 200, body = UsageReport)))]
 pub(crate) async fn show_usage(
     State(app): State<Arc<AppState>>,
     RequireOperator(_): RequireOperator,
@@ -28,7 +27,7 @@ pub(crate) async fn show_usage(
 /// List the providers and the available models: scripts, those of servers on this machine, and
 /// the priced ones of providers with a key. Other models of a provider can be used as
 /// `provider/model`.
-#[utoipa::path(get, path = "/api/models", responses((status = 200, body = ModelList), (status = 401, body = ErrorResponse)))]
+#[utoipa::path(get, path = "/api/models", responses((status = 200, body = ModelList)))]
 pub(crate) async fn list_models(
     State(app): State<Arc<AppState>>,
     RequireOperator(_): RequireOperator,

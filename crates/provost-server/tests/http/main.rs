@@ -7,6 +7,8 @@ mod events;
 mod expiry;
 mod golden;
 mod login;
+mod openapi;
+mod project_codes;
 mod projects;
 mod refusals;
 mod terminal;

@@ -88,6 +88,39 @@ async fn a_second_host_or_origin_is_refused_and_an_origin_must_be_the_host() {
 }
 
 #[tokio::test]
+async fn a_target_and_a_host_that_differ_reach_no_route_and_no_preview() {
+    let server = Server::start().await;
+    server.project("app").await;
+    let here = server.address.to_string();
+    let preview = format!("app.localhost:{}", server.address.port());
+    let auth = format!("Authorization: Bearer {}\r\n", server.token);
+    let here_as_user = format!("{preview}@{here}");
+    for (target, host) in [
+        (&here, &preview),
+        (&preview, &here),
+        (&here, &"evil.example".to_owned()),
+        (&"evil.example".to_owned(), &here),
+        (&format!("localhost:{}", server.address.port()), &here),
+        (&here_as_user, &here),
+        (&here_as_user, &here_as_user),
+    ] {
+        for path in ["/api/health", "/api/projects", "/", "/login?code=x", "/.provost/wait.js"] {
+            let head = format!("GET http://{target}{path} HTTP/1.1\r\nHost: {host}\r\n{auth}");
+            let answer = raw(&server, &head).await;
+            assert!(answer.starts_with("HTTP/1.1 421 "), "{target} {host} {path}: {answer}");
+            assert!(answer.contains("HOST_UNKNOWN"), "{target} {host} {path}: {answer}");
+        }
+    }
+    let same = format!("GET http://{here}/api/projects HTTP/1.1\r\nHost: {here}\r\n{auth}");
+    assert!(raw(&server, &same).await.starts_with("HTTP/1.1 200 "));
+    let same = format!("GET http://{preview}/api/projects HTTP/1.1\r\nHost: {preview}\r\n{auth}");
+    assert!(
+        raw(&server, &same).await.starts_with("HTTP/1.1 401 "),
+        "the preview, without a cookie"
+    );
+}
+
+#[tokio::test]
 async fn a_path_that_is_not_text_is_refused_on_every_route_that_has_one() {
     let server = Server::start().await;
     let document = server.get("/api/openapi.json").await;

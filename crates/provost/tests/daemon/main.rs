@@ -5,6 +5,7 @@ mod action_report;
 mod actions;
 mod answers;
 mod cli;
+mod connections;
 mod examples;
 mod govern;
 mod governance;

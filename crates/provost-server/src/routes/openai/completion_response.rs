@@ -1,8 +1,8 @@
 //! Responses of Chat Completions: completions, their chunks, and errors.
 
-use axum::Json;
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use provost_proto::session::{FinishReason, TokenUsage};
 use provost_proto::{Code, ErrorResponse, Fact};
 use serde_json::{Value, json};
@@ -50,9 +50,10 @@ impl IntoResponse for OpenAiError {
         let status = StatusCode::from_u16(self.body.status);
         let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let json = Json(error_json(&self.body, self.field.as_deref()));
+        let code = Extension(self.body.code);
         match self.retry {
-            RetryHint::Allowed => (status, json).into_response(),
-            RetryHint::Forbidden => (status, [(SHOULD_RETRY, "false")], json).into_response(),
+            RetryHint::Allowed => (status, code, json).into_response(),
+            RetryHint::Forbidden => (status, code, [(SHOULD_RETRY, "false")], json).into_response(),
         }
     }
 }
