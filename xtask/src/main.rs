@@ -21,7 +21,7 @@ cargo xtask test           install the tools of the tests and run all tests
 cargo xtask test --full    these, and the HTTP API against its OpenAPI document
 cargo xtask api            only the latter, with schemathesis
 cargo xtask ci             what CI runs: fmt, tidy, codegen, clippy, test, wasm, deny
-cargo xtask tidy           check layers, lints, licences, sources and names
+cargo xtask tidy           check layers, lints, licenses, sources and names
 cargo xtask codegen        write the generated files (--check: only compare)
 cargo xtask ui             build the web UI
 cargo xtask wasm           build the core for wasm32, if the target is installed

@@ -124,7 +124,7 @@ fn chromium() -> Result<PathBuf> {
 /// finds too, so it may be missing.
 fn deny() -> Result<()> {
     if find("cargo-deny").is_none() {
-        println!("\n▸ cargo deny: not installed; `tidy` checked the licences");
+        println!("\n▸ cargo deny: not installed; `tidy` checked the licenses");
         return Ok(());
     }
     must(&mut cargo(&["deny", "--offline", "check", "bans", "licenses", "sources"]))?;

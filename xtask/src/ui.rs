@@ -16,7 +16,7 @@ fn web() -> PathBuf {
 /// npm, in the web folder.
 pub(crate) fn npm(args: &[&str]) -> Result<Command> {
     if find("npm").is_none() {
-        bail!("the web UI needs Node 20 or newer with npm");
+        bail!("the web UI needs Node 20.19 or newer with npm");
     }
     let mut command = program("npm", args);
     command.current_dir(web());

@@ -98,7 +98,7 @@ pub struct RecordParts<'a> {
 
 /// Writes the canonical record. The code writes the members in canonical order, because building
 /// and sorting a tree for every event would cost more than storing it. A test compares the result
-/// with the general serialiser.
+/// with the general serializer.
 pub fn encode_record(parts: &RecordParts<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(parts.body.len() + 384);
     out.extend_from_slice(b"{\"actor\":");

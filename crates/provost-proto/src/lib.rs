@@ -1,6 +1,6 @@
 //! What crosses a process boundary or is stored on disk, and nothing else.
 //!
-//! Ids, the event envelope with its catalogue, the views folded from it, the bodies of HTTP
+//! Ids, the event envelope with its catalog, the views folded from it, the bodies of HTTP
 //! requests and responses, error codes, limits. Plain data: this crate opens nothing, decides
 //! nothing and reads no clock. The TypeScript types of the web UI are generated from it (`cargo
 //! xtask codegen`).

@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// A JSON value as text. Passing it on neither parses nor serialises it again, however large it
+/// A JSON value as text. Passing it on neither parses nor serializes it again, however large it
 /// is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RawJson(Box<RawValue>);
 
 impl RawJson {
-    /// Serialises a value.
+    /// Serializes a value.
     pub fn new(value: &impl Serialize) -> Result<Self, serde_json::Error> {
         serde_json::value::to_raw_value(value).map(Self)
     }

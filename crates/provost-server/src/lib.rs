@@ -41,6 +41,8 @@ pub struct ServerSettings {
     /// Gives each project's preview a port of its own, for browsers that do not resolve
     /// `*.localhost`.
     pub previews: Option<PreviewPortSettings>,
+    /// Whether a response that is not in the OpenAPI document is a panic. For tests.
+    pub checks_responses: bool,
 }
 
 /// Ports of project previews.
@@ -63,6 +65,8 @@ pub(crate) struct AppState {
     pub(crate) cookie: String,
     /// The `Content-Security-Policy` of the UI's pages.
     pub(crate) ui_policy: String,
+    /// Whether a response that is not in the OpenAPI document is a panic.
+    pub(crate) checks_responses: bool,
     /// Cancelled when the daemon stops; ends every stream.
     pub(crate) closing: CancellationToken,
 }

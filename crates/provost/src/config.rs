@@ -101,6 +101,9 @@ pub(crate) struct Config {
     path: Option<OsString>,
     #[serde(skip)]
     daemon: bool,
+    /// Whether a test started this process.
+    #[serde(skip)]
+    pub(crate) is_test: bool,
 }
 
 /// Whether a browser can be opened, and the preferred one.
@@ -218,6 +221,8 @@ impl Config {
             }),
             path: env::var_os("PATH"),
             daemon: matches!(cli.command, CliCommand::Serve(_)),
+            // The variable is set by the test runner.
+            is_test: cfg!(debug_assertions) && env::var_os("NEXTEST").is_some(),
         };
         config.validate()?;
         Ok(config)
@@ -507,6 +512,7 @@ mod tests {
             secrets: Secrets::default(),
             path: None,
             daemon: false,
+            is_test: false,
         };
         expect![[r#"{"file":"config.toml","data":{"value":"data","source":"default"},"listen":{"value":"127.0.0.1:3001","source":"file"},"allowHosts":{"value":["h"],"source":"environment"},"previewPort":{"value":4000,"source":"flag"},"log":{"value":"info","source":"default"},"kernelIdleMinutes":{"value":1,"source":"default"},"policy":{"value":"policy.toml","source":"default"},"approvalMinutes":{"value":2,"source":"default"},"model":{"value":null,"source":"default"},"models":{"ready":["anthropic"],"prices":"p","budget":{"sessionUsd":null,"sessionTokens":null,"projectUsd":null,"dayUsd":1.5},"turn":{"calls":null,"tokens":null,"usd":null,"minutes":null,"compactAt":7}},"telemetry":{"endpoint":"http://x","content":false}}"#]].assert_eq(&serde_json::to_string(&config).unwrap());
     }

@@ -1,4 +1,4 @@
-//! Output for people: colour only on a terminal, times in local time.
+//! Output for people: color only on a terminal, times in local time.
 //!
 //! Text from outside is sanitized: it must not control the terminal.
 

@@ -1,4 +1,4 @@
-//! Checks of what the compiler does not: layers, lints, licences, names.
+//! Checks of what the compiler does not: layers, lints, licenses, names.
 
 mod layers;
 mod licences;

@@ -99,7 +99,7 @@ macro_rules! actions {
     };
 }
 
-/// Parameters are structs of strings and numbers, which always serialise.
+/// Parameters are structs of strings and numbers, which always serialize.
 fn params_to_value(params: &impl serde::Serialize) -> Value {
     serde_json::to_value(params).unwrap_or_default()
 }

@@ -23,7 +23,7 @@ impl ActionParams for MoveFile {
             return Err(InvalidParam::new("to", "is the name it has already"));
         }
         if self.to.is_beneath(&self.from) && !self.from.is_root() {
-            return Err(InvalidParam::new("to", "lies inside of what is moved"));
+            return Err(InvalidParam::new("to", "is inside the moved folder"));
         }
         Ok(())
     }

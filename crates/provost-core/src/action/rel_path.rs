@@ -191,7 +191,7 @@ impl<'de> Deserialize<'de> for RelPath {
     }
 }
 
-/// Deserialises a path that is not the project folder.
+/// Deserializes a path that is not the project folder.
 pub(super) fn deserialize_non_root<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<RelPath, D::Error> {

@@ -19,8 +19,8 @@ pub enum NotCanonical {
     /// A double cannot represent this integer exactly.
     #[error("{0} is not exact in every JSON reader; write it as a string")]
     Inexact(Number),
-    /// The value cannot be serialised to JSON.
-    #[error("the value cannot be serialised to JSON")]
+    /// The value cannot be serialized to JSON.
+    #[error("the value cannot be serialized to JSON")]
     Json(#[from] serde_json::Error),
 }
 
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_serialises_comes_out_as_its_json_does_with_its_members_in_order() {
+    fn whatever_serializes_comes_out_as_its_json_does_with_its_members_in_order() {
         let map = BTreeMap::from([(10, true), (9, false)]);
         let shapes = (
             [Shape::Unit, Shape::Newtype(7), Shape::Tuple(-1, 0.5)],
@@ -186,7 +186,7 @@ mod tests {
                 serializer.collect_map([("a", 1), ("a", 2)])
             }
         }
-        assert!(to_vec(&Twice).unwrap_err().to_string().contains("serialise"));
+        assert!(to_vec(&Twice).unwrap_err().to_string().contains("serialize"));
         assert!(to_vec(&BTreeMap::from([(vec![1], 1)])).is_err());
         assert!(to_vec(&serde_json::value::to_raw_value(&json!(1)).unwrap()).is_err());
     }

@@ -1,4 +1,4 @@
-//! Serialises any value as canonical JSON into one buffer.
+//! Serializes any value as canonical JSON into one buffer.
 //!
 //! Members are written in the order in which they come and sorted when their object ends. No tree
 //! is built, because most hashed values are small and are hashed once.
@@ -12,7 +12,7 @@ use serde_json::Number;
 use super::containers::{ArrayWriter, ObjectWriter};
 use super::{MAX_SAFE_INTEGER, NotCanonical, write_string};
 
-/// The serialiser.
+/// The serializer.
 #[derive(Debug)]
 pub(super) struct CanonicalWriter {
     pub(super) out: Vec<u8>,

@@ -68,7 +68,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     (
         "fs.moveFile",
         "{\"from\": \"a\", \"to\": \"a/b\"}",
-        "fs.moveFile: `to` lies inside of what is moved",
+        "fs.moveFile: `to` is inside the moved folder",
     ),
     (
         "terminal.signal",

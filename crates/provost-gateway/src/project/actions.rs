@@ -181,7 +181,7 @@ impl ActionService {
             }
             Decision::Allow(allowed) => {
                 let repeat_key = allowed.bound_action().repeat_key();
-                self.decisions.count_repeat(&context.principal, repeat_key);
+                self.decisions.record_repeat(&context.principal, repeat_key);
                 if is_read_action(allowed.bound_action()) {
                     return self.execute_read(&context, allowed).await;
                 }

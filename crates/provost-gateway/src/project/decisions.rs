@@ -135,7 +135,7 @@ impl Decisions {
         bound_action: BoundAction,
     ) -> Decision {
         let now = self.log.now();
-        let n_repeats = self.count_repeats(&bound_action);
+        let n_repeats = self.repeat_count(&bound_action);
         let mode = governance.mode(now);
         let inputs = PolicyInputs::without_files(&self.homes, n_repeats, mode, now);
         let policy_context = inputs.as_policy_context(governance, &governance.rules);
@@ -160,7 +160,7 @@ impl Decisions {
     }
 
     /// Counts an allowed action, to detect that a principal repeats it.
-    pub(crate) fn count_repeat(&self, principal: &str, repeat_key: Hash) {
+    pub(crate) fn record_repeat(&self, principal: &str, repeat_key: Hash) {
         self.repeats.increment(principal, repeat_key);
     }
 
@@ -169,7 +169,7 @@ impl Decisions {
         self.repeats.reset(principal);
     }
 
-    fn count_repeats(&self, bound_action: &BoundAction) -> u32 {
+    fn repeat_count(&self, bound_action: &BoundAction) -> u32 {
         self.repeats.consecutive_count(&bound_action.request().principal, bound_action.repeat_key())
     }
 

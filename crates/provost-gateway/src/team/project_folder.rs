@@ -123,7 +123,7 @@ fn find_refusal_reason(folder: &Path, config: &GatewayConfig) -> Option<&'static
         return Some("keys, tokens or logins of yours are kept there");
     }
     if SHARED_FOLDERS.iter().any(|shared| folder == Path::new(shared)) {
-        return Some("it holds what belongs to many; open a folder in it");
+        return Some("it is a shared system folder; open a folder in it");
     }
     let is_in = |folders: &[&str]| folders.iter().any(|outer| folder.starts_with(outer));
     let in_home = homes.iter().any(|home| folder.starts_with(home));
@@ -185,9 +185,9 @@ mod tests {
             (text("home"), "your home folder is inside it"),
             (text("passwd/me"), "it is your home folder"),
             (text("passwd"), "your home folder is inside it"),
-            ("/home".to_owned(), "it holds what belongs to many"),
-            ("/opt".to_owned(), "it holds what belongs to many"),
-            ("/var".to_owned(), "it holds what belongs to many"),
+            ("/home".to_owned(), "it is a shared system folder"),
+            ("/opt".to_owned(), "it is a shared system folder"),
+            ("/var".to_owned(), "it is a shared system folder"),
             (text("data"), "Provost keeps its own data there"),
             (text("data/sub"), "Provost keeps its own data there"),
             ("/usr/share".to_owned(), "it belongs to the system"),

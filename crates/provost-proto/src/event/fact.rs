@@ -1,4 +1,4 @@
-//! The catalogue of facts: every kind of event with its typed body.
+//! The catalog of facts: every kind of event with its typed body.
 
 use std::collections::BTreeMap;
 

@@ -85,7 +85,7 @@ pub(crate) fn turn(events: &[ModelEvent]) -> Completion {
     }
 }
 
-/// The text that a consumer has which honours `Restarted`.
+/// The text that a consumer has which honors `Restarted`.
 pub(crate) fn left(events: &[ModelEvent]) -> String {
     let mut text = String::new();
     for event in events {

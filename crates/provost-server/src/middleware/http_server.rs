@@ -50,6 +50,7 @@ pub async fn serve(
         meter: meter.clone(),
         hosts: request_guard::AllowedHosts::new(listen, &settings.allowed_hosts),
         ui_policy: assets::content_security_policy(&previews),
+        checks_responses: settings.checks_responses,
         previews,
         // Browsers share cookies between ports of a host, so the name contains the port.
         cookie: format!("provost_{port}"),

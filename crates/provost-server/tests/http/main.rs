@@ -75,7 +75,8 @@ impl Server {
         let gateway = Arc::new(Gateway::open(store, clock, owner, places).await.unwrap());
         let port = BoundPort::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = port.address();
-        let settings = ServerSettings { allowed_hosts: Vec::new(), previews: None };
+        let settings =
+            ServerSettings { allowed_hosts: Vec::new(), previews: None, checks_responses: true };
         let closing = CancellationToken::new();
         let models = ModelClient::new(
             ProviderRegistry::default(),

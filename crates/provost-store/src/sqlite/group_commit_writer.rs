@@ -93,7 +93,7 @@ pub(super) struct GroupCommitWriter {
 
 /// Who has to write the batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Handoff {
+pub(super) enum NextBatchWriter {
     /// Nobody: it is written, or the current writer checks again.
     None,
     /// The thread.
@@ -102,7 +102,7 @@ pub(super) enum Handoff {
 
 impl fmt::Debug for GroupCommitWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pen").field("sent", &self.sent).finish_non_exhaustive()
+        f.debug_struct("GroupCommitWriter").field("sent", &self.sent).finish_non_exhaustive()
     }
 }
 
@@ -160,11 +160,11 @@ impl GroupCommitWriter {
 
     /// Writes the batch immediately, unless that has to wait for another writer or for a program
     /// that has locked the file.
-    pub(super) fn write_batched(&self) -> Handoff {
+    pub(super) fn write_batched(&self) -> NextBatchWriter {
         loop {
             // Whoever holds the writer checks for new appends after releasing it.
-            let Some(mut held) = self.writer.try_lock() else { return Handoff::None };
-            let Some(writer) = held.as_mut() else { return Handoff::WriterThread };
+            let Some(mut held) = self.writer.try_lock() else { return NextBatchWriter::None };
+            let Some(writer) = held.as_mut() else { return NextBatchWriter::WriterThread };
             let mut group = std::mem::take(&mut *self.lock_batched());
             let committed = if group.is_empty() {
                 Ok(Vec::new())
@@ -178,7 +178,7 @@ impl GroupCommitWriter {
                 let mut batched = self.lock_batched();
                 group.append(&mut batched);
                 *batched = group;
-                return Handoff::WriterThread;
+                return NextBatchWriter::WriterThread;
             };
             if !group.is_empty() {
                 self.shared.set_failure(None);
@@ -187,7 +187,7 @@ impl GroupCommitWriter {
             drop(PendingReplies(group.into_iter().zip(replies).collect()));
             // Appends that were added while we held the writer are ours to write.
             if self.lock_batched().is_empty() {
-                return Handoff::None;
+                return NextBatchWriter::None;
             }
         }
     }

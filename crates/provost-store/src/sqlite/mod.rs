@@ -42,7 +42,7 @@ use crate::{
 };
 use batched_append::BatchedAppend;
 use group_commit_writer::{
-    GroupCommitWriter, Handoff, StartedWriter, WriterMessage, WriterSharedState,
+    GroupCommitWriter, NextBatchWriter, StartedWriter, WriterMessage, WriterSharedState,
 };
 use head_file::HeadFile;
 use log_verifier::VerifiedLog;
@@ -143,7 +143,7 @@ impl SqliteStore {
 
     /// Writes the batch, here or on the thread.
     fn write_batched(&self) {
-        if self.writer.write_batched() == Handoff::WriterThread {
+        if self.writer.write_batched() == NextBatchWriter::WriterThread {
             let inbox = self.inbox.as_ref();
             match inbox.map(|inbox| inbox.try_send(WriterMessage::FlushBatched)) {
                 // If the thread has another message, it checks the batch, too.

@@ -146,7 +146,7 @@ fn a_denied_approval_shows_the_message() {
             asked(|prompt| prompt.gate = Some("it deletes all.".to_owned())),
             agent(Fact::ActionWaiting { action: ACTION, approval: APPROVAL }),
             answered(ApprovalAnswer::Deny, None, message),
-            denied(Code::ApprovalDenied, "a person said no", None),
+            denied(Code::ApprovalDenied, "denied by a person", None),
         ],
         &[
             ASKED[0],
@@ -154,7 +154,7 @@ fn a_denied_approval_shows_the_message() {
             "An approval was requested (apr_00000000-0000-0000-0000-000000000003): the mode is sandbox.",
             "It was marked as dangerous: it deletes all.",
             "local:ann (cli) denied it: `use npm ci\\u{1b}[2J`.",
-            "Denied (APPROVAL_DENIED): a person said no.",
+            "Denied (APPROVAL_DENIED): denied by a person.",
         ],
     );
 }

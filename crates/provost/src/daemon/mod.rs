@@ -75,7 +75,8 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let reason = tokio::spawn(wait_for_shutdown_signal(closing.clone()));
     let file = folder.path().join("previews.json");
     let previews = previews.map(|first| PreviewPortSettings { first, file });
-    let settings = ServerSettings { allowed_hosts: config.allow_hosts.value, previews };
+    let (allowed_hosts, checks_responses) = (config.allow_hosts.value, config.is_test);
+    let settings = ServerSettings { allowed_hosts, previews, checks_responses };
     provost_server::serve(port, Arc::clone(&runner), settings, closing).await?;
 
     let reason = reason.await.unwrap_or("asked to stop").to_owned();

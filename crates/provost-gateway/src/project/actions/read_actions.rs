@@ -50,7 +50,7 @@ impl ActionService {
         if result.as_ref().is_err_and(|fault| fault.code == Code::Conflict) {
             return Ok(None);
         }
-        self.decisions.count_repeat(&context.principal, repeat_key);
+        self.decisions.record_repeat(&context.principal, repeat_key);
         self.record_read(context, entry, result).await.map(Some)
     }
 

@@ -92,8 +92,8 @@ impl Approvals {
         let message =
             context.answer.message.as_deref().filter(|message| !message.trim().is_empty());
         let message = message.map_or_else(
-            || "a person said no".to_owned(),
-            |message| format!("a person said no: {message}"),
+            || "denied by a person".to_owned(),
+            |message| format!("denied by a person: {message}"),
         );
         let fault = ErrorInfo { code: Code::ApprovalDenied, message, details: None };
         self.record_denial(context, None, &fault).await?;
@@ -219,7 +219,7 @@ impl Approvals {
         };
         let recorded = self.resolve_approval(&context.approval, append).await?;
         self.decisions.reset_repeat_count(&requester.principal);
-        self.decisions.count_repeat(&requester.principal, repeat_key);
+        self.decisions.record_repeat(&requester.principal, repeat_key);
         let run = RecordedAction {
             context: requester,
             allowed,

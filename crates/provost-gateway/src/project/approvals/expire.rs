@@ -47,7 +47,7 @@ impl Approvals {
         }
         let fault = ErrorInfo {
             code: Code::ApprovalExpired,
-            message: "nobody answered in time, so it may not run".to_owned(),
+            message: "the approval expired before anybody answered".to_owned(),
             details: None,
         };
         let facts = vec![

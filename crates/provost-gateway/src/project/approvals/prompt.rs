@@ -138,8 +138,8 @@ fn build_answer_choices(
     let choice = |scope, remembers| ApprovalChoice { scope, remembers, rule: None };
     let mut choices = vec![
         build_once_choice(),
-        choice(AnswerScope::Session, format!("{again}, as long as {session} lives")),
-        choice(AnswerScope::Until, format!("{again}, until the time you say")),
+        choice(AnswerScope::Session, format!("{again}, until {session} ends")),
+        choice(AnswerScope::Until, format!("{again}, until the time you enter")),
     ];
     // A rule has no pins: it would allow whatever the script contains later.
     let folder = &governance.project.path;
@@ -147,7 +147,7 @@ fn build_answer_choices(
     if let (false, Some(rule)) = (runs_code, build_narrowest_rule(folder, bound_action, role)) {
         let remembers = format!(
             "{again}, in the role {} and in the project {folder} only, by this rule in your \
-             policy.toml, until you take it out",
+             policy.toml, until you remove it",
             role.unwrap_or("none")
         );
         choices.push(ApprovalChoice { scope: AnswerScope::Always, remembers, rule: Some(rule) });

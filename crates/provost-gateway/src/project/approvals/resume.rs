@@ -40,7 +40,7 @@ impl Approvals {
             }
             Decision::Allow(allowed) => {
                 let repeat_key = allowed.bound_action().repeat_key();
-                self.decisions.count_repeat(&context.principal, repeat_key);
+                self.decisions.record_repeat(&context.principal, repeat_key);
                 let append = build_allowed_append(&context, &allowed, Vec::new());
                 let recorded = self.log.append(append).await?;
                 let run = RecordedAction {

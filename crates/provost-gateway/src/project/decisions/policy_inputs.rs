@@ -50,7 +50,7 @@ impl Decisions {
                 .as_ref()
                 .map(|_| describe_untrusted_runtime(governance)),
             untrusted_runtime,
-            n_repeats: self.count_repeats(bound_action),
+            n_repeats: self.repeat_count(bound_action),
             mode,
             now: self.log.now(),
         })

@@ -49,7 +49,7 @@ impl SessionActor {
             max_output_tokens: None,
         });
         let queue = queue.collect();
-        let is_held = crate::session::recovery::resume_sessions::is_stopped_by_person(view);
+        let is_held = crate::session::recovery::resume_sessions::must_wait_for_person(view);
         Self { runner, log, inbox, queue, is_held, is_closed: false }
     }
 

@@ -46,7 +46,7 @@ impl Runner {
                     }
                 }
                 SessionStatus::Idle
-                    if !session.queued.is_empty() && !is_stopped_by_person(&session) =>
+                    if !session.queued.is_empty() && !must_wait_for_person(&session) =>
                 {
                     resumable.push(session);
                 }
@@ -196,7 +196,7 @@ impl Runner {
 
 /// Whether the last turn was cancelled or interrupted, so that queued messages wait until the
 /// session is continued.
-pub(crate) fn is_stopped_by_person(session: &SessionView) -> bool {
+pub(crate) fn must_wait_for_person(session: &SessionView) -> bool {
     let is_running = session.status == SessionStatus::Running;
     !is_running
         && session.turn.as_ref().is_some_and(|turn| {

@@ -1,4 +1,4 @@
-//! Requests of Chat Completions. A field that cannot be honoured is rejected by name rather
+//! Requests of Chat Completions. A field that cannot be honored is rejected by name rather
 //! than ignored.
 
 use provost_proto::Code;
@@ -26,7 +26,7 @@ struct ChatMessage {
     tool_calls: Value,
 }
 
-/// A request that can be honoured.
+/// A request that can be honored.
 pub(super) struct ValidatedCompletionRequest {
     pub(super) model: String,
     messages: Vec<(String, String)>,
@@ -114,7 +114,7 @@ fn reject_field(field: &str, why: &str) -> OpenAiError {
 }
 
 impl ChatCompletionRequest {
-    /// Checks that all fields can be honoured.
+    /// Checks that all fields can be honored.
     pub(super) fn validate(self) -> Result<ValidatedCompletionRequest, OpenAiError> {
         let Self { model, messages, mut rest } = self;
         rest.retain(|_, value| !value.is_null());

@@ -102,7 +102,7 @@ async fn the_requester_reads_the_result_later_and_nobody_else_does() {
     assert_eq!(shown["result"]["exitCode"], 3, "{shown}");
     let (_, shown) = fixture.get_action(&fixture.agent, &denied).await;
     let message = shown["outcome"]["fault"]["message"].as_str().unwrap();
-    assert_eq!((message, &shown["status"]), ("a person said no: not now", &json!("denied")));
+    assert_eq!((message, &shown["status"]), ("denied by a person: not now", &json!("denied")));
     let (_, shown) = fixture.get_action(&fixture.agent, &read).await;
     assert_eq!(shown["result"]["content"], "KEY=1\n", "{shown}");
     // For another agent it is as if there were none.

@@ -1,6 +1,6 @@
 //! Encodes a request for Anthropic's Messages API.
 //!
-//! Rules of the format: user and assistant messages alternate, so neighbours are joined;
+//! Rules of the format: user and assistant messages alternate, so neighbors are joined;
 //! results come first in their message; no text is empty; blocks of a completion are sent back
 //! unchanged, thoughts with their signatures; a refusal is not sent again, nor the message that
 //! caused it.

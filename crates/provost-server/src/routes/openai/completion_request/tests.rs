@@ -21,7 +21,7 @@ async fn rejection(more: &Value) -> (u16, Value) {
 }
 
 #[tokio::test]
-async fn a_field_that_cannot_be_honoured_is_rejected_by_name() {
+async fn a_field_that_cannot_be_honored_is_rejected_by_name() {
     for (field, value) in [
         ("n", json!(2)),
         ("tools", json!([{ "type": "function", "function": { "name": "f" } }])),
