@@ -217,6 +217,9 @@ impl SandboxPolicy {
     #[must_use]
     pub fn with_full_network(mut self) -> Self {
         self.network = NetworkAccess::Full;
+        // What other runs write in their home, such as `.curlrc`, must not decide what a run
+        // with the network does.
+        self.own_home.set_file_name("home-network");
         // The targets of `/etc/resolv.conf` on most systems.
         let resolvers = ["/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf"];
         self.readable.extend(resolvers.iter().map(PathBuf::from).filter(|path| path.exists()));

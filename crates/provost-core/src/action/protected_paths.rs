@@ -75,6 +75,19 @@ const PROTECTED_PATHS: &[ProtectedPath] = &[
     protected_path(".lefthook-local.yml", GIT),
     protected_path(".lefthook-local.yaml", GIT),
     protected_path(".lefthook", GIT),
+    protected_path("lefthook.toml", GIT),
+    protected_path("lefthook.json", GIT),
+    protected_path(".lefthook.toml", GIT),
+    protected_path(".lefthook.json", GIT),
+    protected_path("lefthook-local.toml", GIT),
+    protected_path("lefthook-local.json", GIT),
+    protected_path(".lefthook-local.toml", GIT),
+    protected_path(".lefthook-local.json", GIT),
+    protected_path(".lefthook-local", GIT),
+    protected_path("prek.toml", GIT),
+    protected_path("hk.pkl", GIT),
+    protected_path(".lfsconfig", GIT),
+    protected_path(".sl/config", GIT),
     protected_path(".overcommit.yml", GIT),
     protected_path(".hg/hgrc", GIT),
     protected_path(".hg/hgrc-not-shared", GIT),
@@ -118,7 +131,17 @@ const PROTECTED_PATHS: &[ProtectedPath] = &[
     protected_path(".github/prompts", AGENT),
     protected_path(".github/chatmodes", AGENT),
     protected_path(".github/agents", AGENT),
+    protected_path(".roomodes", AGENT),
+    protected_path(".crush.json", AGENT),
+    protected_path("crush.json", AGENT),
+    protected_path(".openhands", AGENT),
     protected_path(".mcp.json", TOOLS),
+    protected_path(".bsp", TOOLS),
+    protected_path("rust-analyzer.toml", TOOLS),
+    protected_path(".rust-analyzer.toml", TOOLS),
+    protected_path(".luarc.json", TOOLS),
+    protected_path(".octaverc", TOOLS),
+    protected_path(".RData", TOOLS),
     protected_path(".vscode", TOOLS),
     protected_path(".vs", TOOLS),
     protected_path(".zed", TOOLS),
@@ -328,7 +351,8 @@ pub fn conditional_leftover_reason(name: &str, content: &[u8]) -> Option<&'stati
     let name = fold_case(name);
     let (_, words) = CONDITIONAL_PATHS.iter().find(|(path, _)| *path == name)?;
     let text = String::from_utf8_lossy(content).to_lowercase();
-    words.iter().any(|word| text.contains(word)).then_some(BUILD)
+    // An escape may spell any of the words.
+    (text.contains('\\') || words.iter().any(|word| text.contains(word))).then_some(BUILD)
 }
 
 /// Whether [`conditional_leftover_reason`] must see the content of this file.

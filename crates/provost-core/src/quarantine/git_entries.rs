@@ -8,14 +8,19 @@ use crate::action::protected_paths::fold_case;
 /// What an entry of a git folder is to the search for leftovers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GitEntry {
-    /// Git's own data, which runs nothing; a folder is not searched.
+    /// Git's own data, which runs nothing.
     Data,
+    /// A folder of git's own data: only links in it count, and folders that git takes for
+    /// repositories.
+    DataFolder,
     /// A folder of which each entry is judged.
     Folder,
     /// A configuration: judged setting by setting.
     Settings,
     /// The commands of a rebase: judged line by line.
     RebaseTodo,
+    /// The options of a rebase or cherry-pick: they may name a strategy, which is a program.
+    SequenceOptions,
     /// The pointer of a linked worktree to its repository; only `../..` is git's own.
     CommonDir,
     /// A folder below which each folder with a `HEAD` is a git folder.
@@ -108,7 +113,7 @@ pub fn classify_git_entry(folder: GitFolder, names: &[&str], kind: EntryType) ->
         ["rebase-merge" | "rebase-apply" | "sequencer", name] => classify_sequence(name, kind),
         // Older versions of git keep folders of hashes there.
         ["rebase-merge" | "rebase-apply" | "sequencer" | "NOTES_MERGE_WORKTREE", ..] => {
-            GitEntry::Data
+            data_entry(kind)
         }
         [] | [_, ..] => GitEntry::Unknown,
     };
@@ -119,6 +124,10 @@ pub fn classify_git_entry(folder: GitFolder, names: &[&str], kind: EntryType) ->
         (GitEntry::Data, EntryType::Symlink) if names == ["HEAD"] => entry,
         (_, EntryType::Symlink) => GitEntry::Leftover(LINK),
     }
+}
+
+fn data_entry(kind: EntryType) -> GitEntry {
+    if kind == EntryType::Directory { GitEntry::DataFolder } else { GitEntry::Data }
 }
 
 fn classify_top(folder: GitFolder, name: &str, kind: EntryType) -> GitEntry {
@@ -135,7 +144,7 @@ fn classify_top(folder: GitFolder, name: &str, kind: EntryType) -> GitEntry {
             "objects" | "info" | "hooks" | "branches" | "rebase-merge" | "rebase-apply"
             | "sequencer" => GitEntry::Folder,
             "modules" | "worktrees" => GitEntry::Repositories,
-            name if DATA_FOLDERS.contains(&name) => GitEntry::Data,
+            name if DATA_FOLDERS.contains(&name) => GitEntry::DataFolder,
             _ => GitEntry::Unknown,
         };
     }
@@ -166,7 +175,7 @@ fn classify_objects(rest: &[&str], kind: EntryType) -> GitEntry {
             name if name.starts_with("commit-graph") => GitEntry::Data,
             _ => GitEntry::Leftover(POINTER),
         },
-        [] | [_, ..] => GitEntry::Data,
+        [] | [_, ..] => data_entry(kind),
     }
 }
 
@@ -179,7 +188,12 @@ fn classify_info(name: &str) -> GitEntry {
 
 fn classify_sequence(name: &str, kind: EntryType) -> GitEntry {
     let is_todo = name.starts_with("git-rebase-todo") || matches!(name, "todo" | "done" | "backup");
-    if is_todo && kind != EntryType::Directory { GitEntry::RebaseTodo } else { GitEntry::Data }
+    match name {
+        _ if kind == EntryType::Directory => GitEntry::DataFolder,
+        _ if is_todo => GitEntry::RebaseTodo,
+        "strategy" | "opts" => GitEntry::SequenceOptions,
+        _ => GitEntry::Data,
+    }
 }
 
 /// Whether a path may be an entry of a git folder that has another name than `.git`.

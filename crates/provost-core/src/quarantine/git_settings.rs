@@ -70,6 +70,10 @@ pub fn compare_settings(
         let is_new_danger = !is_harmless(setting, depth) || redirects_known(setting, &known);
         is_new_danger && !known.iter().any(|old| old.is_same(setting))
     };
+    let removed = find_removed_guards(&known, &settings);
+    if let (false, Some(before)) = (removed.is_empty(), before) {
+        return SettingsChange::Dangerous { names: removed, kept: before.to_vec() };
+    }
     let leftovers: Vec<&GitSetting> = settings.iter().filter(is_leftover).collect();
     if leftovers.is_empty() {
         return SettingsChange::Harmless;
@@ -185,20 +189,44 @@ fn is_harmless(setting: &GitSetting, depth: Option<usize>) -> bool {
     }
 }
 
-/// Whether a setting changes where a remote or a branch that was there before pushes to, or
-/// whether commits are signed.
+/// Whether a setting changes where a remote or a branch that was there before pushes to or
+/// fetches from, or whether commits are signed.
 fn redirects_known(setting: &GitSetting, known: &[GitSetting]) -> bool {
-    let GitSetting { section, subsection, name, .. } = setting;
+    let GitSetting { section, subsection, name, value, .. } = setting;
     let mut same_section =
         known.iter().filter(|old| (&old.section, &old.subsection) == (section, subsection));
     match (&**section, &**name) {
-        ("remote", "url" | "pushurl") | ("branch", "pushremote") => same_section.next().is_some(),
-        ("remote", "pushdefault") => !known.is_empty(),
-        ("branch", "remote") | ("commit" | "tag", "gpgsign") => {
-            same_section.any(|old| old.name == *name)
+        ("remote", "url" | "pushurl" | "push" | "mirror") | ("branch", "pushremote") => {
+            same_section.next().is_some()
         }
+        // Git would fetch objects that are missing from there, by looking.
+        ("remote", "promisor" | "partialclonefilter") | ("extensions", "partialclone") => {
+            !known.is_empty()
+        }
+        ("remote", "pushdefault") | ("push", "default") => !known.is_empty(),
+        ("branch", "remote" | "merge") => same_section.any(|old| old.name == *name),
+        ("commit" | "tag", "gpgsign") => !is_true(value) || same_section.any(|o| o.name == *name),
         _ => false,
     }
+}
+
+/// The names of settings that were removed although they keep pushes and signatures as they are.
+fn find_removed_guards(known: &[GitSetting], settings: &[GitSetting]) -> Vec<String> {
+    let is_guard = |setting: &&GitSetting| {
+        matches!(
+            (&*setting.section, &*setting.name),
+            ("remote", "url" | "pushurl" | "pushdefault" | "push")
+                | ("branch", "pushremote")
+                | ("push", "default")
+                | ("commit" | "tag", "gpgsign")
+        )
+    };
+    let is_gone = |setting: &&GitSetting| !settings.iter().any(|new| new.is_same(setting));
+    known.iter().filter(is_guard).filter(is_gone).map(GitSetting::full_name).collect()
+}
+
+fn is_true(value: &str) -> bool {
+    matches!(&*value.to_ascii_lowercase(), "true" | "1" | "yes" | "on")
 }
 
 /// Whether a URL names no program: no remote helper (`ext::sh -c …`), no option.
@@ -209,7 +237,13 @@ fn is_safe_url(url: &str) -> bool {
     let has_helper = url.split_once("::").is_some_and(|(helper, _)| is_scheme(helper));
     let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     let known = scheme.is_none_or(|scheme| !is_scheme(&scheme) || SCHEMES.contains(&&*scheme));
-    !url.starts_with('-') && !has_helper && known && !url.contains(|c: char| c.is_control())
+    // What lies in a git folder is git's data to us, and may be a repository to git.
+    let in_git_folder = url.split('/').rev().skip(1).any(super::git_entries::is_git_name);
+    !url.starts_with('-')
+        && !in_git_folder
+        && !has_helper
+        && known
+        && !url.contains(|c: char| c.is_control())
 }
 
 /// `../../../lib`: out of `.git/modules/lib` and down again, inside the project.

@@ -1,5 +1,7 @@
 //! The commands of a rebase that is under way: `git rebase --continue` runs its `exec` lines.
 
+use super::git_settings::parse_settings;
+
 /// The same commands without those that run a program, if there are any.
 pub fn without_exec_lines(todo: &[u8]) -> Option<Vec<u8>> {
     let lines: Vec<&[u8]> = todo.split_inclusive(|byte| *byte == b'\n').collect();
@@ -17,6 +19,19 @@ fn is_exec(line: &[u8]) -> bool {
     matches!(word, b"exec" | b"x")
 }
 
+/// The strategies of git itself; another name is a program `git-merge-NAME`.
+const MERGE_STRATEGIES: &[&str] = &["ort", "recursive", "resolve", "octopus", "ours", "subtree"];
+
+/// Whether the options of a rebase (`strategy`) or of a cherry-pick (`opts`) name no program.
+pub fn names_no_program(options: &[u8]) -> bool {
+    let is_own = |name: &str| name.is_empty() || MERGE_STRATEGIES.contains(&name);
+    if std::str::from_utf8(options).is_ok_and(|text| is_own(text.trim())) {
+        return true;
+    }
+    let Ok(settings) = parse_settings(options) else { return false };
+    settings.iter().all(|setting| setting.name != "strategy" || is_own(&setting.value))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -28,6 +43,21 @@ mod tests {
             let todo = format!("pick a b\n{line}\npick c d");
             let kept = without_exec_lines(todo.as_bytes());
             assert_eq!(kept.as_deref(), Some(&b"pick a b\npick c d"[..]), "{line}");
+        }
+    }
+
+    #[test]
+    fn only_a_strategy_of_git_itself_is_no_program() {
+        for (options, plain) in [
+            ("ort\n", true),
+            ("", true),
+            ("x/evil\n", false),
+            ("[options]\n\tmainline = 1\n\tstrategy = ours\n", true),
+            ("[options]\n\tstrategy = x/evil\n", false),
+            ("[options]\n\tSTRATEGY = evil\n", false),
+            ("[options\n", false),
+        ] {
+            assert_eq!(names_no_program(options.as_bytes()), plain, "{options}");
         }
     }
 }

@@ -1,17 +1,14 @@
 //! Decides which of the entries that appeared or changed are leftovers.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
-use std::sync::LazyLock;
 
-use provost_core::action::protected_paths::{
-    GIT_CONTROL_PATHS, command_read_only_paths, conditional_leftover_reason,
-};
+use provost_core::action::protected_paths::conditional_leftover_reason;
 use provost_core::quarantine::git_entries::EntryType;
 use provost_core::quarantine::git_settings::{SettingsChange, compare_settings};
-use provost_core::quarantine::rebase_todo::without_exec_lines;
+use provost_core::quarantine::rebase_todo::{names_no_program, without_exec_lines};
 use provost_proto::Hash;
 
 use super::snapshot::{Snapshot, SnapshotEntry};
@@ -26,22 +23,21 @@ pub(super) struct LeftoverEntry {
     pub(super) replacement: Option<Vec<u8>>,
 }
 
-/// The leftovers among the entries of `now`. `is_read_only` tells whether nothing but a person
-/// could change what existed before at the top of the project.
+/// The leftovers among the entries of `now`. Nothing but a person could change what is below
+/// the `held` paths.
 pub(super) fn find_leftovers(
     project: &Path,
     before: &Snapshot,
     now: &Snapshot,
-    is_read_only: bool,
+    held: &BTreeSet<PathBuf>,
 ) -> Vec<LeftoverEntry> {
-    let known = KnownContents::new(before);
+    let known = KnownContents::new(before, now);
+    let is_held = |path: &Path| path.ancestors().any(|above| held.contains(above));
     let mut leftovers = Vec::new();
     let mut closed = BTreeSet::new();
     for (path, entry) in &now.entries {
         let former = before.entries.get(path);
-        if former.is_some_and(|former| former.is_same(entry))
-            || is_read_only && is_held_read_only(before, path)
-        {
+        if former.is_some_and(|former| former.is_same(entry)) || is_held(path) {
             continue;
         }
         let Some(leftover) = judge_entry(project, now, path, entry, former, &known) else {
@@ -59,6 +55,7 @@ pub(super) fn find_leftovers(
                 EntryJudgement::Settings { .. }
                 | EntryJudgement::GitLeftover(_)
                 | EntryJudgement::RebaseTodo
+                | EntryJudgement::SequenceOptions
                 | EntryJudgement::CommonDir,
             ) => {
                 if closed.insert(bare.clone()) {
@@ -73,47 +70,64 @@ pub(super) fn find_leftovers(
     leftovers
 }
 
-/// Whether a path existed before and every sandbox holds it read-only: then a person changed it.
-fn is_held_read_only(before: &Snapshot, path: &Path) -> bool {
-    static READ_ONLY: LazyLock<Vec<PathBuf>> =
-        LazyLock::new(|| command_read_only_paths().map(PathBuf::from).collect());
-    let existed = |held: &Path| {
-        let next = before.entries.range(held.to_owned()..).next();
-        next.is_some_and(|(path, entry)| path.starts_with(held) && entry.kind != EntryType::Symlink)
-    };
-    let is_control = || GIT_CONTROL_PATHS.iter().any(|part| path.ends_with(part));
-    let held = READ_ONLY.iter().find(|held| path.starts_with(held));
-    held.is_some_and(|held| existed(held))
-        || path.starts_with(".git") && is_control() && existed(path)
-}
-
-/// Contents of the project's own settings: a copy of one, such as in a new worktree, is not
-/// the agent's.
+/// The settings that were there before the action: a copy of one, such as in a new worktree,
+/// is not the agent's, nor is one that was moved with its repository.
 struct KnownContents<'a> {
-    by_name: HashSet<(&'a OsStr, Hash)>,
-    by_inode: HashMap<u64, &'a SnapshotEntry>,
+    before: &'a Snapshot,
+    now: &'a Snapshot,
+    by_content: HashMap<(&'a OsStr, Hash), Vec<(&'a Path, &'a SnapshotEntry)>>,
+    by_inode: HashMap<u64, (&'a Path, &'a SnapshotEntry)>,
 }
 
 impl<'a> KnownContents<'a> {
-    fn new(before: &'a Snapshot) -> Self {
-        let named = before.entries.iter().filter_map(|(path, entry)| {
-            let is_file = entry.kind == EntryType::File;
-            Some((path.file_name().filter(|_| is_file)?, entry.hash))
-        });
-        let numbered = before.entries.values().map(|entry| (entry.signature.inode, entry));
-        Self { by_name: named.collect(), by_inode: numbered.collect() }
+    fn new(before: &'a Snapshot, now: &'a Snapshot) -> Self {
+        let mut by_content: HashMap<_, Vec<_>> = HashMap::new();
+        let mut by_inode = HashMap::new();
+        for (path, entry) in &before.entries {
+            if let (EntryType::File, Some(name)) = (entry.kind, path.file_name()) {
+                by_content.entry((name, entry.hash)).or_default().push((&**path, entry));
+            }
+            by_inode.insert(entry.signature.inode, (&**path, entry));
+        }
+        Self { before, now, by_content, by_inode }
     }
 
+    /// Whether the same file was there before: with this content, for the same programs, in a
+    /// folder of the same name if that is a folder of settings.
     fn has_copy(&self, path: &Path, entry: &SnapshotEntry) -> bool {
         let name = path.file_name().unwrap_or_default();
-        entry.kind == EntryType::File && self.by_name.contains(&(name, entry.hash))
+        let Some(copies) = self.by_content.get(&(name, entry.hash)) else { return false };
+        let is_executable = |entry: &SnapshotEntry| entry.mode & 0o111 != 0;
+        entry.kind == EntryType::File
+            && copies.iter().any(|(original, known)| {
+                known.judgement == entry.judgement
+                    && is_executable(known) == is_executable(entry)
+                    && settings_folder(original) == settings_folder(path)
+            })
     }
 
-    /// The entry that was moved here with its folder.
-    fn find_moved(&self, entry: &SnapshotEntry) -> Option<&'a SnapshotEntry> {
-        let moved = self.by_inode.get(&entry.signature.inode)?;
-        moved.is_same(entry).then_some(*moved)
+    /// The entry that was moved here with its repository.
+    fn find_moved(&self, path: &Path, entry: &SnapshotEntry) -> Option<&'a SnapshotEntry> {
+        let (former, moved) = self.by_inode.get(&entry.signature.inode)?;
+        let was = path_in_repository(self.before, former)?;
+        let is_moved = moved.is_same(entry)
+            && moved.judgement == entry.judgement
+            && path_in_repository(self.now, path)? == was
+            && !self.now.entries.contains_key(*former);
+        is_moved.then_some(*moved)
     }
+}
+
+/// The hidden folder that a file lies in, such as `.cargo` of `.cargo/config`.
+fn settings_folder(path: &Path) -> Option<&OsStr> {
+    let folder = path.parent()?.file_name()?;
+    folder.to_string_lossy().starts_with('.').then_some(folder)
+}
+
+/// The path of an entry in the git folder that it lies in.
+fn path_in_repository<'a>(snapshot: &Snapshot, path: &'a Path) -> Option<&'a Path> {
+    let folder = path.ancestors().skip(1).find(|above| snapshot.git_folders.contains(*above))?;
+    path.strip_prefix(folder).ok()
 }
 
 fn judge_entry(
@@ -136,10 +150,10 @@ fn judge_entry(
             (!known.has_copy(path, entry)).then(|| leftover(why))?
         }
         EntryJudgement::GitLeftover(why) => {
-            known.find_moved(entry).is_none().then(|| leftover(why))?
+            known.find_moved(path, entry).is_none().then(|| leftover(why))?
         }
         EntryJudgement::Settings { submodule_depth } => {
-            let before = former.or_else(|| known.find_moved(entry));
+            let before = former.or_else(|| known.find_moved(path, entry));
             let before = before.and_then(|former| former.content.as_deref());
             judge_settings(path, entry, before, submodule_depth)
         }
@@ -147,6 +161,10 @@ fn judge_entry(
             let kept = without_exec_lines(content.unwrap_or(b"exec"))?;
             let why = "`git rebase --continue` runs its `exec` lines".into();
             Some(LeftoverEntry { path: path.to_owned(), why, replacement: Some(kept) })
+        }
+        EntryJudgement::SequenceOptions => {
+            let is_plain = content.is_some_and(names_no_program);
+            (!is_plain).then(|| leftover("git runs the strategy that it names"))?
         }
         EntryJudgement::CommonDir => {
             let is_own = content.is_some_and(|text| text.trim_ascii() == b"../..");

@@ -16,13 +16,15 @@ mod snapshot;
 pub mod store;
 mod tree_scan;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use provost_core::action::protected_paths::command_read_only_paths;
 use provost_sandbox::confine::Sandbox;
-use provost_sandbox::root_dir::{RootDir, SymlinkSnapshot};
+use provost_sandbox::root_dir::{FileKind, RootDir, SymlinkSnapshot};
 use serde::Serialize;
 
 use leftovers::LeftoverEntry;
@@ -58,8 +60,9 @@ struct QuarantineState {
     n_running: usize,
     /// Whether something may have been left that was not looked at.
     is_unsettled: bool,
-    /// Whether the sandboxes of all running actions hold existing paths read-only.
-    is_read_only: bool,
+    /// The paths at the top of the project that the sandboxes of all actions hold read-only
+    /// which ran since the baseline was a person's.
+    held: BTreeSet<PathBuf>,
     /// What was set aside after a crash, for the next report.
     recovered: SetAsideReport,
 }
@@ -160,7 +163,7 @@ impl Quarantine {
         let mut state = self.state.lock();
         if state.n_running == 0 && !state.is_unsettled {
             self.adopt_all(&mut state);
-            state.is_read_only = true;
+            state.held = self.list_existing_read_only_paths();
         }
         if state.n_running == 0
             && let Err(error) = self.store.write_running_mark(tree_scan::now_nanos())
@@ -168,9 +171,23 @@ impl Quarantine {
             tracing::warn!(%error, "what an action leaves is not found after a crash");
         }
         state.n_running += 1;
-        state.is_read_only &= is_read_only;
+        if is_read_only {
+            let existing = self.list_existing_read_only_paths();
+            state.held.retain(|path| existing.contains(path));
+        } else {
+            state.held.clear();
+        }
         drop(state);
         ActionWatch { quarantine: Arc::clone(self), settings: None, is_settled: false }
+    }
+
+    /// The paths at the top of the project that a sandbox which starts now holds read-only.
+    fn list_existing_read_only_paths(&self) -> BTreeSet<PathBuf> {
+        let exists = |path: &PathBuf| {
+            let stat = self.root.stat(path);
+            stat.is_ok_and(|stat| matches!(stat.kind, FileKind::File | FileKind::Directory))
+        };
+        command_read_only_paths().map(PathBuf::from).filter(exists).collect()
     }
 
     /// Copies git's settings for a command in this sandbox; the links to the copies are created
@@ -210,9 +227,9 @@ impl Quarantine {
     fn set_aside_leftovers(&self, state: &mut QuarantineState) -> SetAsideReport {
         let mut report = SetAsideReport::default();
         for pass in 0..MAX_PASSES {
-            let QuarantineState { scanner, baseline, extra, is_read_only, .. } = state;
-            let now = Snapshot::take(scanner, &self.root, extra, baseline);
-            let leftovers = leftovers::find_leftovers(&self.project, baseline, &now, *is_read_only);
+            let QuarantineState { scanner, baseline, extra, held, .. } = state;
+            let now = Snapshot::take_anew(scanner, &self.root, extra);
+            let leftovers = leftovers::find_leftovers(&self.project, baseline, &now, held);
             for path in &now.unreadable {
                 if !baseline.unreadable.contains(path) {
                     report.add_failure(format!("{} cannot be looked at", path.display()));

@@ -75,6 +75,21 @@ impl Snapshot {
         extra: &[PathBuf],
         last: &Self,
     ) -> Self {
+        Self::take_with(scanner, root, extra, Some(last))
+    }
+
+    /// Takes a snapshot and reads all contents: what a process changes through a mapping leaves
+    /// the times of the file as they are.
+    pub(super) fn take_anew(scanner: &mut TreeScanner, root: &RootDir, extra: &[PathBuf]) -> Self {
+        Self::take_with(scanner, root, extra, None)
+    }
+
+    fn take_with(
+        scanner: &mut TreeScanner,
+        root: &RootDir,
+        extra: &[PathBuf],
+        last: Option<&Self>,
+    ) -> Self {
         let found = scanner.find_entries(root, extra);
         let mut snapshot = Self {
             entries: BTreeMap::new(),
@@ -84,7 +99,9 @@ impl Snapshot {
         };
         let mut left = MAX_KEPT_TOTAL_BYTES;
         for entry in found.entries {
-            if let Some(read) = read_entry(root, &entry, last.entries.get(&entry.path), left) {
+            if let Some(read) =
+                read_entry(root, &entry, last.and_then(|last| last.entries.get(&entry.path)), left)
+            {
                 let n_kept = read.content.as_ref().map_or(0, |content| content.len());
                 left = left.saturating_sub(u64::try_from(n_kept).unwrap_or(u64::MAX));
                 // A path that is found twice keeps the judgement by its name.

@@ -22,6 +22,9 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, StatxFlags};
 /// How many folders are walked; a project with more is reported as not checked completely.
 const MAX_WALKED_DIRS: usize = 400_000;
 
+/// Why a link among git's data is a leftover.
+const LINK_IN_DATA: &str = "a link in git's folder, through which git would write elsewhere";
+
 /// Why a path is protected that a link or a configuration leads to.
 const LED_TO: &str = "a link or a configuration leads to it";
 
@@ -40,6 +43,8 @@ pub(super) enum EntryJudgement {
     Settings { submodule_depth: Option<usize> },
     /// The commands of a rebase.
     RebaseTodo,
+    /// The options of a rebase or cherry-pick.
+    SequenceOptions,
     /// The pointer of a linked worktree to its repository.
     CommonDir,
     /// A `.git` that is a file and points to a git folder.
@@ -79,6 +84,8 @@ enum DirContext {
     Git { folder: GitFolder, n_names: usize, in_modules: bool, bare: bool },
     /// A folder of git folders: `modules`, `worktrees`.
     Repositories { worktrees: bool },
+    /// A folder of git's own data.
+    GitData,
 }
 
 /// The relevant entries of a folder, valid as long as the folder is unchanged.
@@ -194,6 +201,11 @@ impl TreeWalk<'_> {
                     bare: false,
                 }
             }
+            DirContext::GitData if is_repository => {
+                self.found.git_folders.insert(path.to_owned());
+                let folder = GitFolder::Repository;
+                DirContext::Git { folder, n_names, in_modules: false, bare: false }
+            }
             DirContext::Tree { .. } if is_repository => {
                 self.found.git_folders.insert(path.to_owned());
                 self.found.bare_repositories.insert(path.to_owned());
@@ -202,6 +214,7 @@ impl TreeWalk<'_> {
             }
             DirContext::Git { .. }
             | DirContext::Repositories { .. }
+            | DirContext::GitData
             | DirContext::Tree { .. }
             | DirContext::Protected(_) => context,
         }
@@ -238,6 +251,11 @@ impl TreeWalk<'_> {
                 let depth = in_modules.then_some(n_names);
                 self.judge_git_entry(path, &all, kind, entry, context, depth);
             }
+            DirContext::GitData => match kind {
+                EntryType::Directory => self.pending.push((path, context)),
+                EntryType::Symlink => self.add_git_leftover(path, kind, LINK_IN_DATA),
+                EntryType::File | EntryType::Other => {}
+            },
             DirContext::Repositories { worktrees } => {
                 if kind == EntryType::Directory {
                     let n_names = all.len();
@@ -319,6 +337,10 @@ impl TreeWalk<'_> {
     ) {
         match entry {
             GitEntry::Data => {}
+            GitEntry::DataFolder => self.pending.push((path, DirContext::GitData)),
+            GitEntry::SequenceOptions => {
+                self.record(path, kind, EntryJudgement::SequenceOptions);
+            }
             GitEntry::Folder => self.pending.push((path, context)),
             GitEntry::Repositories => {
                 let worktrees = names.last() == Some(&"worktrees");
@@ -406,6 +428,10 @@ impl TreeWalk<'_> {
             listed.push((OsStr::from_bytes(name.to_bytes()).to_owned(), to_entry_type(kind)));
         }
         let is_repository = is_repository_listing(listed.iter().filter_map(|(n, _)| n.to_str()));
+        if (context, is_repository) == (DirContext::GitData, false) {
+            listed.retain(|(_, kind)| matches!(kind, EntryType::Directory | EntryType::Symlink));
+            listed.shrink_to_fit();
+        }
         if let (DirContext::Tree { in_packages }, false) = (context, is_repository) {
             let parents: Vec<&str> = match at.to_str() {
                 Some(".") | None => Vec::new(),

@@ -115,6 +115,141 @@ async fn looking_at_a_project_runs_nothing_that_a_command_left() {
     }
 }
 
+/// Attacks in several commands, each with the effect that looking or continuing runs `evil.sh`.
+const ATTACKS_IN_STEPS: &[(&str, &[&str])] = &[
+    (
+        "commondir that was the list of a rebase",
+        &[
+            "mkdir -p e .git/rebase-merge && cp -r .git/refs .git/objects e/ && \
+             echo ../e > .git/rebase-merge/git-rebase-todo && \
+             printf '[core]\\n\\tfsmonitor = %s/evil.sh\\n' $PWD > e/config",
+            "mv .git/rebase-merge/git-rebase-todo .git/commondir; rmdir .git/rebase-merge",
+        ],
+    ),
+    (
+        "hook that was the settings of a submodule",
+        &[
+            "git init -q n && mkdir x && printf '#!/bin/sh\\n#' > x/.gitmodules && \
+             printf '\\n%s/evil.sh\\n' $PWD >> x/.gitmodules && chmod +x x/.gitmodules",
+            "mv x/.gitmodules n/.git/hooks/post-checkout; mv tools/post-checkout n/.git/hooks/",
+        ],
+    ),
+    (
+        "settings of a submodule that no sandbox holds yet",
+        &[
+            "git init -q m && git -C m -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && \
+             mkdir -p .git/modules && mv m/.git .git/modules/m && \
+             echo gitdir: ../.git/modules/m > m/.git && \
+             git update-index --add --cacheinfo 160000,$(git -C m rev-parse HEAD),m",
+            "printf '[core]\\n\\tfsmonitor = %s/evil.sh\\n' $PWD >> .git/modules/m/config",
+        ],
+    ),
+    (
+        "settings of a worktree",
+        &[
+            "git worktree add -q w && git config extensions.worktreeConfig true && \
+             printf '[user]\\n\\tname = a\\n' > .git/worktrees/w/config.worktree",
+            "printf '[core]\\n\\tfsmonitor = %s/evil.sh\\n' $PWD > .git/worktrees/w/config.worktree",
+        ],
+    ),
+    (
+        "strategy of a rebase",
+        &["printf '#!/bin/sh\\n%s/evil.sh\\n' $PWD > git-merge-x && chmod +x git-merge-x && \
+           mkdir .git/rebase-merge && cd .git/rebase-merge && git rev-parse HEAD > onto && \
+           git rev-parse HEAD~1 > onto && cp onto orig-head && echo refs/heads/main > head-name && \
+           touch interactive author-script done && echo 1 > msgnum && echo 1 > end && \
+           echo x > strategy && echo \"pick $(git rev-parse HEAD)\" > git-rebase-todo"],
+    ),
+];
+
+#[tokio::test]
+async fn an_attack_in_several_commands_runs_nothing_either() {
+    for (name, steps) in ATTACKS_IN_STEPS {
+        let kernel = Kernel::start(&[]).await;
+        prepare(kernel.folder.path());
+        fs::write(kernel.folder.path().join("app/tools/log"), "").unwrap();
+        let mut set_aside = Vec::new();
+        for step in *steps {
+            let outcome = kernel.runs(step).await;
+            set_aside.push(outcome["summary"]["setAside"]["entries"].clone());
+        }
+        assert!(set_aside.iter().any(|entries| !entries.is_null()), "{name}: nothing set aside");
+        let said = run_outside(kernel.folder.path(), LOOKS);
+        assert!(!kernel.folder.path().join("marker").exists(), "{name}: {set_aside:?} {said}");
+    }
+}
+
+#[tokio::test]
+async fn links_and_repositories_among_gits_data_are_set_aside() {
+    let kernel = Kernel::start(&[("src/a", "")]).await;
+    prepare(kernel.folder.path());
+    for (command, path) in [
+        ("rm -f .git/logs/HEAD; ln -s /tmp/x .git/logs/HEAD", ".git/logs/HEAD"),
+        (
+            "mkdir -p .git/rr-cache/a; ln -s /tmp/x .git/rr-cache/a/postimage",
+            ".git/rr-cache/a/postimage",
+        ),
+        (
+            "git init -q --bare .git/lfs/e && cp tools/pre-commit .git/lfs/e/hooks/pre-receive",
+            ".git/lfs/e/hooks/pre-receive",
+        ),
+        (
+            "git init -q --bare .git/objects/zz && cp tools/pre-commit .git/objects/zz/hooks/update",
+            ".git/objects/zz/hooks/update",
+        ),
+    ] {
+        let (_, set_aside) = run_command(&kernel, command).await;
+        assert_eq!(set_aside[0]["path"], path, "{command}: {set_aside}");
+    }
+    let app = kernel.folder.path().join("app");
+    assert!(app.join(".git/logs/HEAD").symlink_metadata().is_err());
+    run_outside(kernel.folder.path(), "git commit -q --allow-empty -m three");
+}
+
+#[tokio::test]
+async fn a_copy_counts_as_the_projects_own_only_for_the_same_programs() {
+    let kernel = Kernel::start(&[("src/a", "")]).await;
+    prepare(kernel.folder.path());
+    let polyglot = "git init -q n && printf '[user]\\n\\tname = a\\n' > n/.git/config";
+    assert_eq!(run_command(&kernel, polyglot).await.1, Value::Null);
+    let (_, set_aside) = run_command(&kernel, "mkdir .cargo; cp n/.git/config .cargo/config").await;
+    assert_eq!(set_aside[0]["path"], ".cargo/config", "{set_aside}");
+    let escaped = "printf '[toolchain]\\n\"p\\\\u0061th\" = \"/x\"\\n' > rust-toolchain.toml";
+    let (_, set_aside) = run_command(&kernel, escaped).await;
+    assert_eq!(set_aside[0]["path"], "rust-toolchain.toml", "{set_aside}");
+}
+
+#[tokio::test]
+async fn a_change_through_a_mapping_is_seen() {
+    let kernel = Kernel::start(&[("src/a", "")]).await;
+    prepare(kernel.folder.path());
+    let app = kernel.folder.path().join("app");
+    // Both bytes are written before: the times of the file change no more.
+    let program = "import mmap, os, time\n\
+                   os.makedirs('mm/.git/refs'); os.makedirs('mm/.git/objects')\n\
+                   open('mm/.git/HEAD', 'w').write('ref: refs/heads/main\\n')\n\
+                   open('mm/.git/config', 'w').write('[core]\\n#fsmonitor = ./evil.sh\\n')\n\
+                   f = open('mm/.git/config', 'r+b'); m = mmap.mmap(f.fileno(), 0)\n\
+                   m[7:8] = b'#'; open('src/ready', 'w').close()\n\
+                   while not os.path.exists('src/go'): time.sleep(0.02)\n\
+                   m[7:8] = b' '; open('src/done', 'w').close()\n\
+                   while not os.path.exists('src/end'): time.sleep(0.02)\n";
+    fs::write(app.join("m.py"), program).unwrap();
+    let id = Uuid::new_v4();
+    let params = json!({ "command": "exec python3 m.py > /dev/null 2>&1", "background": true });
+    kernel.act_as(id, "terminal.runCommand", params).await.unwrap();
+    wait_for_file(&app.join("src/ready")).await;
+    assert_eq!(run_command(&kernel, "true").await.1, Value::Null);
+    fs::write(app.join("src/go"), "").unwrap();
+    wait_for_file(&app.join("src/done")).await;
+    let (_, set_aside) = run_command(&kernel, "true").await;
+    assert_eq!(set_aside[0]["path"], "mm/.git/config", "{set_aside}");
+    fs::write(app.join("src/end"), "").unwrap();
+    kernel.outcome(id).await;
+    let settings = fs::read_to_string(app.join("mm/.git/config")).unwrap_or_default();
+    assert!(!settings.contains("\n fsmonitor"), "{settings}");
+}
+
 impl Kernel {
     /// The outcome of a command.
     async fn runs(&self, command: &str) -> Value {

@@ -108,11 +108,21 @@ fn where_a_known_remote_or_branch_pushes_to_is_not_changed() {
         ("[branch \"main\"]\n\tremote = p\n", "branch.main.remote"),
         ("[branch \"main\"]\n\tpushRemote = p\n", "branch.main.pushremote"),
         ("[commit]\n\tgpgsign = false\n", "commit.gpgsign"),
+        ("[remote \"o\"]\n\tpush = +refs/*:refs/*\n", "remote.o.push"),
+        ("[remote \"o\"]\n\tpromisor = true\n", "remote.o.promisor"),
+        ("[branch \"main\"]\n\tmerge = refs/heads/x\n", "branch.main.merge"),
+        ("[push]\n\tdefault = matching\n", "push.default"),
     ] {
         assert_eq!(with(more), [name], "{more}");
     }
-    // Removed and added again.
-    assert_eq!(leftovers(Some(before), "[remote \"o\"]\n\turl = https://b/x\n"), ["remote.o.url"]);
+    // Removed, and then perhaps added again with another address.
+    let without = |part: &str| leftovers(Some(before), &before.replace(part, ""));
+    assert_eq!(without("\turl = https://a/x\n"), ["remote.o.url"]);
+    assert_eq!(without("\tgpgsign = true\n"), ["commit.gpgsign"]);
+    let changed = before.replace("//a/", "//b/");
+    assert_eq!(leftovers(Some(before), &changed), ["remote.o.url"]);
+    assert_eq!(leftovers(None, "[remote \"p\"]\n\turl = .git/lfs/e\n"), ["remote.p.url"]);
+    assert_eq!(leftovers(None, "[commit]\n\tgpgsign = false\n"), ["commit.gpgsign"]);
     for more in [
         "[remote \"p\"]\n\turl = https://b/x\n\tpushurl = https://c/x\n",
         "[branch \"new\"]\n\tremote = o\n\tmerge = refs/heads/new\n",

@@ -15,6 +15,7 @@ use provost_sandbox::confine::{
 };
 use provost_sandbox::environment;
 use provost_sandbox::root_dir::RootDir;
+use provost_sandbox::sandbox_policy::NetworkAccess;
 use serde_json::{Value, json};
 use tokio::sync::{RwLock, oneshot};
 
@@ -198,6 +199,10 @@ impl CommandRunner {
         sandbox: &Sandbox,
         mut command: SandboxCommand,
     ) -> Result<(SandboxChild, ActionWatch), ActionError> {
+        // A run with the network takes no settings from where other runs can write.
+        if sandbox.policy().network == NetworkAccess::Full {
+            return spawn_watched(&self.quarantine, sandbox, command).await;
+        }
         match self.quarantine.copy_settings(sandbox, self.sandboxes.kernel_dir.path()) {
             Ok(Some(copies)) => {
                 command.file_redirects = copies.to_file_redirects();
