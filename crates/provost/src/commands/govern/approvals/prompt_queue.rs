@@ -340,6 +340,10 @@ impl ApprovalPromptQueue {
                 None => return print_effect(&format!("There is no approval {number}.")),
             },
         };
+        // The event that the answer counts is on its way.
+        if self.answered == Some(item.approval.id) {
+            return print_effect(&format!("Approval {} is answered already.", item.number));
+        }
         if scope.is_some() && has_hard_gate(&item.approval) != with_gate_word {
             let key = allow_key(&item.approval);
             return print_effect(&format!("This is allowed with `{key}` and Enter."));

@@ -105,6 +105,21 @@ fn a_key_that_was_meant_for_another_question_answers_none() {
 }
 
 #[test]
+fn a_second_answer_waits_until_the_first_one_counts_or_is_rejected() {
+    let mut queue = queue_with(&[1, 2]);
+    assert_eq!(sent(&type_line(&mut queue, "a")).len(), 1);
+    let again = type_line(&mut queue, "a");
+    assert!(sent(&again).is_empty() && text(&again).contains("answered already"), "{again:?}");
+    queue.mark_answer_rejected();
+    assert_eq!(sent(&type_line(&mut queue, "d")).len(), 1);
+    // The next one was expected.
+    queue.remove_resolved(id(1), "was denied", 0);
+    queue.mark_front_shown(Instant::now());
+    let keys = text(&queue.open_for_answer(Instant::now()));
+    assert!(keys.contains("a: allow once"), "{keys}");
+}
+
+#[test]
 fn a_scope_that_is_not_offered_is_not_sent() {
     let mut queue = ApprovalPromptQueue::new();
     let mut gated: Approval = approval(10);
