@@ -6,6 +6,7 @@ use reqwest::StatusCode;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use super::held_process::HeldProcess;
 use super::{Home, Running};
 use crate::typing::type_in_terminal;
 
@@ -395,6 +396,7 @@ async fn a_kernel_that_hangs_is_shown_and_down_ends_it() {
     let daemon = home.up();
     daemon.act("fs.listFiles", json!({})).await;
     let pid = kernel_pid(&daemon).await;
+    let kernel = HeldProcess::open(pid).unwrap();
     assert!(home.run_ok(&["status"]).contains(&format!("(kernel {})", pid.as_raw_nonzero())));
     kill_process(pid, Signal::STOP).unwrap();
     until_kernel_is(&daemon, "unresponsive").await;
@@ -411,7 +413,7 @@ async fn a_kernel_that_hangs_is_shown_and_down_ends_it() {
     kill_process(pid, Signal::STOP).unwrap();
     until_kernel_is(&daemon, "unresponsive").await;
     home.run_ok(&["down"]);
-    assert!(!super::is_provost(pid), "the kernel outlived down");
+    assert!(kernel.has_exited(), "the kernel outlived down");
 }
 
 #[tokio::test]
@@ -519,6 +521,7 @@ async fn down_stops_the_kernels_and_down_keep_lets_them_live_on() {
     let id = daemon.start(json!({ "command": "sleep 3600", "background": true })).await;
     daemon.until(&id, "running").await;
     let pid = kernel_pid(&daemon).await;
+    let kernel = HeldProcess::open(pid).unwrap();
     home.run_ok(&["down", "--keep"]);
     assert_eq!(processes_with("sleep 3600", &home), 1);
 
@@ -527,7 +530,7 @@ async fn down_stops_the_kernels_and_down_keep_lets_them_live_on() {
     assert_eq!(daemon.get(&format!("/api/actions/{id}")).await["status"], "running");
     home.run_ok(&["down"]);
     assert_eq!(processes_with("sleep 3600", &home), 0);
-    assert!(rustix::process::test_kill_process(pid).is_err() || !super::is_provost(pid));
+    assert!(kernel.has_exited(), "the kernel outlived down");
 }
 
 #[tokio::test]
@@ -537,9 +540,9 @@ async fn a_kernel_without_a_daemon_and_without_work_ends_itself() {
     up.env("PROVOST_KERNEL_IDLE_MINUTES", "0").assert().success();
     let daemon = home.running();
     daemon.act("fs.listFiles", json!({})).await;
-    let pid = kernel_pid(&daemon).await;
+    let kernel = HeldProcess::open(kernel_pid(&daemon).await).unwrap();
     daemon.kill();
-    while super::is_provost(pid) {
+    while !kernel.has_exited() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

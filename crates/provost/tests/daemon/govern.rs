@@ -38,12 +38,14 @@ impl Home {
     pub(super) fn pid_of(&self, command: &str) -> Option<Pid> {
         let data = self.data();
         let ours = |line: &str| {
-            line.contains(&*data.to_string_lossy()) && line.contains(&format!("\0{command}\0"))
+            line.starts_with(env!("CARGO_BIN_EXE_provost"))
+                && line.contains(&*data.to_string_lossy())
+                && line.contains(&format!("\0{command}\0"))
         };
         fs::read_dir("/proc").unwrap().flatten().find_map(|entry| {
             let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
             let pid = entry.file_name().to_string_lossy().parse().ok().and_then(Pid::from_raw)?;
-            (ours(&String::from_utf8_lossy(&line)) && super::is_provost(pid)).then_some(pid)
+            ours(&String::from_utf8_lossy(&line)).then_some(pid)
         })
     }
 }

@@ -8,6 +8,7 @@ mod cli;
 mod examples;
 mod govern;
 mod governance;
+mod held_process;
 mod kill;
 mod preview;
 mod runtime;
@@ -18,7 +19,7 @@ mod terminal;
 mod typing;
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use assert_cmd::Command;
@@ -26,6 +27,8 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
+
+use held_process::HeldProcess;
 
 /// A temporary home, so that tests see neither each other's nor the user's Provost.
 struct Home {
@@ -104,22 +107,12 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        // Whatever the test did, no daemon outlives it.
-        let pid = std::fs::read_to_string(self.data().join("daemon.lock")).unwrap_or_default();
-        if let Some(pid) = pid.trim().parse().ok().and_then(Pid::from_raw)
-            && is_provost(pid)
-        {
-            let _gone = kill_process(pid, Signal::KILL);
+        // Whatever the test did, no daemon outlives it, nor a kernel. The daemon first, which
+        // would start a kernel again.
+        if let Some(daemon) = HeldProcess::daemon_of(&self.data()) {
+            daemon.kill();
         }
-        // Nor a kernel.
-        for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-            let ours = String::from_utf8_lossy(&line).contains(&*self.data().to_string_lossy());
-            let pid = entry.file_name().to_string_lossy().parse().ok().and_then(Pid::from_raw);
-            if let Some(pid) = pid.filter(|pid| ours && is_provost(*pid)) {
-                let _gone = kill_process(pid, Signal::KILL);
-            }
-        }
+        HeldProcess::kill_kernels(&self.data());
         // Nor the temporary files that a kernel which was killed could not remove.
         for place in std::fs::read_dir(self.data().join("kernels")).into_iter().flatten().flatten()
         {
@@ -128,11 +121,6 @@ impl Drop for Home {
             }
         }
     }
-}
-
-fn is_provost(pid: Pid) -> bool {
-    let program = format!("/proc/{}/exe", pid.as_raw_nonzero());
-    std::fs::read_link(program).is_ok_and(|exe| exe == Path::new(env!("CARGO_BIN_EXE_provost")))
 }
 
 /// A running daemon.
