@@ -1,9 +1,10 @@
 //! Attacks on the sandbox. Each must fail, and is shown to work without the sandbox.
 //!
 //! One file per attack. A test starts this binary again, in a sandbox, as the attacker
-//! ([`payload`]); the attacker's exit code says whether it did harm. Every test runs
-//! without namespaces and with all that the machine offers; if root starts it, all of
-//! it runs again as an ordinary user.
+//! ([`payload`]); the attacker's exit code says whether it did harm. Every test runs in
+//! each [`TestEnvironment`]: as root, as an ordinary user, without namespaces, with
+//! namespaces as restricted as on Ubuntu, and without cgroups; in each with the fewest
+//! layers and with all that the environment offers.
 #![expect(unsafe_code, reason = "attackers make system calls that have no safe interface")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where it fails")]
 #![expect(clippy::print_stdout, reason = "a test prints which layers were active")]
@@ -33,14 +34,16 @@ mod set_id;
 mod stop;
 mod symlink_swap;
 mod terminals;
+mod test_environment;
 mod tiocsti;
 mod traversal;
 mod undumpable_parent;
 mod waits_for_input;
 mod write_outside;
 
-use std::os::unix::process::CommandExt as _;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
+
+use test_environment::TestEnvironment;
 
 type Test = (&'static str, fn());
 
@@ -105,67 +108,41 @@ const TESTS: &[Test] = &[
     ("write_outside", write_outside::test),
 ];
 
-/// A user id that no known system uses.
-const ORDINARY: u32 = 64_321;
-
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args[..] {
-        ["--payload", name, ..] => payload::main(name, &args[2..]),
-        ["--as-user", name] => {
-            run(find(name));
-            ExitCode::SUCCESS
+        ["--payload", name, ..] => return payload::main(name, &args[2..]),
+        ["--in-environment", environment, name] => {
+            let environment = TestEnvironment::from_name(environment);
+            println!("{name} as uid {}", rustix::process::geteuid().as_raw());
+            environment.assert_detected();
+            let (_, test) = TESTS.iter().find(|(other, _)| *other == name).unwrap();
+            test();
         }
         _ if args.contains(&"--list") => {
             if !args.contains(&"--ignored") {
-                for (name, _) in TESTS {
-                    println!("{name}: test");
+                for (environment, test) in all_tests() {
+                    println!("{}::{test}: test", environment.name());
                 }
             }
-            ExitCode::SUCCESS
         }
         _ => {
-            let wanted: Vec<&&str> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
-            let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|w| name == **w);
-            TESTS.iter().filter(|(name, _)| is_wanted(name)).for_each(both);
-            ExitCode::SUCCESS
+            let wanted: Vec<&str> =
+                args.iter().copied().filter(|arg| !arg.starts_with('-')).collect();
+            for (environment, test) in all_tests() {
+                let name = format!("{}::{test}", environment.name());
+                if wanted.is_empty() || wanted.contains(&name.as_str()) {
+                    environment.run(test);
+                }
+            }
         }
     }
+    ExitCode::SUCCESS
 }
 
-fn find(name: &str) -> &'static Test {
-    TESTS.iter().find(|(other, _)| *other == name).unwrap()
-}
-
-fn run((name, test): &Test) {
-    println!("{name} as uid {}", rustix::process::geteuid().as_raw());
-    test();
-}
-
-/// Runs a test as the current user, and as an ordinary user if that is root.
-fn both(test: &Test) {
-    run(test);
-    if !rustix::process::geteuid().is_root() {
-        return;
-    }
-    // A copy, since the user may have no access to the build folder.
-    let dir = sandbox_fixture::create_base_dir();
-    let copy = dir.path().join("escape");
-    std::fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
-    let open = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
-    std::fs::set_permissions(dir.path(), open).unwrap();
-    let user = Some(ORDINARY);
-    std::os::unix::fs::chown(dir.path(), user, user).unwrap();
-    let status = Command::new(&copy)
-        .args(["--as-user", test.0])
-        .current_dir("/")
-        .env_clear()
-        .env("PATH", "/usr/bin:/bin")
-        .env("TMPDIR", dir.path())
-        .uid(ORDINARY)
-        .gid(ORDINARY)
-        .status()
-        .unwrap();
-    assert!(status.success(), "{} as an ordinary user: {status}", test.0);
+/// Every test in every environment that this user can create.
+fn all_tests() -> impl Iterator<Item = (TestEnvironment, &'static str)> {
+    let environments = TestEnvironment::available().iter();
+    environments.flat_map(|environment| TESTS.iter().map(|(name, _)| (*environment, *name)))
 }

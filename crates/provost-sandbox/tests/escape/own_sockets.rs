@@ -21,8 +21,14 @@ pub(crate) fn reached() {
             ("src/s", absolute.as_str()),
             ("$TMPDIR/s", "$TMPDIR/s"),
         ];
+        let in_tmp = [("/tmp/s", "/var/tmp/s"), ("/var/tmp/s", "/tmp/s")];
         if fixture.sandbox(SandboxProfile::Serve, layers).applied().private_tmp {
-            table.extend([("/tmp/s", "/var/tmp/s"), ("/var/tmp/s", "/tmp/s")]);
+            table.extend(in_tmp);
+        } else {
+            for (bind, to) in in_tmp {
+                let report = serve(fixture, layers, "own-socket", &[bind, to, "blocking"]);
+                assert_eq!(report.exit, SandboxExit::Code(1), "{bind}: {report:?}");
+            }
         }
         for (bind, to) in table {
             for kind in ["blocking", "nonblocking"] {

@@ -54,6 +54,7 @@ fn attack_processes(name: &str, args: &[&str]) -> Option<Attack> {
         ("allocate", [gigabytes]) => allocate(gigabytes),
         ("allocate-file", []) => allocate_file(),
         ("watchers", [n]) => watchers(n),
+        ("fork", [n]) => fork_many(n),
         ("fork-bomb", []) => fork_bomb(),
         ("daemon", [marker]) => daemon(marker),
         ("stubborn", []) => stubborn(),
@@ -225,6 +226,22 @@ fn watchers(n: &str) -> Attack {
         }
     }
     Ok("made".into())
+}
+
+/// Starts so many processes, which wait.
+fn fork_many(n: &str) -> Attack {
+    for _ in 0..n.parse::<usize>().unwrap() {
+        // SAFETY: the process has one thread; the copies make one system call.
+        match unsafe { libc::fork() } {
+            -1 => return Err(io::Error::last_os_error()),
+            0 => loop {
+                // SAFETY: waits for a signal.
+                unsafe { libc::pause() };
+            },
+            _ => {}
+        }
+    }
+    Ok(format!("{n} processes"))
 }
 
 fn fork_bomb() -> Attack {

@@ -8,12 +8,13 @@ use provost_sandbox::sandbox_policy::SandboxProfile;
 
 use crate::sandbox_fixture::{SandboxFixture, finish};
 
-/// Tries all ways, once the other waits for it.
-const MEDDLE: &str = "while [ ! -e go ]; do sleep 0.01; done
-    cp evil e && mv -f e src/build.sh; rm -f src/build.sh; echo 'echo EVIL' > src/build.sh
-    mv src old && mkdir src && cp evil src/build.sh; ln -sfn ../evil src/build.sh; : > tried";
+/// Tries all ways, once the other waits for it. Both tell each other in a folder: without a
+/// mount namespace they create nothing at the top of the project.
+const MEDDLE: &str = "while [ ! -e sync/go ]; do sleep 0.01; done
+    cp evil sync/e && mv -f sync/e src/build.sh; rm -f src/build.sh; echo 'echo EVIL' > src/build.sh
+    mv src old && mkdir src && cp evil src/build.sh; ln -sfn ../evil src/build.sh; : > sync/tried";
 
-const RUN: &str = ": > go; while [ ! -e tried ]; do sleep 0.01; done; sh src/build.sh";
+const RUN: &str = ": > sync/go; while [ ! -e sync/tried ]; do sleep 0.01; done; sh src/build.sh";
 
 pub(crate) fn test() {
     let fixture = SandboxFixture::new();
@@ -24,10 +25,10 @@ pub(crate) fn test() {
         command
     };
     for held in [false, true] {
-        for name in ["go", "tried", "e"] {
-            drop(fs::remove_file(fixture.at("project").join(name)));
+        for name in ["sync", "old"] {
+            drop(fs::remove_dir_all(fixture.at("project").join(name)));
         }
-        drop(fs::remove_dir_all(fixture.at("project/old")));
+        fs::create_dir(fixture.at("project/sync")).unwrap();
         fs::create_dir_all(fixture.at("project/src")).unwrap();
         drop(fs::remove_file(fixture.at("project/src/build.sh")));
         fs::write(fixture.at("project/src/build.sh"), "echo good").unwrap();

@@ -5,10 +5,11 @@ use std::io::{BufRead as _, BufReader};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use provost_sandbox::confine::SandboxExit;
 use provost_sandbox::sandbox_policy::SandboxProfile;
 use rustix::pty::OpenptFlags;
 
-use crate::sandbox_fixture::{CONFINED, LAYERS, SandboxFixture};
+use crate::sandbox_fixture::{CONFINED, LAYERS, SandboxFixture, finish};
 
 /// A terminal of somebody else, and its path.
 fn open_foreign_terminal() -> (OwnedFd, String) {
@@ -48,10 +49,13 @@ pub(crate) fn own() {
 pub(crate) fn shared() {
     let fixture = SandboxFixture::new();
     let sandbox = fixture.sandbox(SandboxProfile::Build, LAYERS[1]);
+    let mut holder = fixture.spawn(&sandbox, "hold-terminal", &[]);
     if !sandbox.applied().own_terminals {
+        // It has none that another run could open.
+        let report = finish(holder);
+        assert_eq!(report.exit, SandboxExit::Code(1), "{report:?}");
         return;
     }
-    let mut holder = fixture.spawn(&sandbox, "hold-terminal", &[]);
     let mut name = String::new();
     BufReader::new(File::from(holder.stdout.take().unwrap())).read_line(&mut name).unwrap();
     fixture.must_be_denied("open", &[name.trim()]);
