@@ -336,6 +336,10 @@ impl ApprovalPromptQueue {
                 None => return print_effect(&format!("There is no approval {number}.")),
             },
         };
+        // A second answer would be rejected, and the first be taken for someone else's.
+        if self.answered == Some(item.approval.id) {
+            return print_effect("Ignored: an answer to this approval was sent already.");
+        }
         if scope.is_some() && has_hard_gate(&item.approval) != with_gate_word {
             let key = allow_key(&item.approval);
             return print_effect(&format!("This is allowed with `{key}` and Enter."));

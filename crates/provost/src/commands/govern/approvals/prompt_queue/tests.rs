@@ -105,6 +105,19 @@ fn a_key_that_was_meant_for_another_question_answers_none() {
 }
 
 #[test]
+fn an_approval_is_answered_once_and_again_if_the_answer_was_rejected() {
+    let mut queue = queue_with(&[10, 20]);
+    assert_eq!(sent(&type_line(&mut queue, "a")).len(), 1);
+    assert!(sent(&type_line(&mut queue, "a")).is_empty());
+    queue.mark_answer_rejected();
+    assert_eq!(sent(&type_line(&mut queue, "a")).len(), 1);
+    assert!(sent(&type_line(&mut queue, "d")).is_empty());
+    queue.remove_resolved(id(10), "was allowed", 0);
+    let keys = text(&queue.open_for_answer(Instant::now()));
+    assert!(keys.contains("a: allow once"), "the next one is expected: {keys}");
+}
+
+#[test]
 fn a_scope_that_is_not_offered_is_not_sent() {
     let mut queue = ApprovalPromptQueue::new();
     let mut gated: Approval = approval(10);
