@@ -13,6 +13,7 @@ import { test as base, expect, type Page } from '@playwright/test'
 
 const BINARY = resolve(process.env['PROVOST_BIN'] ?? join(import.meta.dirname, '../../target/debug/provost'))
 const START_MS = 15_000
+const EXIT_MS = 10_000
 
 /** A running daemon. */
 export class Daemon {
@@ -110,14 +111,23 @@ export class Daemon {
   /** Kills the daemon and its kernels, which outlive it, and removes its files. */
   async end(): Promise<void> {
     await this.kill()
-    for (const pid of await this.kernels()) {
-      try {
-        process.kill(pid, 'SIGKILL')
-      } catch {
-        // It has already exited.
+    // Supervisors are not killed: they end what runs below them when their kernel has ended.
+    const supervisors = new Set<number>()
+    for (const end = Date.now() + EXIT_MS; Date.now() < end; await sleep(20)) {
+      // Before its exec, a kernel has the command line of the daemon.
+      const own = await processesNaming(join(this.#root, 'data'))
+      if (own.size === 0) break
+      const kernels = withoutChildren(own)
+      for (const pid of own.keys()) if (!kernels.includes(pid)) supervisors.add(pid)
+      for (const pid of kernels.filter((pid) => !supervisors.has(pid))) {
+        try {
+          process.kill(pid, 'SIGKILL')
+        } catch {
+          // It has already exited.
+        }
       }
     }
-    // Processes of the kernels may still be writing.
+    // A process of a run may still be writing.
     const how = { recursive: true, force: true, maxRetries: 20, retryDelay: 50 } as const
     for (const scratch of await this.#scratchFolders()) await rm(scratch, how)
     await rm(this.#root, how)
@@ -138,16 +148,14 @@ export class Daemon {
     return pid
   }
 
-  /** The kernels of this daemon: processes with a path in its folder. */
+  /** The kernels of this daemon. */
   async kernels(): Promise<readonly number[]> {
-    const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
-    const own = await Promise.all(
-      pids.map(async (pid) => {
-        const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
-        return line.split('\0').some((word) => word.startsWith(join(this.#root, 'data', 'kernels')))
-      }),
-    )
-    return pids.filter((_, index) => own[index]).map(Number)
+    return withoutChildren(await this.processes())
+  }
+
+  /** The kernels and the supervisors of their runs, which are copies of them, with their parents. */
+  async processes(): Promise<ReadonlyMap<number, number>> {
+    return processesNaming(join(this.#root, 'data', 'kernels'))
   }
 
   async #run(listen: string): Promise<void> {
@@ -243,6 +251,24 @@ export async function openProject(page: Page, path: string): Promise<void> {
   const form = page.getByRole('navigation', { name: 'Projects' })
   await form.getByLabel('Path of the folder').fill(path)
   await form.getByRole('button', { name: 'Open', exact: true }).click()
+}
+
+/** The processes with a path in this folder in their command line, and their parents. */
+async function processesNaming(folder: string): Promise<ReadonlyMap<number, number>> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const found = new Map<number, number>()
+  for (const pid of pids) {
+    const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+    if (!line.split('\0').some((word) => word.startsWith(folder))) continue
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+    found.set(Number(pid), Number(/.*\) \S+ (\d+)/s.exec(stat)?.[1]))
+  }
+  return found
+}
+
+/** The processes whose parent is none of them. */
+function withoutChildren(parents: ReadonlyMap<number, number>): readonly number[] {
+  return [...parents].filter(([, parent]) => !parents.has(parent)).map(([pid]) => pid)
 }
 
 function sleep(ms: number): Promise<void> {

@@ -161,11 +161,30 @@ export async function processesWith(marker: string): Promise<readonly number[]> 
   return pids.filter((_, index) => lines[index]?.includes(marker))
 }
 
-/** The number of PTYs whose master end a process holds. */
+/** The number of PTYs whose master end a process holds; 0 for one that this user cannot inspect. */
 export async function countPtys(pid: number): Promise<number> {
   const names = await readdir(`/proc/${String(pid)}/fdinfo`).catch(() => [])
   const infos = await Promise.all(names.map((name) => readFile(`/proc/${String(pid)}/fdinfo/${name}`, 'utf8').catch(() => '')))
   return new Set(infos.flatMap((info) => /^tty-index:\s*(\d+)/m.exec(info)?.[1] ?? [])).size
+}
+
+/** The number of terminals that the descendants of a process run in, which every user can see. */
+export async function countTerminalsBelow(ancestor: number): Promise<number> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const stats = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')))
+  // After the name in parentheses: state, parent, process group, session, terminal.
+  const processes = stats.flatMap((stat) => {
+    const [, pid, parent, terminal] = /^(\d+) .*\) \S+ (\d+) \S+ \S+ (\d+)/s.exec(stat) ?? []
+    return pid === undefined ? [] : [{ pid: Number(pid), parent: Number(parent), terminal: Number(terminal) }]
+  })
+  const [terminals, ancestors] = [new Set<number>(), [ancestor]]
+  for (let next = ancestors.pop(); next !== undefined; next = ancestors.pop()) {
+    for (const { pid, terminal } of processes.filter(({ parent }) => parent === next)) {
+      ancestors.push(pid)
+      if (terminal !== 0) terminals.add(terminal)
+    }
+  }
+  return terminals.size
 }
 
 /** The runtime controls in the header. */

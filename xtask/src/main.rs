@@ -3,6 +3,8 @@
 
 mod bench;
 mod codegen;
+mod ordinary_user;
+mod process_check;
 mod schemathesis;
 mod shell;
 mod test;
@@ -17,10 +19,15 @@ use anyhow::{Result, bail};
 /// Without the benchmarks, which have their own list.
 const HELP: &str = "\
 cargo xtask run            build everything and start Provost in the current folder
-cargo xtask test           install the tools of the tests and run all tests
+cargo xtask test           install the tools of the tests and run all tests; a process that
+                           a suite leaves behind is an error
 cargo xtask test --full    these, and the HTTP API against its OpenAPI document
 cargo xtask api            only the latter, with schemathesis
-cargo xtask ci             what CI runs: fmt, tidy, codegen, clippy, test, wasm, deny
+cargo xtask test --as-user all Rust tests as an ordinary user, which root creates for it
+cargo xtask ci             what CI runs: fmt, tidy, codegen, clippy, test, wasm, deny;
+                           as root also as an ordinary user, which it creates, the tests of
+                           the sandbox, the kernel, the daemon and its governance
+                           (--full: all Rust tests)
 cargo xtask tidy           check layers, lints, licenses, sources and names
 cargo xtask codegen        write the generated files (--check: only compare)
 cargo xtask ui             build the web UI
@@ -45,7 +52,11 @@ fn run(args: &[&str]) -> Result<()> {
         ["test"] => test::run_tests(&test::Compiler::Plain),
         ["test", "--full"] => test::run_full_tests(),
         ["api"] => test::check_api(),
-        ["ci"] => test::ci(),
+        ["test", "--as-user"] => {
+            test::run_tests_as_user(&test::Compiler::Plain, &test::UserTests::All)
+        }
+        ["ci"] => test::ci(&test::UserTests::Privileges),
+        ["ci", "--full"] => test::ci(&test::UserTests::All),
         ["tidy"] => tidy::run_checks(),
         ["codegen"] => codegen::write(),
         ["codegen", "--check"] => codegen::check(),

@@ -1,9 +1,9 @@
 //! Runs other programs.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 /// The root of the workspace.
 pub(crate) fn root() -> PathBuf {
@@ -17,22 +17,38 @@ pub(crate) fn program(name: &str, args: &[&str]) -> Command {
     command
 }
 
-/// The cargo that runs this tool.
+/// The cargo that runs this tool, without what it says about this package: build scripts that
+/// read such variables would run again, and `ring` with all that depends on it be built again.
 pub(crate) fn cargo(args: &[&str]) -> Command {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-    program(&cargo, args)
+    let mut command = program(&cargo, args);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
+        }
+    }
+    command
 }
 
 /// Prints and runs a command; a failure is an error.
 pub(crate) fn must(command: &mut Command) -> Result<()> {
+    let line = print_command(command);
+    let status = command.status().with_context(|| format!("cannot run `{line}`"))?;
+    expect_success(&line, status)
+}
+
+/// Prints a command that is about to run, and returns its line.
+pub(crate) fn print_command(command: &Command) -> String {
     let name = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy();
     let args: Vec<_> = command.get_args().map(|arg| arg.to_string_lossy()).collect();
     let line = format!("{name} {}", args.join(" "));
     println!("\n▸ {line}");
-    let status = command.status().with_context(|| format!("cannot run `{line}`"))?;
-    if !status.success() {
-        bail!("`{line}` failed ({status})");
-    }
+    line
+}
+
+pub(crate) fn expect_success(line: &str, status: ExitStatus) -> Result<()> {
+    ensure!(status.success(), "`{line}` failed ({status})");
     Ok(())
 }
 
@@ -48,8 +64,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
 
 /// Installs a Debian package, if this user can.
 pub(crate) fn install(package: &str) -> Result<()> {
-    let root_user = output(&mut program("id", &["-u"])).is_ok_and(|id| id.trim() == "0");
-    if !root_user || find("apt-get").is_none() {
+    if !rustix::process::geteuid().is_root() || find("apt-get").is_none() {
         bail!("`{package}` is not installed; installing it needs root and apt-get");
     }
     must(program("apt-get", &["update", "-qq"]).env("DEBIAN_FRONTEND", "noninteractive"))?;

@@ -5,8 +5,16 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use crate::ordinary_user::OrdinaryUser;
+use crate::process_check::run_suite;
 use crate::shell::{cargo, find, install, must, output, program};
 use crate::{codegen, schemathesis, tidy, ui, wasm};
+
+/// The tests that `UserTests::Privileges` selects. The escape suite also runs as a user without
+/// namespaces when root starts it, so that is not repeated.
+const PRIVILEGE_TESTS: &str = "package(provost-kernel) | \
+    (package(provost-sandbox) - test(/^(without|restricted)_namespaces::/)) | \
+    (binary(daemon) & test(/^(actions|governance|runtime|secrets|terminal)::/))";
 
 /// Builds everything and starts Provost in the current folder.
 pub(crate) fn run_provost(args: &[&str]) -> Result<()> {
@@ -51,18 +59,56 @@ impl Compiler {
 pub(crate) fn run_tests(compiler: &Compiler) -> Result<()> {
     let chromium = chromium()?;
     ui::build()?;
-    // Programs and tests together: without the tests, features of dependencies differ and
-    // everything would be built twice.
-    must(&mut compiler.cargo(&["build", "--workspace", "--bins", "--tests", "--examples"]))?;
-    must(&mut compiler.cargo(&["test", "--workspace", "--doc", "--quiet"]))?;
-    if output(&mut cargo(&["nextest", "--version"])).is_ok() {
-        must(&mut compiler.cargo(&["nextest", "run", "--workspace", "--no-fail-fast"]))?;
-    } else {
-        must(&mut compiler.cargo(&["test", "--workspace", "--lib", "--bins", "--tests"]))?;
-    }
+    build_tests(compiler)?;
+    run_suite(&mut compiler.cargo(&["test", "--workspace", "--doc", "--quiet"]))?;
+    run_suite(&mut rust_tests(compiler, &["--workspace"], None))?;
     must(&mut ui::npm(&["run", "check"])?)?;
-    must(&mut ui::npm(&["test"])?)?;
-    must(ui::npm(&["run", "e2e"])?.env("PROVOST_BIN", binary()?).env("CHROMIUM", chromium))
+    run_suite(&mut ui::npm(&["test"])?)?;
+    run_suite(ui::npm(&["run", "e2e"])?.env("PROVOST_BIN", binary()?).env("CHROMIUM", chromium))
+}
+
+/// Programs and tests together: without the tests, features of dependencies differ and
+/// everything would be built twice.
+fn build_tests(compiler: &Compiler) -> Result<()> {
+    must(&mut compiler.cargo(&["build", "--workspace", "--bins", "--tests", "--examples"]))
+}
+
+/// Rust tests, with nextest if it is installed; only nextest can select tests by a filter.
+fn rust_tests(compiler: &Compiler, packages: &[&str], filter: Option<&str>) -> Command {
+    if output(&mut cargo(&["nextest", "--version"])).is_ok() {
+        let mut command = compiler.cargo(&["nextest", "run", "--no-fail-fast"]);
+        command.args(packages).args(filter.map(|filter| format!("--filterset={filter}")));
+        return command;
+    }
+    let mut command = compiler.cargo(&["test", "--lib", "--bins", "--tests"]);
+    command.args(packages);
+    command
+}
+
+/// Which Rust tests run as an ordinary user, after all have run as root.
+pub(crate) enum UserTests {
+    /// Those where rights matter: the sandbox, the kernel, the daemon and its governance.
+    Privileges,
+    All,
+}
+
+/// Runs Rust tests as an ordinary user, if we are root: otherwise all have run so.
+pub(crate) fn run_tests_as_user(compiler: &Compiler, tests: &UserTests) -> Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        println!("\n▸ tests as an ordinary user: done, this is one; those as root need root");
+        return Ok(());
+    }
+    build_tests(compiler)?;
+    let mut command = match tests {
+        UserTests::All => rust_tests(compiler, &["--workspace"], None),
+        UserTests::Privileges => {
+            let packages = ["-p", "provost-sandbox", "-p", "provost-kernel", "-p", "provost"];
+            rust_tests(compiler, &packages, Some(PRIVILEGE_TESTS))
+        }
+    };
+    let user = OrdinaryUser::create()?;
+    user.run_tests_of(&mut command, &binary()?)?;
+    run_suite(&mut command)
 }
 
 /// Runs all tests, and checks the HTTP API against its OpenAPI document.
@@ -78,7 +124,7 @@ pub(crate) fn check_api() -> Result<()> {
 }
 
 /// Runs what CI runs.
-pub(crate) fn ci() -> Result<()> {
+pub(crate) fn ci(user_tests: &UserTests) -> Result<()> {
     must(&mut cargo(&["fmt", "--all", "--check"]))?;
     tidy::run_checks()?;
     codegen::check()?;
@@ -86,6 +132,7 @@ pub(crate) fn ci() -> Result<()> {
     ui::build()?;
     must(&mut linting.cargo(&["build", "--workspace", "--all-targets", "--quiet"]))?;
     run_tests(&linting)?;
+    run_tests_as_user(&linting, user_tests)?;
     wasm::check()?;
     deny()
 }

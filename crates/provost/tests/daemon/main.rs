@@ -113,9 +113,7 @@ impl Drop for Home {
         if let Some(daemon) = HeldProcess::daemon_of(&self.data()) {
             daemon.kill();
         }
-        for kernel in HeldProcess::kernels_of(&self.data()) {
-            kernel.kill();
-        }
+        HeldProcess::kill_kernels(&self.data());
         // Nor the temporary files that a kernel which was killed could not remove.
         for place in std::fs::read_dir(self.data().join("kernels")).into_iter().flatten().flatten()
         {
