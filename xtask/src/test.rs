@@ -101,10 +101,8 @@ pub(crate) fn run_tests_as_user(compiler: &Compiler, tests: &UserTests) -> Resul
     build_tests(compiler)?;
     let mut command = match tests {
         UserTests::All => rust_tests(compiler, &["--workspace"], None),
-        UserTests::Privileges => {
-            let packages = ["-p", "provost-sandbox", "-p", "provost-kernel", "-p", "provost"];
-            rust_tests(compiler, &packages, Some(PRIVILEGE_TESTS))
-        }
+        // Of the whole workspace: for a part of it, dependencies would be built with other features.
+        UserTests::Privileges => rust_tests(compiler, &["--workspace"], Some(PRIVILEGE_TESTS)),
     };
     let user = OrdinaryUser::create()?;
     user.run_tests_of(&mut command, &binary()?)?;
