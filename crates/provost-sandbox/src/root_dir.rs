@@ -63,7 +63,7 @@ const RESOLVE_FLAGS: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO
 
 /// How often an interrupted resolution is retried. Linux returns EAGAIN when a rename
 /// happened while it resolved `..`.
-const RESOLVE_TRIES: u32 = 128;
+pub(crate) const RESOLVE_TRIES: u32 = 128;
 
 impl RootDir {
     /// Opens the directory. Its own path is trusted and followed as it is.

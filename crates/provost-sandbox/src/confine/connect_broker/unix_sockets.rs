@@ -14,6 +14,7 @@ use rustix::net::SocketAddrUnix;
 
 use super::socket_replica;
 use crate::confine::SandboxError;
+use crate::root_dir::RESOLVE_TRIES;
 use crate::sandbox_policy::SandboxPolicy;
 
 /// The folders in which a run may have sockets.
@@ -99,14 +100,52 @@ impl UnixSocketDir {
         let resolve =
             ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let flags = OFlags::PATH | OFlags::CLOEXEC;
-        let found = match rustix::fs::openat2(&self.held, rest, flags, Mode::empty(), resolve) {
-            Ok(found) => found,
-            Err(errno @ (Errno::NOENT | Errno::NOTDIR)) => return Err(errno),
-            Err(_) => return Err(Errno::PERM),
+        let open = |_| rustix::fs::openat2(&self.held, rest, flags, Mode::empty(), resolve);
+        let attempts = (0..RESOLVE_TRIES).map(open);
+        let mut finished =
+            attempts.skip_while(|found| matches!(found, Err(Errno::AGAIN | Errno::INTR)));
+        let found = match finished.next() {
+            Some(Ok(found)) => found,
+            Some(Err(errno @ (Errno::NOENT | Errno::NOTDIR))) => return Err(errno),
+            Some(Err(_)) | None => return Err(Errno::PERM),
         };
         let real_path = std::fs::read_link(format!("/proc/self/fd/{}", found.as_raw_fd()));
         let real_path = real_path.map_err(|_| Errno::PERM)?;
         let is_hidden = self.hidden.iter().any(|hidden| real_path.starts_with(hidden));
         if is_hidden { Err(Errno::PERM) } else { Ok(found) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::net::UnixListener;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    /// Linux gives up resolving `..` when anything on the machine is renamed meanwhile.
+    #[test]
+    fn a_path_with_dots_is_opened_while_others_rename() {
+        let dir = tempfile::tempdir().unwrap();
+        let project = dir.path().join("project");
+        fs::create_dir_all(project.join("src")).unwrap();
+        let _listener = UnixListener::bind(project.join("src/s")).unwrap();
+        let folder = UnixSocketDir::open(project.clone(), &project, &[]).unwrap();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (one, other) = (dir.path().join("one"), dir.path().join("other"));
+                fs::create_dir(&one).unwrap();
+                while !done.load(Ordering::Relaxed) {
+                    fs::rename(&one, &other).unwrap();
+                    fs::rename(&other, &one).unwrap();
+                }
+            });
+            let path = project.join("src/../src/../src/s");
+            let failed = (0..5000).find_map(|_| folder.open_beneath(&path).err());
+            done.store(true, Ordering::Relaxed);
+            assert_eq!(failed, None);
+        });
     }
 }
