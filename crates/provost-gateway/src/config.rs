@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use provost_core::redact::Secrets;
-use provost_proto::{Hash, Principal};
+use provost_proto::{Hash, Principal, limits};
 
 /// The person who runs the daemon.
 #[derive(Debug, Clone)]
@@ -38,6 +38,38 @@ pub struct GatewayConfig {
     pub path: Vec<PathBuf>,
     /// How long an approval stays pending before it expires.
     pub approval_ttl: Duration,
+    /// How much agents may add to the log.
+    pub log_quota: LogQuotaLimits,
     /// Secrets that are neither stored nor streamed. Kept in memory only.
     pub secrets: Secrets,
+}
+
+/// An allowance that fills again with time, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ByteAllowance {
+    /// How much it holds when it is full.
+    pub most: u64,
+    /// What is added to it each second; more than zero.
+    pub per_second: u64,
+}
+
+/// How much agents may add to the log, which is never shortened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogQuotaLimits {
+    /// The allowance of one principal.
+    pub principal: ByteAllowance,
+    /// The allowance of all agents of a project.
+    pub project: ByteAllowance,
+    /// The size of the log beyond which requests of agents are refused.
+    pub max_log_bytes: u64,
+}
+
+impl Default for LogQuotaLimits {
+    fn default() -> Self {
+        Self {
+            principal: ByteAllowance { most: 256 << 20, per_second: 512 << 10 },
+            project: ByteAllowance { most: 1 << 30, per_second: 1 << 20 },
+            max_log_bytes: limits::MAX_LOG_BYTES,
+        }
+    }
 }

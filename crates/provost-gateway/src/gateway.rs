@@ -93,8 +93,10 @@ impl Gateway {
             sessions: Arc::clone(&sessions),
             directory: Arc::clone(&directory),
         };
+        let quota = config.log_quota;
         let approvals = Arc::new(Approvals::load(services.clone(), config).await?);
-        let actions = ActionService::new(services, Arc::clone(&audit), Arc::clone(&approvals));
+        let actions =
+            ActionService::new(services, Arc::clone(&audit), Arc::clone(&approvals), quota);
         let actions = Arc::new(actions);
         let (governance_ref, kernels_ref) = (|| Arc::clone(&governance), || Arc::clone(&kernels));
         let (log_ref, approvals_ref) = (|| Arc::clone(&log), || Arc::clone(&approvals));

@@ -27,7 +27,7 @@ mod token_lease;
 
 pub use audit_log::{AuditCursor, AuditFilter, AuditLog};
 pub use caller::{AuthorizedReader, Caller, Operator, OperatorRequest};
-pub use config::{DaemonOwner, GatewayConfig};
+pub use config::{ByteAllowance, DaemonOwner, GatewayConfig, LogQuotaLimits};
 pub use error::GatewayError;
 pub use event_log::EventLog;
 pub use gateway::Gateway;

@@ -28,8 +28,8 @@ use crate::project::executor::{ActionExecutor, RecordedAction, build_allowed_app
 use crate::project::governance::{Governance, ProjectGovernance};
 use crate::project::request_context::{RequestContext, fault_from_denial};
 use crate::project::sessions::Sessions;
-use crate::{Caller, GatewayError};
-use log_quota::{LogQuota, MalformedRecord, check_log_size};
+use crate::{Caller, GatewayError, LogQuotaLimits};
+use log_quota::{LogQuota, MalformedRecord};
 use read_actions::is_read_action;
 use submission::{await_approved_action, await_started_action};
 
@@ -51,9 +51,10 @@ impl ActionService {
         services: ActionDependencies,
         audit: Arc<AuditLog>,
         approvals: Arc<Approvals>,
+        quota: LogQuotaLimits,
     ) -> Self {
         let ActionDependencies { log, governance, decisions, executor, sessions, .. } = services;
-        let quota = LogQuota::default();
+        let quota = LogQuota::new(quota);
         Self { log, audit, governance, decisions, executor, approvals, sessions, quota }
     }
 
@@ -136,7 +137,7 @@ impl ActionService {
         project: ProjectId,
         params: &Value,
     ) -> Result<(), GatewayError> {
-        check_log_size(self.log.store().size_bytes(), limits::MAX_LOG_BYTES)?;
+        self.quota.check_log_size(self.log.store().size_bytes())?;
         let size = serialized_size(params);
         self.quota.charge(caller.principal(), project, size, self.log.now())
     }

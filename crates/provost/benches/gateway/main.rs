@@ -29,6 +29,8 @@ const SECONDS: &str = "3s";
 const COMMANDS: usize = 200;
 /// Commands before the measured ones.
 const WARM_UP: usize = 20;
+/// A terabyte at once, of each.
+const LOG_QUOTA: &str = "[log_quota]\ntoken_mib = 1048576\nproject_mib = 1048576\n";
 const ROLE: &str = "---\nname: dev\nskills: [fs.read, terminal.runCommand]\n---\nYou build.\n";
 
 const FASTIFY: &str = "
@@ -175,7 +177,11 @@ impl Bench {
         let args = ["serve", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()];
         // The kernel exits with the daemon, not ten minutes later.
         let idle = ("PROVOST_KERNEL_IDLE_MINUTES".into(), "0".into());
-        let own = [("PROVOST_POLICY".into(), policy.into()), idle];
+        // Its agent reads more than any agent may by default.
+        let config = self.folder.path().join("config.toml");
+        std::fs::write(&config, LOG_QUOTA).unwrap();
+        let config = ("PROVOST_CONFIG".into(), config.into());
+        let own = [("PROVOST_POLICY".into(), policy.into()), config, idle];
         let pid = launch::spawn_detached(&self.binary, &args, &log, &own).unwrap();
         let address = loop {
             let text = std::fs::read(data.join("daemon.json")).unwrap_or_default();

@@ -134,6 +134,7 @@ fn build_gateway_config(
         path: config.search_path(),
         secrets: config.secrets.clone().with_secret("owner's token", token.reveal()),
         approval_ttl: Duration::from_secs(config.approval_minutes.value * 60),
+        log_quota: config.log_quota.to_limits()?,
     })
 }
 

@@ -15,19 +15,13 @@ use std::collections::HashMap;
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::{Code, Principal, ProjectId, UnixMicros};
 
-use crate::GatewayError;
+use crate::{ByteAllowance, GatewayError, LogQuotaLimits};
 
 /// What each request costs beside its parameters: its events without them.
 const REQUEST_BYTES: u64 = 2 * 1024;
 
 /// The parameters are in the request, and again in the approval.
 const COPIES: u64 = 2;
-
-/// The allowance of one principal: its size, and what is added to it each second.
-const PRINCIPAL_ALLOWANCE: ByteAllowance = ByteAllowance { most: 256 << 20, per_second: 512 << 10 };
-
-/// The allowance of all agents of a project.
-const PROJECT_ALLOWANCE: ByteAllowance = ByteAllowance { most: 1 << 30, per_second: 1 << 20 };
 
 /// How many requests for what is no action are recorded per principal and minute.
 const MAX_MALFORMED_PER_MINUTE: u32 = 20;
@@ -37,13 +31,6 @@ const MINUTE: UnixMicros = 60_000_000;
 /// The most principals and projects that are remembered. Those with a full allowance are
 /// forgotten first.
 const MAX_ACCOUNTS: usize = 4096;
-
-/// An allowance that fills again with time, in bytes.
-#[derive(Debug, Clone, Copy)]
-struct ByteAllowance {
-    most: u64,
-    per_second: u64,
-}
 
 /// What is left of an allowance.
 #[derive(Debug, Clone, Copy)]
@@ -72,6 +59,7 @@ pub(super) enum MalformedRecord {
 
 #[derive(Debug, Default)]
 pub(super) struct LogQuota {
+    limits: LogQuotaLimits,
     accounts: Mutex<HashMap<AccountOwner, AllowanceLeft>>,
     /// The minute in which the first malformed request came, and how many came since.
     malformed: Mutex<HashMap<Principal, (UnixMicros, u32)>>,
@@ -88,6 +76,10 @@ impl ByteAllowance {
 }
 
 impl LogQuota {
+    pub(super) fn new(limits: LogQuotaLimits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
     /// Charges a request with parameters of this size.
     pub(super) fn charge(
         &self,
@@ -98,9 +90,11 @@ impl LogQuota {
     ) -> Result<(), GatewayError> {
         let bytes = u64::try_from(params_bytes).unwrap_or(u64::MAX).saturating_mul(COPIES);
         let bytes = bytes.saturating_add(REQUEST_BYTES);
+        let LogQuotaLimits { principal: principal_allowance, project: project_allowance, .. } =
+            self.limits;
         let owners = [
-            (AccountOwner::Principal(principal.to_owned()), PRINCIPAL_ALLOWANCE),
-            (AccountOwner::Project(project), PROJECT_ALLOWANCE),
+            (AccountOwner::Principal(principal.to_owned()), principal_allowance),
+            (AccountOwner::Project(project), project_allowance),
         ];
         let mut accounts = self.accounts.lock();
         let left = |(owner, allowance): &(AccountOwner, ByteAllowance)| {
@@ -117,8 +111,8 @@ impl LogQuota {
         if accounts.len() > MAX_ACCOUNTS {
             accounts.retain(|owner, left| {
                 let allowance = match owner {
-                    AccountOwner::Principal(_) => PRINCIPAL_ALLOWANCE,
-                    AccountOwner::Project(_) => PROJECT_ALLOWANCE,
+                    AccountOwner::Principal(_) => principal_allowance,
+                    AccountOwner::Project(_) => project_allowance,
                 };
                 allowance.left(Some(*left), now) < allowance.most
             });
@@ -138,19 +132,20 @@ impl LogQuota {
             std::cmp::Ordering::Greater => MalformedRecord::Counted,
         }
     }
+
+    /// Refuses requests of agents when the log has reached its largest size.
+    pub(super) fn check_log_size(&self, size: u64) -> Result<(), GatewayError> {
+        if size < self.limits.max_log_bytes { Ok(()) } else { Err(full_log_error(size)) }
+    }
 }
 
-/// Refuses requests of agents when the log has reached its largest size.
-pub(super) fn check_log_size(size: u64, most: u64) -> Result<(), GatewayError> {
-    if size < most {
-        return Ok(());
-    }
+fn full_log_error(size: u64) -> GatewayError {
     let message = format!(
         "the log has {} MiB, which is as much as agents may fill; a person has to stop the daemon \
-         and start it with a new data folder",
+         and start it with a new data folder, or raise `log_mib` of [log_quota] in config.toml",
         size >> 20
     );
-    Err(GatewayError::Fault(ErrorInfo { code: Code::LogQuota, message, details: None }))
+    GatewayError::Fault(ErrorInfo { code: Code::LogQuota, message, details: None })
 }
 
 fn quota_error(owner: &AccountOwner, seconds: u64) -> GatewayError {
@@ -159,7 +154,8 @@ fn quota_error(owner: &AccountOwner, seconds: u64) -> GatewayError {
         AccountOwner::Project(_) => "the agents of this project have",
     };
     let message = format!(
-        "{whose} written too much to the log; wait {seconds} s, and request less at a time"
+        "{whose} written too much to the log; wait {seconds} s, and request less at a time; a \
+         person can raise the limits of [log_quota] in config.toml"
     );
     GatewayError::Fault(ErrorInfo { code: Code::LogQuota, message, details: None })
 }
@@ -202,6 +198,18 @@ mod tests {
     }
 
     #[test]
+    fn the_limits_are_those_of_the_configuration() {
+        let allowance = ByteAllowance { most: 10 << 10, per_second: 1 << 10 };
+        let limits = LogQuotaLimits { principal: allowance, ..LogQuotaLimits::default() };
+        let quota = LogQuota::new(limits);
+        let n_allowed =
+            (0..100).take_while(|_| quota.charge("a", project(1), 0, 0).is_ok()).count();
+        assert_eq!(n_allowed, 5);
+        assert!(quota.charge("a", project(1), 0, 1_000_000).is_err());
+        quota.charge("a", project(1), 0, 2_000_000).unwrap();
+    }
+
+    #[test]
     fn nonsense_is_recorded_a_few_times_per_minute() {
         let quota = LogQuota::default();
         let records: Vec<_> = (0..1000).map(|_| quota.count_malformed("a", 5)).collect();
@@ -214,8 +222,10 @@ mod tests {
 
     #[test]
     fn a_full_log_refuses_with_what_to_do() {
-        assert!(check_log_size(10, 11).is_ok());
-        let error = check_log_size(3 << 20, 3 << 20).unwrap_err().to_string();
+        let limits = LogQuotaLimits { max_log_bytes: 3 << 20, ..LogQuotaLimits::default() };
+        let quota = LogQuota::new(limits);
+        assert!(quota.check_log_size(10).is_ok());
+        let error = quota.check_log_size(3 << 20).unwrap_err().to_string();
         assert!(error.contains("3 MiB") && error.contains("new data folder"), "{error}");
     }
 }
