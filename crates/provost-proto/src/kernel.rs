@@ -90,6 +90,9 @@ pub enum Method {
     Outcomes {
         /// The actions.
         ids: Vec<ActionId>,
+        /// Whether to respond only when one of them has ended, or none of them is running.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        wait: bool,
     },
     /// Turn this connection into the terminal's stream: after the response
     /// ([`TerminalAttachResponse`](crate::terminal::TerminalAttachResponse)) both sides send its

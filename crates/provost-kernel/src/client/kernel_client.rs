@@ -242,7 +242,17 @@ impl KernelClient {
         &self,
         ids: Vec<ActionId>,
     ) -> Result<Vec<(ActionId, ActionOutcome)>, KernelError> {
-        self.call(Method::Outcomes { ids }).await
+        self.call(Method::Outcomes { ids, wait: false }).await
+    }
+
+    /// The outcome of an action, once it has ended; `None` if the kernel does not know it.
+    pub async fn wait_for_outcome(
+        &self,
+        id: ActionId,
+    ) -> Result<Option<ActionOutcome>, KernelError> {
+        let wait = Method::Outcomes { ids: vec![id], wait: true };
+        let known: Vec<(ActionId, ActionOutcome)> = self.call(wait).await?;
+        Ok(known.into_iter().next().map(|(_, outcome)| outcome))
     }
 
     /// The current state of the runtime.
@@ -277,6 +287,7 @@ impl KernelClient {
     async fn call_raw(&self, method: Method) -> Result<RawJson, KernelError> {
         let time_limit = match &method {
             Method::Execute { action, .. } if may_wait_for_build(action) => BUILD_TIMEOUT,
+            Method::Outcomes { wait: true, .. } => BUILD_TIMEOUT,
             Method::Execute { .. } => ACTION_TIMEOUT,
             Method::Shutdown {} => SHUTDOWN_TIMEOUT,
             Method::Hello { .. }

@@ -17,9 +17,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_proto::kernel::HelloResponse;
+use provost_proto::kernel::{ActionOutcome, HelloResponse};
 use provost_proto::runtime::StopCause;
-use provost_proto::{Code, UnixMicros};
+use provost_proto::{ActionId, Code, UnixMicros};
 use provost_sandbox::launch;
 use provost_sandbox::root_dir::{RootDir, RootDirError};
 use tokio::sync::Notify;
@@ -110,8 +110,26 @@ impl KernelHost {
             boot: self.boot,
             pid: std::process::id(),
             version: self.version.clone(),
-            running: [self.commands.processes.running_actions(), self.runtime.running_actions()]
-                .concat(),
+            running: self.running_actions(),
+        }
+    }
+
+    fn running_actions(&self) -> Vec<ActionId> {
+        [self.commands.processes.running_actions(), self.runtime.running_actions()].concat()
+    }
+
+    /// Waits until one of these actions has an outcome, or none of them is running.
+    async fn wait_for_outcomes(&self, ids: &[ActionId]) -> Vec<(ActionId, ActionOutcome)> {
+        let mut ended = self.commands.processes.subscribe_ended();
+        loop {
+            ended.mark_unchanged();
+            // Asked first: what ends meanwhile has an outcome then.
+            let running = self.running_actions();
+            let outcomes = self.commands.processes.find_outcomes(ids);
+            let is_running = ids.iter().any(|id| running.contains(id));
+            if !outcomes.is_empty() || !is_running || ended.changed().await.is_err() {
+                return outcomes;
+            }
         }
     }
 

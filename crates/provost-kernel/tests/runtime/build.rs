@@ -89,3 +89,30 @@ async fn a_build_that_is_called_off_is_stopped() {
     let again = kernel.ask("cancel", json!({ "id": id })).await;
     assert_eq!(again["result"]["found"], false, "it has ended");
 }
+
+/// A daemon that reconnects waits for the end of an action without asking again and again.
+#[tokio::test]
+async fn the_outcome_of_a_running_action_is_sent_when_it_has_ended() {
+    let toml = runtime("build = \"echo began; read line < go\"");
+    let kernel = Kernel::start(&[("provost.toml", &toml)]).await;
+    let fifo = kernel.app("go");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
+    let id = Uuid::new_v4();
+    let built = kernel.act_as(id, "runtime.build", json!({}));
+    let follow = async {
+        kernel.until("buildStarted").await;
+        let outcomes = kernel.ask("outcomes", json!({ "ids": [id] })).await;
+        assert_eq!(outcomes["result"], json!([]), "it is running");
+        let ended = kernel.ask("outcomes", json!({ "ids": [id], "wait": true }));
+        let release = tokio::task::spawn_blocking(move || std::fs::write(fifo, "go\n").unwrap());
+        let (ended, released) = tokio::join!(ended, release);
+        released.unwrap();
+        assert_eq!(ended["result"][0][0], json!(id), "{ended}");
+        assert_eq!(ended["result"][0][1]["fault"], json!(null), "{ended}");
+    };
+    let (built, ()) = tokio::join!(built, follow);
+    built.unwrap();
+    // What is not running is not waited for.
+    let unknown = json!({ "ids": [Uuid::new_v4()], "wait": true });
+    assert_eq!(kernel.ask("outcomes", unknown).await["result"], json!([]));
+}

@@ -49,7 +49,7 @@ fn control() -> Vec<Method> {
         Method::Attach { after: 7 },
         Method::Acknowledge { up_to: 9 },
         Method::Cancel { id: id(4) },
-        Method::Outcomes { ids: vec![id(4), id(5)] },
+        Method::Outcomes { ids: vec![id(4), id(5)], wait: false },
         Method::Shutdown {},
     ]
 }

@@ -1,20 +1,15 @@
 //! The end of actions whose kernel or daemon is gone.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use provost_core::fold::{ViewDocument, ViewKind};
-use provost_kernel::KernelClient;
+use provost_kernel::{KernelClient, KernelError};
 use provost_proto::kernel::ActionOutcome;
 use provost_proto::{ActionStatus, ActionView, Actor, Fact, ProjectId};
 
 use super::KernelPool;
 use super::faults::{failed_outcome, kernel_lost_fault};
 use crate::GatewayError;
-
-/// How often a kernel is asked for the outcome of an action whose response went to a former
-/// daemon. The kernel does not report the end of such an action by itself.
-const OUTCOME_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 impl KernelPool {
     /// Records the failure of the unfinished actions of a project that has no kernel.
@@ -31,26 +26,23 @@ impl KernelPool {
     }
 
     /// Waits for the outcome of an action that kept running while no daemon ran, and records
-    /// it.
+    /// it. The kernel does not report the end of such an action by itself.
     pub(super) async fn finish_orphaned_action(
         self: Arc<Self>,
         kernel: KernelClient,
         action: ActionView,
     ) {
-        while kernel.is_connected() {
-            match kernel.fetch_outcomes(vec![action.id]).await {
-                Ok(known) => {
-                    if let Some((_, outcome)) = known.into_iter().next() {
-                        if let Err(error) = self.finish_action(&action, outcome).await {
-                            tracing::error!(%error, "cannot log the end of an action");
-                        }
-                        return;
-                    }
-                }
+        let outcome = loop {
+            match kernel.wait_for_outcome(action.id).await {
+                Ok(outcome) => break outcome.unwrap_or_else(unknown_outcome),
+                // It was waited for as long as a response may take.
+                Err(KernelError::Unresponsive) if kernel.is_connected() => {}
                 // The loss of the kernel ends all that ran in it.
                 Err(_) => return,
             }
-            tokio::time::sleep(OUTCOME_POLL_INTERVAL).await;
+        };
+        if let Err(error) = self.finish_action(&action, outcome).await {
+            tracing::error!(%error, "cannot log the end of an action");
         }
     }
 
@@ -82,4 +74,10 @@ impl KernelPool {
             .filter(|action| matches!(action.status, ActionStatus::Allowed | ActionStatus::Running))
             .collect())
     }
+}
+
+/// The outcome of an action of which nothing is known but that it has ended.
+pub(super) fn unknown_outcome() -> ActionOutcome {
+    let message = "the daemon stopped while this ran, and its end is not known";
+    failed_outcome(kernel_lost_fault(message))
 }

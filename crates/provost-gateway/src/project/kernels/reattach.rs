@@ -8,7 +8,7 @@ use provost_kernel::{KernelClient, KernelError};
 use provost_proto::{Actor, Fact, KernelStatus, KernelView, Project, ProjectId, ProjectStatus};
 
 use super::KernelPool;
-use super::faults::{failed_outcome, kernel_lost_fault};
+use super::orphaned_actions::unknown_outcome;
 use crate::GatewayError;
 
 impl KernelPool {
@@ -86,12 +86,7 @@ impl KernelPool {
                 drop(tokio::spawn(pool.finish_orphaned_action(kernel.clone(), action.clone())));
                 continue;
             }
-            let unknown = || {
-                failed_outcome(kernel_lost_fault(
-                    "the daemon stopped while this ran, and its end is not known",
-                ))
-            };
-            let outcome = outcomes.get(&action.id).cloned().unwrap_or_else(unknown);
+            let outcome = outcomes.get(&action.id).cloned().unwrap_or_else(unknown_outcome);
             self.finish_action(action, outcome).await?;
         }
         Ok(())

@@ -157,16 +157,8 @@ impl CommandRunner {
         let changes = ChangeObserver::start(&self.root);
         let (child, watch) = self.spawn_with_settings(sandbox, command).await?;
         drop(copies);
-        let applied = child.applied.clone();
         let (process, control) = ProcessHandle::new(id, description, child.pid());
-        let started = ReportPayload::Started {
-            pid: process.pid,
-            profile: if params.network { "build+network" } else { "build" }.to_owned(),
-            layers: layers_to_map(&applied),
-        };
-        self.spool.push(id, started).await.map_err(|error| {
-            ActionError::new(Code::Internal, format!("cannot spool a report: {error}"))
-        })?;
+        self.report_start(&process, params.network, &child.applied).await?;
         self.processes.insert_process(&process);
         holds.add_command(&process, held_paths);
         drop(holds);
@@ -185,11 +177,29 @@ impl CommandRunner {
             sandbox: Arc::clone(standby),
         };
         let (supervised, standby) = (Arc::clone(&process), Arc::clone(standby));
+        let ended = self.processes.ended_sender();
         drop(tokio::spawn(async move {
             supervise_process(supervised, context).await;
+            ended.send_replace(());
             standby.start_standby();
         }));
         Ok(describe_process(&process))
+    }
+
+    async fn report_start(
+        &self,
+        process: &ProcessHandle,
+        has_network: bool,
+        applied: &AppliedLayers,
+    ) -> Result<(), ActionError> {
+        let started = ReportPayload::Started {
+            pid: process.pid,
+            profile: if has_network { "build+network" } else { "build" }.to_owned(),
+            layers: layers_to_map(applied),
+        };
+        self.spool.push(process.id, started).await.map(drop).map_err(|error| {
+            ActionError::new(Code::Internal, format!("cannot spool a report: {error}"))
+        })
     }
 
     /// Starts a command that may change the settings of the project's repositories: it changes

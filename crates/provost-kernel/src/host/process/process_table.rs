@@ -9,6 +9,7 @@ use std::time::Duration;
 use provost_proto::kernel::{ActionOutcome, ErrorInfo};
 use provost_proto::{ActionId, Code};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use super::command_runner::MAX_RUNNING_COMMANDS;
 use super::process_handle::{GRACE, ProcessControl, ProcessHandle};
@@ -24,6 +25,8 @@ const MAX_KEPT_OUTCOMES: usize = 4096;
 #[derive(Debug, Default)]
 pub(in crate::host) struct ProcessTable {
     entries: Mutex<ProcessTableState>,
+    /// Changes when an action has ended.
+    ended: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
@@ -83,6 +86,18 @@ impl ProcessTable {
         entries.outcomes.push_back((id, outcome));
         let over = entries.outcomes.len().saturating_sub(MAX_KEPT_OUTCOMES);
         entries.outcomes.drain(..over);
+        drop(entries);
+        self.ended.send_replace(());
+    }
+
+    /// The sender that wakes those who wait for the end of an action.
+    pub(in crate::host) fn ended_sender(&self) -> watch::Sender<()> {
+        self.ended.clone()
+    }
+
+    /// Receives a change whenever an action has ended.
+    pub(in crate::host) fn subscribe_ended(&self) -> watch::Receiver<()> {
+        self.ended.subscribe()
     }
 
     /// The outcomes of those of these actions that have ended.

@@ -37,7 +37,10 @@ pub(super) async fn handle_request(
             let found = host.commands.processes.cancel(id) || host.runtime.cancel(id);
             Ok(json!({ "found": found }))
         }
-        Method::Outcomes { ids } => Ok(json!(host.commands.processes.find_outcomes(&ids))),
+        Method::Outcomes { ids, wait: false } => {
+            Ok(json!(host.commands.processes.find_outcomes(&ids)))
+        }
+        Method::Outcomes { ids, wait: true } => Ok(json!(host.wait_for_outcomes(&ids).await)),
         Method::Shutdown {} => {
             host.stop_all().await;
             host.end.notify_one();
@@ -288,6 +291,7 @@ async fn run_runtime_action(
                 redact_result(redactor, host.runtime.execute(id, action, &host.root).await);
             // A daemon that reconnects asks for the outcome.
             host.commands.processes.finish_action(id, &result, started_at.elapsed());
+            host.runtime.remove_running(id);
             result
         }
     }

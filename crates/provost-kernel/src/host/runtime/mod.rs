@@ -149,7 +149,8 @@ impl ProjectRuntime {
         response.await.map_err(|_| ending())
     }
 
-    /// Executes an action on the dev server, the build or the preview.
+    /// Executes an action on the dev server, the build or the preview. It counts as running
+    /// until [`Self::remove_running`], so that at any time it is running or has an outcome.
     pub(super) async fn execute(
         &self,
         id: ActionId,
@@ -158,12 +159,15 @@ impl ProjectRuntime {
     ) -> Result<Value, ActionError> {
         let cancelled = Arc::new(Notify::new());
         self.lock_running().insert(id, Arc::clone(&cancelled));
-        let result = tokio::select! {
+        tokio::select! {
             result = self.dispatch_action(id, action, root) => result,
             () = cancelled.notified() => self.handle_cancellation(id).await,
-        };
+        }
+    }
+
+    /// Ends an action whose outcome is recorded.
+    pub(super) fn remove_running(&self, id: ActionId) {
         self.lock_running().remove(&id);
-        result
     }
 
     /// Stops what a cancelled action has started and not finished, unless that would end
