@@ -1,6 +1,7 @@
 //! Property tests of sessions, for any log.
 
 use proptest::prelude::*;
+use provost_core::fold::session::unpaid_bytes;
 use provost_core::fold::{EventMetadata, MemoryViews, ViewKind};
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::session::{
@@ -110,6 +111,7 @@ fn any_fact() -> impl Strategy<Value = Fact> {
                 turn,
                 attempt: 2,
                 retry_in_ms: 20_000,
+                charged: item % 2 == 0,
                 why: said,
             }),
             8 => Fact::AttemptRestarted(AttemptRestarted { session, turn, attempt: 2 }),
@@ -276,6 +278,40 @@ fn what_was_said_leaves_the_draft_and_stays_as_an_item() {
     assert!(matches!(&page.items[0].content, ItemContent::Message { parts, .. }
         if parts == &[MessagePart::Text { text: "Hello you".to_owned() }]));
     assert_eq!(view(&world).unwrap().items, 4);
+}
+
+/// After a crash, all attempts are paid for and not only the last.
+#[test]
+fn a_draft_counts_what_its_broken_attempts_streamed() {
+    let failed = |charged| {
+        let (session, turn, why) = (session(1), turn(1), "busy".to_owned());
+        let (attempt, retry_in_ms) = (2, 500);
+        Fact::AttemptFailed(AttemptFailed { session, turn, attempt, retry_in_ms, why, charged })
+    };
+    let restarted =
+        Fact::AttemptRestarted(AttemptRestarted { session: session(1), turn: turn(1), attempt: 2 });
+    let facts = [
+        opened(),
+        started(turn(1), None),
+        text(turn(1), "12345"),
+        failed(true),
+        restarted,
+        // One that streamed nothing and is charged for, and one that is not.
+        failed(true),
+        failed(false),
+        text(turn(1), "123"),
+        used(turn(1), 1),
+    ];
+    let counted = |n| {
+        let draft = draft(&folded(&facts[..n])).unwrap();
+        (unpaid_bytes(&draft), draft.broken_attempts)
+    };
+    assert_eq!(counted(3), (5, vec![]));
+    assert_eq!(counted(4), (0, vec![5]), "what is still shown is counted once");
+    assert_eq!(counted(5), (0, vec![5]));
+    assert_eq!(counted(7), (0, vec![5, 0]));
+    assert_eq!(counted(8), (3, vec![5, 0]));
+    assert_eq!(counted(9).1, Vec::<u64>::new(), "they are paid for");
 }
 
 #[test]

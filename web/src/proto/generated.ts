@@ -2711,7 +2711,11 @@ retryInMs: number,
 /**
  * The reason, as text for people.
  */
-why: string, };
+why: string, 
+/**
+ * Whether the provider charges for what failed, even if it streamed nothing.
+ */
+charged?: boolean, };
 
 export type AttemptRestarted = { 
 /**

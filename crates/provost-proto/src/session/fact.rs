@@ -119,6 +119,10 @@ body! {
         pub retry_in_ms: u64,
         /// The reason, as text for people.
         pub why: String,
+        /// Whether the provider charges for what failed, even if it streamed nothing.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[cfg_attr(feature = "ts", ts(optional, as = "Option<bool>"))]
+        pub charged: bool,
     }
 
     /// The completion was restarted: what it streamed so far is void.

@@ -188,6 +188,12 @@ body! {
         pub calls: Vec<DraftToolCall>,
         /// The pending retry, if the provider failed.
         pub retrying: Option<PendingRetry>,
+        /// How many bytes each earlier attempt streamed that is to be paid for. Never sent to
+        /// clients.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[cfg_attr(feature = "ts", ts(skip))]
+        #[cfg_attr(feature = "openapi", schema(ignore))]
+        pub broken_attempts: Vec<u64>,
     }
 
     /// A tool call that is being streamed.

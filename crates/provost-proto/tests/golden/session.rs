@@ -122,6 +122,7 @@ fn deltas() -> Vec<Fact> {
             attempt: 2,
             retry_in_ms: 500,
             why: text("overloaded"),
+            charged: false,
         }),
         Fact::AttemptRestarted(AttemptRestarted { session: id(2), turn: id(21), attempt: 2 }),
     ]

@@ -111,6 +111,7 @@ fn drafts() -> Vec<CompletionDraft> {
         text: text("Hel"),
         calls,
         retrying,
+        broken_attempts: Vec::new(),
     };
     let call = DraftToolCall { tool: text("fs.readFile"), arguments: text("{\"pa") };
     let retrying = PendingRetry { attempt: 2, at: AT, why: text("overloaded") };

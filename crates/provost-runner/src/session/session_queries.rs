@@ -52,7 +52,10 @@ impl Runner {
                 continue;
             }
             items.iter_mut().for_each(history::strip_native_answer);
-            let draft = draft.filter(|_| view.status == SessionStatus::Running);
+            let mut draft = draft.filter(|_| view.status == SessionStatus::Running);
+            if let Some(draft) = &mut draft {
+                draft.broken_attempts.clear();
+            }
             return Ok(SessionDetail { session: view, items, draft, cursor });
         }
     }

@@ -1,6 +1,8 @@
 //! The fold of the completion that a model is streaming.
 
-use provost_proto::session::{CompletionDraft, DraftToolCall, PendingRetry, ToolDelta};
+use provost_proto::session::{
+    CompletionDraft, CompletionPurpose, DraftToolCall, PendingRetry, ToolDelta,
+};
 use provost_proto::{Fact, SessionId, TurnId, limits};
 
 use crate::fold::EventMetadata;
@@ -34,9 +36,26 @@ pub(super) fn fold_draft(
         Fact::AttemptFailed(a) => {
             let at = metadata.at.saturating_add(a.retry_in_ms.saturating_mul(1000));
             let retrying = Some(PendingRetry { attempt: a.attempt, at, why: a.why.clone() });
-            Some(CompletionDraft { retrying, ..of_turn(draft, a.session, a.turn) })
+            let mut draft = of_turn(draft, a.session, a.turn);
+            let bytes = unpaid_bytes(&draft);
+            if bytes > 0 || a.charged {
+                draft.broken_attempts.push(bytes);
+            }
+            Some(CompletionDraft { retrying, ..draft })
         }
-        Fact::AttemptRestarted(a) => Some(empty_draft(a.session, a.turn)),
+        Fact::AttemptRestarted(a) => {
+            let mut draft = of_turn(draft, a.session, a.turn);
+            let bytes = unpaid_bytes(&draft);
+            if bytes > 0 {
+                draft.broken_attempts.push(bytes);
+            }
+            let broken_attempts = draft.broken_attempts;
+            Some(CompletionDraft { broken_attempts, ..empty_draft(a.session, a.turn) })
+        }
+        // All its attempts are paid for.
+        Fact::UsageRecorded(u) if u.purpose == CompletionPurpose::Answer => {
+            draft.map(|draft| CompletionDraft { broken_attempts: Vec::new(), ..draft })
+        }
         // The complete message is an item now, so the draft is empty again.
         Fact::MessageAdded(m) => {
             draft.map(|draft| empty_draft(m.session, m.turn.unwrap_or(draft.turn)))
@@ -47,7 +66,19 @@ pub(super) fn fold_draft(
 
 fn empty_draft(session: SessionId, turn: TurnId) -> CompletionDraft {
     let (reasoning, text, calls) = (String::new(), String::new(), Vec::new());
-    CompletionDraft { session, turn, reasoning, text, calls, retrying: None }
+    let broken_attempts = Vec::new();
+    CompletionDraft { session, turn, reasoning, text, calls, retrying: None, broken_attempts }
+}
+
+/// The bytes that the current attempt streamed. While a retry is pending there is no attempt:
+/// what is shown is that of the last one, which is counted already.
+pub fn unpaid_bytes(draft: &CompletionDraft) -> u64 {
+    if draft.retrying.is_some() {
+        return 0;
+    }
+    let calls = draft.calls.iter().map(|call| call.tool.len() + call.arguments.len());
+    let bytes = draft.text.len() + draft.reasoning.len() + calls.sum::<usize>();
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 fn append_tool_delta(calls: &mut Vec<DraftToolCall>, delta: &ToolDelta) {

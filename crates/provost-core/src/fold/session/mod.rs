@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use super::{DocumentKey, EventMetadata, PriorDocument, ViewDocument, ViewKind};
 
+pub use draft::unpaid_bytes;
 pub use page::page_key;
 
 fn truncate_to_uuid(hasher: &blake3::Hasher) -> Uuid {
@@ -59,7 +60,7 @@ pub(super) fn affected_session_documents(fact: &Fact) -> AffectedDocuments {
         Fact::SessionCompacted(c) => [own(&c.session), page(&c.session, c.item), None],
         Fact::UsageRecorded(u) => {
             let row = doc(ViewKind::Usage, usage::usage_key(u.day, u.project, &u.model));
-            [own(&u.session), row, None]
+            [own(&u.session), row, draft(&u.session)]
         }
         Fact::TaskUsed(t) => [own(&t.session), None, None],
         Fact::SessionClosed(c) => [own(&c.session), None, None],

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use provost_core::fold::session::unpaid_bytes;
 use provost_core::fold::{ViewDocument, ViewKind};
 use provost_core::session::reservation_ledger::AccountKey;
 use provost_gateway::SessionAppend;
@@ -13,7 +14,7 @@ use provost_proto::{Actor, Fact};
 use provost_store::Durability;
 use tokio_util::sync::CancellationToken;
 
-use crate::model::{CompletionUsage, ModelRequest};
+use crate::model::ModelRequest;
 use crate::session::budget::completion_allowance::UsedAttempts;
 use crate::session::budget::shared_ledger::day_number;
 use crate::session::history::ConversationHistory;
@@ -34,7 +35,7 @@ impl Runner {
         let draft = doc.and_then(ViewDocument::into_draft).filter(|draft| draft.turn == turn.id);
         let mut facts = Vec::new();
         if let Some(draft) = draft {
-            let written = draft_bytes(&draft);
+            let attempts = list_attempt_bytes(&draft);
             let parts = draft_parts(draft);
             if !parts.is_empty() {
                 facts.push(Fact::MessageAdded(MessageAdded {
@@ -47,7 +48,7 @@ impl Runner {
                     answer: None,
                 }));
             }
-            facts.extend(self.charge_interrupted_completion(session, turn, read, written).await?);
+            facts.extend(self.charge_interrupted_completion(session, turn, read, &attempts).await?);
         }
         let why = "the daemon stopped during a completion".to_owned();
         facts.push(Fact::TurnInterrupted(TurnInterrupted {
@@ -67,14 +68,14 @@ impl Runner {
         Ok(())
     }
 
-    /// Charges a completion that was cut off after `written` bytes, by an estimate: the provider's
-    /// usage report is lost.
+    /// Charges all attempts of a completion that was cut off, by an estimate from the bytes that
+    /// each one streamed: the provider's usage reports are lost.
     async fn charge_interrupted_completion(
         self: &Arc<Self>,
         session: &SessionView,
         turn: &TurnView,
         ConversationHistory { messages, touched, .. }: ConversationHistory,
-        written: usize,
+        attempts: &[usize],
     ) -> Result<Vec<Fact>, RunnerError> {
         let interrupted = Turn {
             runner: Arc::clone(self),
@@ -95,24 +96,26 @@ impl Runner {
                 minimal
             }
         };
-        let usage = estimate_usage(&request, written);
-        if usage == CompletionUsage::default() {
+        let attempts: Vec<_> =
+            attempts.iter().filter_map(|bytes| estimate_usage(&request, *bytes)).collect();
+        if attempts.is_empty() {
             return Ok(Vec::new());
         }
         let lineage = self.load_lineage(session, turn.id).await?;
         let today = day_number(self.gateway.clock().now());
         let purpose = CompletionPurpose::Answer;
-        let used = UsedAttempts { attempts: &[usage], is_estimated: true, purpose, day: today };
+        let used = UsedAttempts { attempts: &attempts, is_estimated: true, purpose, day: today };
         let (spent, facts) = interrupted.build_usage_facts(session, &lineage, &used);
         self.ledger.record_spending(lineage.account_keys(today), spent);
         Ok(facts)
     }
 }
 
-/// Bytes that the model wrote.
-fn draft_bytes(draft: &CompletionDraft) -> usize {
-    let calls = draft.calls.iter().map(|call| call.tool.len() + call.arguments.len());
-    draft.text.len() + draft.reasoning.len() + calls.sum::<usize>()
+/// The bytes that each attempt streamed. One that has streamed nothing may not have begun.
+fn list_attempt_bytes(draft: &CompletionDraft) -> Vec<usize> {
+    let last = Some(unpaid_bytes(draft)).filter(|bytes| *bytes > 0);
+    let attempts = draft.broken_attempts.iter().copied().chain(last);
+    attempts.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)).collect()
 }
 
 fn draft_parts(draft: CompletionDraft) -> Vec<MessagePart> {

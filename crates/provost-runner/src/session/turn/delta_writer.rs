@@ -196,9 +196,9 @@ impl DeltaBuffer {
                 self.pending.push(Fact::ToolDelta(ToolDelta { session, turn, index, tool, text }));
             }
             ModelEvent::ToolCallArguments { index, delta } => self.push_arguments(index, delta),
-            ModelEvent::Waiting { attempt, millis, reason, .. } => {
+            ModelEvent::Waiting { attempt, millis, reason, is_charged: charged } => {
                 let (retry_in_ms, why) = (millis, reason);
-                let failed = AttemptFailed { session, turn, attempt, retry_in_ms, why };
+                let failed = AttemptFailed { session, turn, attempt, retry_in_ms, why, charged };
                 self.pending.push(Fact::AttemptFailed(failed));
             }
             ModelEvent::Restarted { attempt } => {

@@ -247,17 +247,18 @@ pub(crate) fn serialized_size(value: &impl serde::Serialize) -> usize {
     serde_json::to_writer(&mut count, value).map_or(0, |()| count.0)
 }
 
-/// Estimates the usage of a completion whose provider reported none: one that was cancelled
-/// or cut off, or of a server that never reports. It is charged all the same.
-pub(crate) fn estimate_usage(request: &ModelRequest, output_bytes: usize) -> CompletionUsage {
-    if output_bytes == 0 || request.model.starts_with("script/") {
-        return CompletionUsage::default();
-    }
-    CompletionUsage {
+/// Estimates the usage of an attempt whose provider reported none, because it was cut off. It
+/// is charged all the same, unless the model is one that no provider charges for.
+pub(crate) fn estimate_usage(
+    request: &ModelRequest,
+    output_bytes: usize,
+) -> Option<CompletionUsage> {
+    let is_script = request.model.starts_with("script/");
+    (!is_script).then(|| CompletionUsage {
         input: estimate_tokens(serialized_size(request)),
         output: estimate_tokens(output_bytes),
         ..CompletionUsage::default()
-    }
+    })
 }
 
 /// The skills that a session may use: those of its role, limited to those of its handoff.

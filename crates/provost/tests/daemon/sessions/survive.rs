@@ -3,7 +3,9 @@
 use std::fs;
 use std::time::Duration;
 
-use provost_fake_model::{FakeCompletion, FakeModelServer, FakeReply};
+use provost_fake_model::{
+    FakeCompletion, FakeModelServer, FakeReply, FakeWireFormat, StreamEnding,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -45,6 +47,39 @@ async fn what_was_streamed_is_shown_and_the_turn_can_be_gone_on_with() {
     let asked = model.received_requests();
     assert!(asked.last().unwrap().body.to_string().contains("Go on from where you stopped"));
     assert_eq!(daemon.post(&path, &daemon.token, &json!({})).await.0, 409);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_attempts_of_a_completion_that_was_cut_off_are_paid_for() {
+    let home = Home::new();
+    let broken = FakeCompletion::from_text(&"b".repeat(4000));
+    // Without the end.
+    let broken: String = broken.encode_events(FakeWireFormat::Chat).into_iter().take(2).collect();
+    let mut slow = FakeCompletion::from_text(&"word ".repeat(2000));
+    slow.pace = Duration::from_millis(10);
+    let replies = vec![
+        FakeReply::raw_stream(broken, StreamEnding::ConnectionReset),
+        FakeReply::Completion(slow),
+    ];
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
+    let daemon = home.with_model(&model, ALL[1], "");
+    let session = daemon.session(json!({})).await;
+    daemon.send_message(&session, "Tell me.").await;
+    let second = |now: &Value| now["draft"]["text"].as_str().is_some_and(|t| t.contains("word"));
+    daemon.session_until(&session, second).await;
+    daemon.kill();
+
+    let daemon = home.up();
+    daemon.turn_end(&session, "interrupted").await;
+    let restarted = daemon.events("ATTEMPT_RESTARTED").await;
+    assert_eq!(restarted.len(), 1, "{restarted:?}");
+    let used = daemon.events("USAGE_RECORDED").await;
+    assert_eq!((used.len(), &used[0]["estimated"]), (1, &json!(true)), "{used:?}");
+    let (input, output) = (&used[0]["usage"]["input"], &used[0]["usage"]["output"]);
+    let asked = model.received_requests();
+    let request_bytes = u64::try_from(asked[0].body.to_string().len()).unwrap();
+    assert!(output.as_u64().unwrap() > 4000 / 4, "of both attempts: {used:?}");
+    assert!(input.as_u64().unwrap() > request_bytes / 2, "for each attempt: {used:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
