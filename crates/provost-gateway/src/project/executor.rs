@@ -166,7 +166,7 @@ impl ActionExecutor {
         let mode = governance.mode(self.log.now());
         let requester =
             PolicyRequester { role: Some(role), mode, project: Some(&governance.project.path) };
-        let visibility_rules = if matches!(action, Action::Process(ProcessAction::RunCommand(_))) {
+        let visibility_rules = if starts_processes(action) {
             governance.rules.write_denials(requester)
         } else {
             governance.rules.visibility_rules(requester, action)
@@ -223,6 +223,17 @@ impl ActionExecutor {
             },
         }
     }
+}
+
+/// Whether an action starts processes of the project, which must not write what rules deny.
+fn starts_processes(action: &Action) -> bool {
+    matches!(
+        action,
+        Action::Process(ProcessAction::RunCommand(_))
+            | Action::Runtime(
+                RuntimeAction::Run(_) | RuntimeAction::Restart(_) | RuntimeAction::Build(_)
+            )
+    )
 }
 
 /// The append after which an action may run: the given facts, then that it is allowed.

@@ -116,3 +116,37 @@ async fn the_outcome_of_a_running_action_is_sent_when_it_has_ended() {
     let unknown = json!({ "ids": [Uuid::new_v4()], "wait": true });
     assert_eq!(kernel.ask("outcomes", unknown).await["result"], json!([]));
 }
+
+/// A build and a dev server that an agent starts write no path that a rule denies.
+#[tokio::test]
+async fn what_a_rule_denies_to_write_neither_build_nor_dev_server_writes() {
+    let toml = runtime(
+        "build = \"echo x > deploy/prod; echo x > built\"\nbuild_first = true\n\
+         dev = \"echo x > deploy/prod; echo x > ran; exec sleep 1000\"",
+    );
+    let kernel = Kernel::start(&[("provost.toml", &toml), ("deploy/prod", "kept")]).await;
+    let rule = json!({
+        "id": "no", "layer": "user", "effect": "deny", "path": ["deploy/**"], "except": [],
+    });
+    let limited = |action| {
+        let id = Uuid::new_v4();
+        json!({ "id": id, "action": action, "params": {}, "limits": [rule] })
+    };
+    let content = |name| std::fs::read_to_string(kernel.app(name)).unwrap_or_default();
+    for action in ["runtime.run", "runtime.restart"] {
+        let started = kernel.ask("execute", limited(action)).await;
+        assert_eq!(started.get("error"), None, "{started}");
+        while content("ran") != "x\n" {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!((content("deploy/prod").as_str(), content("built").as_str()), ("kept", "x\n"));
+        std::fs::remove_file(kernel.app("ran")).unwrap();
+    }
+    kernel.stop().await;
+    std::fs::remove_file(kernel.app("built")).unwrap();
+    let built = kernel.ask("execute", limited("runtime.build")).await;
+    assert_eq!(built.get("error"), None, "{built}");
+    assert_eq!((content("deploy/prod").as_str(), content("built").as_str()), ("kept", "x\n"));
+    kernel.act("runtime.build", json!({})).await.unwrap();
+    assert_eq!(content("deploy/prod"), "x\n", "the control: without the rule it does");
+}

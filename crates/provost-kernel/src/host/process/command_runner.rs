@@ -83,7 +83,7 @@ impl CommandRunner {
     ) -> Result<Value, ActionError> {
         match action {
             ProcessAction::RunCommand(params) => {
-                let read_only = self.find_read_only_paths(write_denials).await?;
+                let read_only = self.find_read_only_paths(write_denials.map(Arc::new)).await?;
                 self.start_command(id, params, &preconditions, read_only).await
             }
             ProcessAction::List(_) => Ok(self.list_processes()),
@@ -228,9 +228,9 @@ impl CommandRunner {
     }
 
     /// The existing paths of the project that a command must not write.
-    async fn find_read_only_paths(
+    pub(in crate::host) async fn find_read_only_paths(
         &self,
-        write_denials: Option<PathVisibility>,
+        write_denials: Option<Arc<PathVisibility>>,
     ) -> Result<Vec<PathBuf>, ActionError> {
         let Some(denials) = write_denials else { return Ok(Vec::new()) };
         let root = self.root.clone_handle();

@@ -156,7 +156,7 @@ async fn execute_action(
         Action::Runtime(action) => {
             // The command was read from these files when the action was decided.
             host.commands.verify_pins(&preconditions.unwrap_or_default())?;
-            run_runtime_action(host, id, action, &redactor).await
+            run_runtime_action(host, id, action, visibility, &redactor).await
         }
         Action::Process(action) => {
             let preconditions = preconditions.unwrap_or_default();
@@ -259,6 +259,7 @@ async fn run_runtime_action(
     host: &Arc<KernelHost>,
     id: ActionId,
     action: RuntimeAction,
+    write_denials: Option<PathVisibility>,
     redactor: &Redactor,
 ) -> Result<Value, ActionError> {
     match action {
@@ -287,8 +288,8 @@ async fn run_runtime_action(
         | RuntimeAction::Logs(_)
         | RuntimeAction::FetchPreview(_) => {
             let started_at = Instant::now();
-            let result =
-                redact_result(redactor, host.runtime.execute(id, action, &host.root).await);
+            let executed = host.runtime.execute(id, action, &host.root, write_denials).await;
+            let result = redact_result(redactor, executed);
             // A daemon that reconnects asks for the outcome.
             host.commands.processes.finish_action(id, &result, started_at.elapsed());
             host.runtime.remove_running(id);

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use provost_core::policy::PathVisibility;
 use provost_core::runtime::plan::RuntimePlan;
 use provost_core::runtime::state_machine::{
     AwaitedState, Millis, RuntimeEffect, RuntimeInput, RuntimeProcessKind, RuntimeReply,
@@ -37,12 +38,20 @@ pub(super) struct RuntimeRequest {
     pub(super) reply: oneshot::Sender<RuntimeReply>,
 }
 
+/// What an action runs, and what it must not write.
+#[derive(Debug, Clone)]
+pub(super) struct PreparedRun {
+    pub(super) plan: Arc<RuntimePlan>,
+    /// The paths that rules deny its requester to write.
+    pub(super) write_denials: Option<Arc<PathVisibility>>,
+}
+
 /// The requested operation.
 #[derive(Debug, Clone)]
 pub(super) enum RuntimeOperation {
-    Run(ActionId, Arc<RuntimePlan>),
-    Restart(ActionId, Arc<RuntimePlan>, Millis),
-    Build(ActionId, Arc<RuntimePlan>),
+    Run(ActionId, PreparedRun),
+    Restart(ActionId, PreparedRun, Millis),
+    Build(ActionId, PreparedRun),
     Stop(Millis),
     Shutdown,
 }
@@ -66,10 +75,10 @@ pub(super) struct RuntimeActor {
     machine: Machine,
     epoch: Instant,
     sandbox: Option<Sandbox>,
-    /// The plan of each action that waits.
-    plans: HashMap<ActionId, Arc<RuntimePlan>>,
-    /// The plan of the current run.
-    plan: Option<Arc<RuntimePlan>>,
+    /// The run of each action that waits.
+    prepared: HashMap<ActionId, PreparedRun>,
+    /// The current run.
+    current: Option<PreparedRun>,
     trees: HashMap<RuntimeProcessKind, ProcessTreeHandle>,
     last_runs: [LastTreeRun; 2],
     preview: Option<AbortHandle>,
@@ -97,8 +106,8 @@ impl RuntimeActor {
             machine: Machine::default(),
             epoch: Instant::now(),
             sandbox: None,
-            plans: HashMap::new(),
-            plan: None,
+            prepared: HashMap::new(),
+            current: None,
             trees: HashMap::new(),
             last_runs: [LastTreeRun::default(), LastTreeRun::default()],
             preview: None,
@@ -141,19 +150,19 @@ impl RuntimeActor {
             return;
         }
         let (input, action) = match operation {
-            RuntimeOperation::Run(action, plan) => {
-                let shape = plan.dev_server_options();
-                self.plans.insert(action, plan);
+            RuntimeOperation::Run(action, run) => {
+                let shape = run.plan.dev_server_options();
+                self.prepared.insert(action, run);
                 (RuntimeInput::Run { action, shape }, Some(action))
             }
-            RuntimeOperation::Restart(action, plan, grace) => {
-                let shape = plan.dev_server_options();
-                self.plans.insert(action, plan);
+            RuntimeOperation::Restart(action, run, grace) => {
+                let shape = run.plan.dev_server_options();
+                self.prepared.insert(action, run);
                 self.grace = Some(grace);
                 (RuntimeInput::Restart { action, shape }, Some(action))
             }
-            RuntimeOperation::Build(action, plan) => {
-                self.plans.insert(action, plan);
+            RuntimeOperation::Build(action, run) => {
+                self.prepared.insert(action, run);
                 (RuntimeInput::Build { action }, Some(action))
             }
             RuntimeOperation::Stop(grace) => {
@@ -252,7 +261,7 @@ impl RuntimeActor {
         reply: RuntimeReply,
     ) {
         if let Some(action) = action {
-            self.plans.remove(&action);
+            self.prepared.remove(&action);
         }
         // The caller may have stopped waiting.
         let _ = to.send(reply);
@@ -266,14 +275,14 @@ impl RuntimeActor {
 
     async fn report_change(&mut self, transition: RuntimeTransition) {
         if let RuntimeTransition::Starting { action, .. } = transition
-            && let Some(plan) = self.plans.get(&action)
+            && let Some(run) = self.prepared.get(&action)
         {
-            self.plan = Some(Arc::clone(plan));
+            self.current = Some(run.clone());
         }
-        let command =
-            self.plan.as_deref().map(|plan| self.describe_command(plan, RuntimeProcessKind::Dev));
+        let plan = self.current.as_ref().map(|run| &*run.plan);
+        let command = plan.map(|plan| self.describe_command(plan, RuntimeProcessKind::Dev));
         let builder = RuntimeChangeBuilder {
-            plan: self.plan.as_deref(),
+            plan,
             command: command.unwrap_or_default(),
             build: &self.last_runs[0],
             dev: &self.last_runs[1],

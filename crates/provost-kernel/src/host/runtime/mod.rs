@@ -18,6 +18,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use provost_core::action::{FetchPreview, ReadLogs, RuntimeAction};
+use provost_core::policy::PathVisibility;
 use provost_core::runtime::state_machine::{RuntimeProcessKind, RuntimeReply};
 use provost_proto::kernel::OutputData;
 use provost_proto::runtime::{
@@ -34,7 +35,7 @@ use super::preview::port_selection::to_reachable_address;
 use super::process::command_runner::CommandRunner;
 use super::redaction::SharedRedactor;
 use crate::ActionError;
-use actor::{RuntimeActor, RuntimeActorContext, RuntimeOperation, RuntimeRequest};
+use actor::{PreparedRun, RuntimeActor, RuntimeActorContext, RuntimeOperation, RuntimeRequest};
 use runtime_log::RuntimeLog;
 use runtime_reporter::RuntimeReporter;
 
@@ -156,11 +157,12 @@ impl ProjectRuntime {
         id: ActionId,
         action: RuntimeAction,
         root: &RootDir,
+        write_denials: Option<PathVisibility>,
     ) -> Result<Value, ActionError> {
         let cancelled = Arc::new(Notify::new());
         self.lock_running().insert(id, Arc::clone(&cancelled));
         tokio::select! {
-            result = self.dispatch_action(id, action, root) => result,
+            result = self.dispatch_action(id, action, root, write_denials) => result,
             () = cancelled.notified() => self.handle_cancellation(id).await,
         }
     }
@@ -191,26 +193,25 @@ impl ProjectRuntime {
         id: ActionId,
         action: RuntimeAction,
         root: &RootDir,
+        write_denials: Option<PathVisibility>,
     ) -> Result<Value, ActionError> {
+        let prepare = |kind| {
+            let write_denials = write_denials.map(Arc::new);
+            plan::load_plan(root, kind).map(|plan| PreparedRun { plan: plan.into(), write_denials })
+        };
         let (kind, operation) = match action {
-            RuntimeAction::Run(_) => (
-                RuntimeProcessKind::Dev,
-                RuntimeOperation::Run(
-                    id,
-                    Arc::new(plan::load_plan(root, RuntimeProcessKind::Dev)?),
-                ),
-            ),
-            RuntimeAction::Restart(params) => {
-                let plan = Arc::new(plan::load_plan(root, RuntimeProcessKind::Dev)?);
-                (RuntimeProcessKind::Dev, RuntimeOperation::Restart(id, plan, params.grace_ms))
+            RuntimeAction::Run(_) => {
+                let run = prepare(RuntimeProcessKind::Dev)?;
+                (RuntimeProcessKind::Dev, RuntimeOperation::Run(id, run))
             }
-            RuntimeAction::Build(_) => (
-                RuntimeProcessKind::Build,
-                RuntimeOperation::Build(
-                    id,
-                    Arc::new(plan::load_plan(root, RuntimeProcessKind::Build)?),
-                ),
-            ),
+            RuntimeAction::Restart(params) => {
+                let run = prepare(RuntimeProcessKind::Dev)?;
+                (RuntimeProcessKind::Dev, RuntimeOperation::Restart(id, run, params.grace_ms))
+            }
+            RuntimeAction::Build(_) => {
+                let run = prepare(RuntimeProcessKind::Build)?;
+                (RuntimeProcessKind::Build, RuntimeOperation::Build(id, run))
+            }
             RuntimeAction::Stop(params) => {
                 let reply = self.send_request(RuntimeOperation::Stop(params.grace_ms)).await?;
                 if reply == RuntimeReply::Stopped {

@@ -233,6 +233,36 @@ async fn what_a_rule_denies_to_write_no_program_of_an_agent_writes() {
 }
 
 #[tokio::test]
+async fn what_a_rule_denies_to_write_holds_for_builds_and_in_the_background() {
+    let fixture = GovernanceFixture::new().await;
+    fixture.set_mode("full").await;
+    fixture.write("deploy/prod.yaml", "kept");
+    fixture.write("w.sh", "echo x > deploy/prod.yaml; echo x > free; sleep 1000\n");
+    let role = "---\nname: dev\nskills: [fs.read, fs.write, terminal.*, runtime.*]\n---\nWork.\n";
+    fixture.write(ROLE, role);
+    fixture.trust_role().await;
+    fixture.write("b.sh", "echo x > deploy/prod.yaml; echo x > built\n");
+    fixture.write("provost.toml", "[runtime]\nbuild = 'sh b.sh'\n");
+    let rule = "[[rule]]\nid = 'no'\neffect = 'deny'\non = ['fs.write']\npath = ['deploy/**']\n";
+    std::fs::write(fixture.home.path("policy.toml"), rule).unwrap();
+    let background = json!({ "argv": ["sh", "w.sh"], "background": true });
+    let (_, said) = fixture.request_action("terminal.runCommand", background).await;
+    let written = |name: &str| std::fs::read_to_string(fixture.home.path("app").join(name));
+    let is_written = |name| written(name).is_ok_and(|text| text == "x\n");
+    while !is_written("free") {
+        assert!(said.get("code").is_none(), "{said}");
+        tokio::task::yield_now().await;
+    }
+    let (_, said) = fixture.request_action("runtime.build", json!({})).await;
+    while !is_written("built") {
+        assert!(said.get("code").is_none(), "{said}");
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(fixture.read("deploy/prod.yaml"), "kept");
+    fixture.assert_log_intact();
+}
+
+#[tokio::test]
 async fn what_a_command_reads_outside_is_named_by_a_setting() {
     let fixture = GovernanceFixture::new().await;
     fixture.set_mode("full").await;

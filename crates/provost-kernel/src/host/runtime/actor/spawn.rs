@@ -15,7 +15,7 @@ use super::super::plan;
 use super::super::process_tree::{ProcessTreeHandle, TreeSupervisionContext};
 use super::super::runtime_change::LastTreeRun;
 use super::super::tree_output_tail::{self, TreeOutputTail};
-use super::{RuntimeActor, kind_index};
+use super::{PreparedRun, RuntimeActor, kind_index};
 use crate::host::process::disk_space::DiskSpaceGuard;
 use crate::host::process::set_aside::spawn_watched;
 
@@ -25,19 +25,19 @@ impl RuntimeActor {
         which: RuntimeProcessKind,
         action: ActionId,
     ) -> RuntimeInput {
-        let plan = match which {
-            RuntimeProcessKind::Build => self.plans.get(&action).or(self.plan.as_ref()),
-            RuntimeProcessKind::Dev => self.plan.as_ref(),
+        let run = match which {
+            RuntimeProcessKind::Build => self.prepared.get(&action).or(self.current.as_ref()),
+            RuntimeProcessKind::Dev => self.current.as_ref(),
         };
-        let Some(plan) = plan.map(Arc::clone) else { return RuntimeInput::SpawnFailed { which } };
-        let command = self.describe_command(&plan, which);
+        let Some(run) = run.cloned() else { return RuntimeInput::SpawnFailed { which } };
+        let command = self.describe_command(&run.plan, which);
         let last_run = LastTreeRun {
             command,
             started_at: Some(std::time::Instant::now()),
             ..LastTreeRun::default()
         };
         self.last_runs[kind_index(which)] = last_run;
-        match self.start_tree(which, action, &plan).await {
+        match self.start_tree(which, action, run).await {
             Ok(pid) => RuntimeInput::Spawned { which, pid },
             Err(mut why) => {
                 self.redact(&mut why);
@@ -52,8 +52,11 @@ impl RuntimeActor {
         &mut self,
         which: RuntimeProcessKind,
         action: ActionId,
-        plan: &RuntimePlan,
+        run: PreparedRun,
     ) -> Result<u32, String> {
+        let PreparedRun { plan, write_denials } = run;
+        let read_only = self.context.commands.find_read_only_paths(write_denials).await;
+        let read_only = read_only.map_err(|error| error.message)?;
         let redactor = self.context.shared_redactor.redactor().map_err(|error| error.message)?;
         if self.sandbox.is_none() {
             let sandbox =
@@ -65,7 +68,8 @@ impl RuntimeActor {
         let disk_space = DiskSpaceGuard::new([policy.project.clone(), policy.scratch.clone()]);
         disk_space.check().map_err(|ErrorInfo { message, .. }| message)?;
         let environment: &[(OsString, OsString)] = self.context.commands.environment();
-        let mut command = plan::build_command(plan, which, &self.context.own_program, environment);
+        let mut command = plan::build_command(&plan, which, &self.context.own_program, environment);
+        command.read_only_paths = read_only;
         let failed = |error: io::Error| format!("cannot create a pipe for its output: {error}");
         // One pipe for both streams keeps the order of lines.
         let (output, input) = io::pipe().map_err(failed)?;
@@ -76,7 +80,7 @@ impl RuntimeActor {
             RuntimeProcessKind::Build => "build",
             RuntimeProcessKind::Dev => "run",
         };
-        self.write_log_mark(&format!("{verb}: {}", self.describe_command(plan, which)));
+        self.write_log_mark(&format!("{verb}: {}", self.describe_command(&plan, which)));
         let mut holds = self.context.commands.holds.write().await;
         holds.remove_ended();
         command.held_paths = holds.held_paths();
@@ -101,17 +105,26 @@ impl RuntimeActor {
         drop(holds);
         let pid = tree.pid;
         if which == RuntimeProcessKind::Dev {
-            let target = PreviewTarget {
-                action,
-                root: pid,
-                configured: plan.port,
-                output_tail: Arc::clone(&tree.output_tail),
-                reporter: Arc::clone(&self.context.reporter),
-            };
-            self.preview = Some(tokio::spawn(preview::watch_preview(target)).abort_handle());
+            self.start_preview_watch(action, &plan, &tree);
         }
         self.trees.insert(which, tree);
         Ok(pid)
+    }
+
+    fn start_preview_watch(
+        &mut self,
+        action: ActionId,
+        plan: &RuntimePlan,
+        tree: &ProcessTreeHandle,
+    ) {
+        let target = PreviewTarget {
+            action,
+            root: tree.pid,
+            configured: plan.port,
+            output_tail: Arc::clone(&tree.output_tail),
+            reporter: Arc::clone(&self.context.reporter),
+        };
+        self.preview = Some(tokio::spawn(preview::watch_preview(target)).abort_handle());
     }
 
     /// The redacted command, for people.
