@@ -3,6 +3,7 @@
 mod action_queries;
 mod log_quota;
 mod read_actions;
+mod repeated_denials;
 mod submission;
 
 use std::sync::Arc;
@@ -31,7 +32,17 @@ use crate::project::sessions::Sessions;
 use crate::{Caller, GatewayError, LogQuotaLimits};
 use log_quota::{LogQuota, MalformedRecord};
 use read_actions::is_read_action;
+use repeated_denials::{DenialKind, DenialRecord, RepeatedDenials};
 use submission::{await_approved_action, await_started_action};
+
+/// Who chose the id of an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ActionIdOrigin {
+    /// The requester, who may have told others.
+    Given,
+    /// It is new with this request.
+    New,
+}
 
 /// Requests for actions.
 #[derive(Debug)]
@@ -44,6 +55,7 @@ pub struct ActionService {
     approvals: Arc<Approvals>,
     sessions: Arc<Sessions>,
     quota: LogQuota,
+    repeated_denials: RepeatedDenials,
 }
 
 impl ActionService {
@@ -55,7 +67,18 @@ impl ActionService {
     ) -> Self {
         let ActionDependencies { log, governance, decisions, executor, sessions, .. } = services;
         let quota = LogQuota::new(quota);
-        Self { log, audit, governance, decisions, executor, approvals, sessions, quota }
+        let repeated_denials = RepeatedDenials::default();
+        Self {
+            log,
+            audit,
+            governance,
+            decisions,
+            executor,
+            approvals,
+            sessions,
+            quota,
+            repeated_denials,
+        }
     }
 
     /// Submits an action for a caller.
@@ -83,6 +106,7 @@ impl ActionService {
             return Err(GatewayError::ProjectClosed);
         }
         let ActionSubmission { wanted, id, command, wait } = submission;
+        let id_origin = if id.is_some() { ActionIdOrigin::Given } else { ActionIdOrigin::New };
         let id = id.unwrap_or_else(|| self.log.clock().new_id());
         let SubmitActionRequest { action: name, params, role, session_id } = wanted;
         let role = caller.resolve_role(role)?;
@@ -127,7 +151,8 @@ impl ActionService {
             return Ok(done);
         }
         // Boxed, because this future is large and most actions are reads, which end above.
-        Box::pin(self.decide_and_execute(&governance, context, bound_action, wait)).await
+        let decided = self.decide_and_execute(&governance, context, bound_action, id_origin, wait);
+        Box::pin(decided).await
     }
 
     /// Fails if an agent has written too much to the log.
@@ -147,9 +172,14 @@ impl ActionService {
         governance: &ProjectGovernance,
         context: RequestContext,
         bound_action: BoundAction,
+        id_origin: ActionIdOrigin,
         wait: Duration,
     ) -> Result<SubmissionOutcome, GatewayError> {
         let (id, hash) = (bound_action.request().id, bound_action.hash());
+        // Nobody knows the id of a request that is not recorded.
+        let is_counted =
+            id_origin == ActionIdOrigin::New && bound_action.request().class == TokenClass::Agent;
+        let counted = is_counted.then_some(hash);
         let role = context.role.as_deref();
         if let Some(trust) = governance.find_untrusted_role(role) {
             let requested = self
@@ -163,7 +193,8 @@ impl ActionService {
             self.decisions.evaluate(governance, role, bound_action).await?;
         match decision {
             Decision::Deny(denial) => {
-                self.record_denial(&context, requested, id, fault_from_denial(&denial)).await
+                let fault = fault_from_denial(&denial);
+                self.deny_request(&context, requested, id, fault, counted).await
             }
             Decision::RequireApproval(unapproved) => {
                 let bound_action = unapproved.bound_action();
@@ -172,7 +203,7 @@ impl ActionService {
                     .preflight_edit(governance, &context, bound_action, &files)
                     .await?;
                 if let Some(fault) = fault {
-                    return self.record_denial(&context, requested, id, fault).await;
+                    return self.deny_request(&context, requested, id, fault, counted).await;
                 }
                 let requested = self
                     .approvals
@@ -237,6 +268,38 @@ impl ActionService {
             synced.await?;
         }
         outcome
+    }
+
+    /// Denies a request. It is recorded, unless requests with the hash `counted` were denied
+    /// before and it is one of many: see [`RepeatedDenials`].
+    async fn deny_request(
+        &self,
+        context: &RequestContext,
+        mut requested: Fact,
+        id: ActionId,
+        fault: ErrorInfo,
+        counted: Option<Hash>,
+    ) -> Result<SubmissionOutcome, GatewayError> {
+        let Some(hash) = counted else {
+            return self.record_denial(context, requested, id, fault).await;
+        };
+        let kind = DenialKind {
+            action: hash,
+            role: context.role.clone(),
+            session: context.session,
+            code: fault.code,
+            message: fault.message.clone(),
+        };
+        let record = self.repeated_denials.count(kind, self.log.now());
+        if record == DenialRecord::Counted {
+            return Err(GatewayError::Fault(fault));
+        }
+        if let (Fact::ActionRequested { what, .. }, Some(notice)) =
+            (&mut requested, record.notice())
+        {
+            what.push_str(&notice);
+        }
+        self.record_denial(context, requested, id, fault).await
     }
 
     /// Records that a request was denied.

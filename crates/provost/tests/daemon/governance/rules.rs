@@ -263,6 +263,27 @@ async fn what_a_rule_denies_to_write_holds_for_builds_and_in_the_background() {
 }
 
 #[tokio::test]
+async fn a_denied_request_that_is_repeated_is_counted_and_no_other_is_lost() {
+    let fixture = GovernanceFixture::new().await;
+    fixture.write("a.txt", "a");
+    fixture.deny_files("*.txt");
+    let before = fixture.daemon.events("ACTION_DENIED").await.len();
+    let read = |path: &'static str| fixture.request_action("fs.readFile", json!({ "path": path }));
+    for n in 0..120 {
+        let (status, said) = read("a.txt").await;
+        assert_eq!((status.as_u16(), &said["code"]), (403, &json!("POLICY_DENIED")), "{n} {said}");
+    }
+    read("b.txt").await;
+    assert_eq!(fixture.daemon.events("ACTION_DENIED").await.len() - before, 4);
+    let requested = fixture.daemon.events("ACTION_REQUESTED").await;
+    let what: Vec<_> = requested.iter().filter_map(|body| body["what"].as_str()).collect();
+    let count = |text: &str| what.iter().filter(|what| what.contains(text)).count();
+    assert_eq!((count("requested 10 times"), count("requested 100 times")), (1, 1), "{what:?}");
+    assert_eq!((count("a.txt"), count("b.txt")), (3, 1), "{what:?}");
+    fixture.assert_log_intact();
+}
+
+#[tokio::test]
 async fn what_a_command_reads_outside_is_named_by_a_setting() {
     let fixture = GovernanceFixture::new().await;
     fixture.set_mode("full").await;
