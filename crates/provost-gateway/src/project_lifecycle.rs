@@ -73,6 +73,7 @@ impl ProjectLifecycle {
         self.governance.reload_project(project.id).await?;
         self.approvals.withdraw_project_approvals(project.id).await?;
         self.kernels.stop_kernel(project.id).await;
+        self.kernels.mark_home_closed(project.id).await;
         Ok(project)
     }
 
@@ -81,6 +82,7 @@ impl ProjectLifecycle {
     pub async fn resume_projects(&self) -> Result<(), GatewayError> {
         let projects = self.projects.list_projects().await?;
         self.kernels.reattach_kernels(&projects).await?;
+        self.kernels.remove_unused_homes(&projects).await;
         self.approvals.withdraw_unrestorable_approvals().await
     }
 }

@@ -15,6 +15,7 @@ pub mod host;
 mod kernel_dir;
 pub mod quarantine;
 mod root_project_files;
+pub mod run_homes;
 mod socket_writer;
 mod wire;
 

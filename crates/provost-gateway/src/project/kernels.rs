@@ -18,11 +18,11 @@ use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use provost_kernel::{KernelClient, KernelDir, KernelError, ReportReceiver};
+use provost_kernel::{KernelClient, KernelDir, KernelError, ReportReceiver, run_homes};
 use provost_proto::kernel::{ErrorInfo, ReportNumber};
-use provost_proto::{ActionId, Actor, Fact, Project, ProjectId};
+use provost_proto::{ActionId, Actor, Fact, Project, ProjectId, ProjectStatus, UnixMicros};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -102,6 +102,37 @@ impl KernelPool {
 
     pub(crate) fn kernel_dir(&self, project: ProjectId) -> KernelDir {
         KernelDir::new(&self.config.data.join("kernels").join(project.uuid().simple().to_string()))
+    }
+
+    /// Remembers when a project was closed: the home of its runs is removed some time later.
+    pub(crate) async fn mark_home_closed(&self, project: ProjectId) {
+        let (data, name) = (self.config.data.clone(), project.uuid().simple().to_string());
+        let now = to_system_time(self.log.now());
+        let marked =
+            tokio::task::spawn_blocking(move || run_homes::mark_closed(&data, &name, now)).await;
+        if let Ok(Err(error)) = marked {
+            tracing::warn!(%error, %project, "cannot mark the home of a closed project");
+        }
+    }
+
+    /// Removes, in the background, the homes of runs of projects that were closed long ago.
+    pub(crate) async fn remove_unused_homes(&self, projects: &[Project]) {
+        let is_open = |project: &&Project| project.status == ProjectStatus::Open;
+        let open = projects.iter().filter(is_open);
+        let open: HashSet<_> = open.map(|project| project.id.uuid().simple().to_string()).collect();
+        let (data, now) = (self.config.data.clone(), to_system_time(self.log.now()));
+        let retire = move || run_homes::retire_unused(&data, |name| open.contains(name), now);
+        match tokio::task::spawn_blocking(retire).await {
+            Ok(Ok(retired)) if retired.is_empty() => {}
+            // A home can hold large caches.
+            Ok(Ok(retired)) => drop(tokio::task::spawn_blocking(move || {
+                if let Err(error) = run_homes::remove_homes(&retired) {
+                    tracing::warn!(%error, "cannot remove a home of a closed project");
+                }
+            })),
+            Ok(Err(error)) => tracing::warn!(%error, "cannot retire homes of closed projects"),
+            Err(error) => tracing::error!(%error, "retiring homes of closed projects panicked"),
+        }
     }
 
     /// The state of a project's kernel.
@@ -288,4 +319,9 @@ impl KernelPool {
         let mut backoffs = self.restart_backoffs.lock();
         change(backoffs.entry(project).or_default())
     }
+}
+
+/// The time of the log as that of files.
+fn to_system_time(at: UnixMicros) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_micros(at)
 }
