@@ -22,7 +22,11 @@ const BENCHMARKS: &[Benchmark] = &[
     Benchmark { name: "store", targets: &[("provost-store", "store")], needs: None },
     Benchmark {
         name: "sandbox",
-        targets: &[("provost-sandbox", "sandbox"), ("provost", "kernel")],
+        targets: &[
+            ("provost-sandbox", "sandbox"),
+            ("provost", "kernel"),
+            ("provost-sandbox", "caches"),
+        ],
         needs: None,
     },
     Benchmark {
@@ -41,7 +45,8 @@ pub(crate) fn names() -> String {
     names.join(", ")
 }
 
-/// Builds and runs a benchmark, with the optimizations of `release`; `parts` are its arguments.
+/// Builds and runs a benchmark, with the optimizations of `release`. The first of `parts` may
+/// name the only target to run; the others are its arguments.
 pub(crate) fn run(name: &str, parts: &[&str]) -> Result<()> {
     let Some(benchmark) = BENCHMARKS.iter().find(|benchmark| benchmark.name == name) else {
         bail!("unknown benchmark `{name}`; one of: {}", names());
@@ -51,7 +56,12 @@ pub(crate) fn run(name: &str, parts: &[&str]) -> Result<()> {
     {
         install(package)?;
     }
-    for (package, target) in benchmark.targets {
+    let only = parts.split_first().filter(|(part, _)| {
+        benchmark.targets.len() > 1 && benchmark.targets.iter().any(|(_, target)| target == *part)
+    });
+    let (only, parts) = only.map_or((None, parts), |(part, rest)| (Some(*part), rest));
+    let is_wanted = |target: &str| only.is_none_or(|only| only == target);
+    for (package, target) in benchmark.targets.iter().filter(|(_, target)| is_wanted(target)) {
         let bench = ["bench", "--package", package, "--bench", target, "--"];
         must(&mut cargo(&[&bench[..], parts].concat()))?;
     }
