@@ -34,12 +34,24 @@ pub fn shared_skills(own: &[String], other: &SkillSet) -> Vec<String> {
     other.iter().filter(|skill| own.iter().any(|had| had == skill)).map(str::to_owned).collect()
 }
 
-/// Whether a session of this depth may hand off a task to a role, and with which skills.
+/// The session that hands off a task.
+#[derive(Debug, Clone, Copy)]
+pub struct HandoffGiver<'a> {
+    /// Its role.
+    pub role: &'a str,
+    /// How many sessions are above it.
+    pub depth: u8,
+    /// The skills that it has.
+    pub skills: &'a [String],
+}
+
+/// Whether a session may hand off a task to the role `name`, and with which skills.
 pub fn check_handoff<'a>(
-    (role, depth, own): (&str, u8, &[String]),
+    giver: HandoffGiver<'_>,
     name: &str,
     roles: impl Iterator<Item = (&'a str, &'a SkillSet)>,
 ) -> Result<Vec<String>, HandoffError> {
+    let HandoffGiver { role, depth, skills: own } = giver;
     if depth >= limits::MAX_HANDOFF_DEPTH {
         return Err(HandoffError::TooDeep(depth));
     }
@@ -70,19 +82,21 @@ mod tests {
         skills
     }
 
+    fn dev(depth: u8, skills: &[String]) -> HandoffGiver<'_> {
+        HandoffGiver { role: "dev", depth, skills }
+    }
+
     #[test]
     fn a_task_never_comes_with_more_than_its_giver_has() {
         let own = ["fs.readFile".to_owned(), "fs.writeFile".to_owned()];
         let other = skills(&["fs.read", "terminal.runCommand"]);
         let roles = || [("ops", &other)].into_iter();
-        assert_eq!(check_handoff(("dev", 0, &own), "ops", roles()).unwrap(), ["fs.readFile"]);
+        assert_eq!(check_handoff(dev(0, &own), "ops", roles()).unwrap(), ["fs.readFile"]);
         // Further handoffs can only reduce the skills.
         let all = skills(&["fs.*", "terminal.*"]);
-        let next = check_handoff(
-            ("ops", 1, &["fs.readFile".to_owned()]),
-            "all",
-            [("all", &all)].into_iter(),
-        );
+        let own = ["fs.readFile".to_owned()];
+        let ops = HandoffGiver { role: "ops", depth: 1, skills: &own };
+        let next = check_handoff(ops, "all", [("all", &all)].into_iter());
         assert_eq!(next.unwrap(), ["fs.readFile"]);
     }
 
@@ -90,7 +104,7 @@ mod tests {
     fn what_cannot_be_handed_over_says_why() {
         let (own, other) = (["fs.stat".to_owned()], skills(&["pty.read"]));
         let roles = || [("ops", &other)].into_iter();
-        let why = |depth, name| check_handoff(("dev", depth, &own), name, roles()).unwrap_err();
+        let why = |depth, name| check_handoff(dev(depth, &own), name, roles()).unwrap_err();
         assert_eq!(why(3, "ops"), HandoffError::TooDeep(3));
         assert_eq!(why(0, "dev"), HandoffError::SameRole("dev".to_owned()));
         assert_eq!(why(0, "ops"), HandoffError::NothingShared("ops".to_owned()));

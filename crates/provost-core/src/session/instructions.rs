@@ -77,7 +77,8 @@ pub fn nearest_guide<'a>(guides: &'a [GuideFile], path: &str) -> Option<&'a Guid
 /// and marked as such. Guides of folders are included if a file in the folder was touched; the
 /// others are listed by name.
 pub fn build_instructions(
-    (role, body): (&str, &str),
+    role: &str,
+    body: &str,
     project: &ProjectPromptContext<'_>,
     guides: &[GuideFile],
     touched: &[String],
@@ -167,7 +168,7 @@ mod tests {
             date: "2026-11-16",
         };
         let guides = [guide("AGENTS.md"), guide("a/AGENTS.md")];
-        let text = build_instructions(("dev", "You are careful.\n"), &project, &guides, &[]);
+        let text = build_instructions("dev", "You are careful.\n", &project, &guides, &[]);
         let offsets = ["You are careful.", "role `dev`", "says AGENTS.md", "- a/AGENTS.md"]
             .map(|part| text.find(part).unwrap());
         assert!(offsets.is_sorted(), "{text}");
@@ -183,7 +184,7 @@ mod tests {
         };
         let guides = [guide("AGENTS.md"), guide("web/CLAUDE.md"), guide("web/app/AGENTS.md")];
         let included = |path: &str| {
-            let text = build_instructions(("dev", "x"), &project, &guides, &[path.to_owned()]);
+            let text = build_instructions("dev", "x", &project, &guides, &[path.to_owned()]);
             ["says web/CLAUDE.md", "says web/app/AGENTS.md"].map(|says| text.contains(says))
         };
         assert_eq!(included("src/main.rs"), [false, false]);
@@ -203,7 +204,7 @@ mod tests {
             |file: &str| GuideFile { file: file.to_owned(), text: "x".repeat(MAX_GUIDE_BYTES) };
         let guides = ["a/AGENTS.md", "b/AGENTS.md", "c/AGENTS.md"].map(guide);
         let touched = ["a/1", "b/2", "c/3"].map(str::to_owned);
-        let text = build_instructions(("dev", "x"), &project, &guides, &touched);
+        let text = build_instructions("dev", "x", &project, &guides, &touched);
         assert!(text.len() < MAX_ALL_GUIDES_BYTES + 4096, "{}", text.len());
         assert!(text.contains("\n- c/AGENTS.md"));
     }

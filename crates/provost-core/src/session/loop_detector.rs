@@ -50,7 +50,8 @@ impl LoopDetector {
     pub fn predict_call(
         &self,
         ahead: usize,
-        (tool, arguments): (&str, &str),
+        tool: &str,
+        arguments: &str,
         output: &str,
     ) -> CallRepetition {
         let (own, index) = (call_digest(tool, arguments, output), self.past.len() + ahead);
@@ -151,11 +152,11 @@ mod tests {
         let mut guard = LoopDetector::default();
         for round in 1..=3 {
             let foreseen =
-                [0, 1].map(|call| guard.predict_call(call, ("t", &call.to_string()), "the same"));
+                [0, 1].map(|call| guard.predict_call(call, "t", &call.to_string(), "the same"));
             let expected = if round == 3 { CallRepetition::Repeated } else { CallRepetition::New };
             assert_eq!(foreseen[1], expected, "round {round}");
             assert_eq!(
-                guard.predict_call(1, ("t", "1"), "another"),
+                guard.predict_call(1, "t", "1", "another"),
                 CallRepetition::New,
                 "round {round}"
             );

@@ -4,7 +4,7 @@
 //! the next one sends the task, under an idempotency key so that it is sent once.
 
 use provost_core::hash_chain;
-use provost_core::session::handoff::check_handoff;
+use provost_core::session::handoff::{HandoffGiver, check_handoff};
 use provost_proto::session::{HandedOff, SessionStatus, SessionView};
 use provost_proto::{Code, Fact, SessionId};
 use provost_store::Idempotency;
@@ -90,7 +90,8 @@ impl Turn {
         let role = gateway.sessions.find_session_role(&project, &view.role).await?;
         let own = request_completion::session_skills(view, &role);
         let roles = parts.iter().map(|part| (part.name.as_str(), &part.skills));
-        let only = match check_handoff((&view.role, view.depth, &own), name, roles) {
+        let giver = HandoffGiver { role: &view.role, depth: view.depth, skills: &own };
+        let only = match check_handoff(giver, name, roles) {
             Ok(only) => only,
             Err(error) => return Ok(Err(error.to_string())),
         };

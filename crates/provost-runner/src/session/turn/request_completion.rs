@@ -205,7 +205,8 @@ impl Turn {
         Ok(ModelRequest {
             model: view.model.clone(),
             instructions: build_instructions(
-                (&role.name, &role.instructions),
+                &role.name,
+                &role.instructions,
                 &prompt_context,
                 &guides,
                 touched,

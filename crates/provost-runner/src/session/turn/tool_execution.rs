@@ -101,10 +101,9 @@ impl Turn {
                 tool_output::render_failure(&new_fault(Code::Internal, error.to_string()))
             }
         };
-        let signature = (&*call.tool, &*call.arguments);
-        if loop_detector.predict_call(position, signature, &returned.output)
-            == CallRepetition::Repeated
-        {
+        let repetition =
+            loop_detector.predict_call(position, &call.tool, &call.arguments, &returned.output);
+        if repetition == CallRepetition::Repeated {
             returned.output = format!("{}\n\n{LOOP_WARNING}", returned.output);
         }
         let fact = Fact::ToolReturned(ToolReturned {
