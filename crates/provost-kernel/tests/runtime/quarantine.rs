@@ -302,6 +302,18 @@ const SETTINGS: &[&str] = &[
     ".mvn/extensions.xml",
     "x.code-workspace",
     "deep/er/.ENVRC",
+    ".envrc.local",
+    "mise.production.toml",
+    ".ycm_extra_conf.py",
+    ".vim/coc-settings.json",
+    "hie.yaml",
+    "nuget.config",
+    "Directory.Build.targets",
+    "uv.toml",
+    "ansible.cfg",
+    "tools/bazel",
+    "go.work",
+    ".github/hooks/x.json",
 ];
 
 /// Files that agents may leave.
@@ -334,6 +346,7 @@ async fn settings_that_programs_run_are_set_aside_wherever_they_lie() {
         ("ln -s /etc .cargo", "src/.cargo"),
         ("mkfifo .envrc", "src/.envrc"),
         ("echo 'path = \"./t\"' > rust-toolchain.toml", "src/rust-toolchain.toml"),
+        ("echo 'org.gradle.jvmargs=-javaagent:x' > gradle.properties", "src/gradle.properties"),
     ] {
         assert_eq!(kernel.set_aside_by(command).await, [path], "{command}");
         assert!(app.join(path).symlink_metadata().is_err(), "{command}");
