@@ -396,6 +396,19 @@ async fn a_setting_through_a_link_or_a_configured_path_of_the_project_is_set_asi
 }
 
 #[tokio::test]
+async fn a_run_with_the_network_finds_no_temporary_files_of_other_runs() {
+    let kernel = Kernel::start(&[("src/a", "")]).await;
+    for (network, command) in
+        [(false, "echo poison > $TMPDIR/x && test -f $TMPDIR/x"), (true, "! test -e $TMPDIR/x")]
+    {
+        let (id, params) = (Uuid::new_v4(), json!({ "command": command, "network": network }));
+        kernel.act_as(id, "terminal.runCommand", params).await.unwrap();
+        let outcome = kernel.outcome(id).await;
+        assert_eq!(outcome["exitCode"], 0, "{command}: {outcome}");
+    }
+}
+
+#[tokio::test]
 async fn a_command_that_does_what_git_does_loses_nothing() {
     let kernel = Kernel::start(&[("src/a", "")]).await;
     prepare(kernel.folder.path());
