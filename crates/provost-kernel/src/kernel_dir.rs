@@ -86,7 +86,11 @@ impl KernelDir {
         let lock = File::open(folder.path())?;
         flock(&lock, FlockOperation::NonBlockingLockShared)?;
         fs::write(self.0.join(SCRATCH_POINTER_FILE), folder.path().as_os_str().as_bytes())?;
-        Ok(ScratchDir { folder, _lock: lock })
+        let [runs, network] = ["runs", "network"].map(|name| folder.path().join(name));
+        for part in [&runs, &network] {
+            fs::create_dir(part)?;
+        }
+        Ok(ScratchDir { _folder: folder, runs, network, _lock: lock })
     }
 
     /// Removes the scratch directory of a kernel that was killed. A live kernel holds
@@ -118,14 +122,23 @@ const SCRATCH_POINTER_FILE: &str = "scratch";
 /// A scratch directory, removed when the kernel ends.
 #[derive(Debug)]
 pub(crate) struct ScratchDir {
-    folder: TempDir,
+    /// Removed when it is dropped.
+    _folder: TempDir,
+    runs: PathBuf,
+    network: PathBuf,
     /// Released by the system even if the kernel is killed.
     _lock: File,
 }
 
 impl ScratchDir {
-    pub(crate) fn path(&self) -> &Path {
-        self.folder.path()
+    /// The part for runs without the network.
+    pub(crate) fn runs(&self) -> &Path {
+        &self.runs
+    }
+
+    /// The part for runs with the network.
+    pub(crate) fn network(&self) -> &Path {
+        &self.network
     }
 }
 
@@ -152,12 +165,12 @@ mod tests {
         let dir = KernelDir::new(&folder.path().join("kernel"));
         dir.prepare().unwrap();
         let scratch = dir.create_scratch_dir().unwrap();
-        let path = scratch.path().to_owned();
+        let path = scratch.runs().to_owned();
         fs::write(path.join("left"), "x").unwrap();
         dir.remove_stale_scratch();
         assert!(path.join("left").exists(), "its kernel is alive");
         // After a kill the lock is gone, the directory is not.
-        let ScratchDir { folder: left, _lock: lock } = scratch;
+        let ScratchDir { _folder: left, _lock: lock, .. } = scratch;
         drop(lock);
         let path = left.keep();
         dir.remove_stale_scratch();

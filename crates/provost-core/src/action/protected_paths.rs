@@ -94,6 +94,12 @@ const PROTECTED_PATHS: &[ProtectedPath] = &[
     protected_path(".hg/sharedpath", GIT),
     protected_path(".jj/repo/config.toml", GIT),
     protected_path(".jj/repo/store/git_target", GIT),
+    protected_path(".jj/workspace-config.toml", GIT),
+    protected_path(".sl/sharedpath", GIT),
+    protected_path(".bzr/branch/branch.conf", GIT),
+    protected_path("_darcs/prefs", GIT),
+    protected_path(".pijul/config", GIT),
+    protected_path(".fossil-settings", GIT),
     protected_path(".provost", PROVOST),
     protected_path("provost.toml", PROVOST),
     protected_path(".agent", AGENT),
@@ -135,6 +141,29 @@ const PROTECTED_PATHS: &[ProtectedPath] = &[
     protected_path(".crush.json", AGENT),
     protected_path("crush.json", AGENT),
     protected_path(".openhands", AGENT),
+    protected_path(".cline", AGENT),
+    protected_path(".kilocode", AGENT),
+    protected_path(".kilocodemodes", AGENT),
+    protected_path(".trae", AGENT),
+    protected_path(".goose", AGENT),
+    protected_path(".github/hooks", AGENT),
+    protected_path(".github/skills", AGENT),
+    protected_path(".copilot", AGENT),
+    protected_path(".amp", AGENT),
+    protected_path(".factory", AGENT),
+    protected_path(".rovodev", AGENT),
+    protected_path(".warp", AGENT),
+    protected_path("WARP.md", AGENT),
+    protected_path(".crush", AGENT),
+    protected_path(".iflow", AGENT),
+    protected_path("IFLOW.md", AGENT),
+    protected_path(".codebuddy", AGENT),
+    protected_path("CODEBUDDY.md", AGENT),
+    protected_path(".qoder", AGENT),
+    protected_path(".devin", AGENT),
+    protected_path(".vibe", AGENT),
+    protected_path(".aiassistant", AGENT),
+    protected_path(".rules", AGENT),
     protected_path(".mcp.json", TOOLS),
     protected_path(".bsp", TOOLS),
     protected_path("rust-analyzer.toml", TOOLS),
@@ -164,6 +193,30 @@ const PROTECTED_PATHS: &[ProtectedPath] = &[
     protected_path(".vimspector.json", TOOLS),
     protected_path(".dir-locals.el", TOOLS),
     protected_path(".dir-locals-2.el", TOOLS),
+    protected_path(".vim", TOOLS),
+    protected_path(".local.vimrc", TOOLS),
+    protected_path(".vimrc.local", TOOLS),
+    protected_path(".ycm_extra_conf.py", TOOLS),
+    protected_path(".luarc.jsonc", TOOLS),
+    protected_path(".neoconf.json", TOOLS),
+    protected_path(".merlin", TOOLS),
+    protected_path("hie.yaml", TOOLS),
+    protected_path(".kateproject", TOOLS),
+    protected_path(".theia", TOOLS),
+    protected_path(".externalToolBuilders", TOOLS),
+    protected_path("omnisharp.json", TOOLS),
+    protected_path("conductor.json", TOOLS),
+    protected_path("jupyter_server_config.py", TOOLS),
+    protected_path("jupyter_notebook_config.py", TOOLS),
+    protected_path("jupyter_lab_config.py", TOOLS),
+    protected_path("ipython_config.py", TOOLS),
+    protected_path("renv/activate.R", TOOLS),
+    protected_path("packrat/init.R", TOOLS),
+    protected_path("startup.m", TOOLS),
+    protected_path(".scilab", TOOLS),
+    protected_path("scilab.ini", TOOLS),
+    protected_path(".gnuplot", TOOLS),
+    protected_path(".erlang", TOOLS),
     protected_path(".envrc", SHELL),
     protected_path(".direnv", SHELL),
     protected_path("mise.toml", SHELL),
@@ -176,6 +229,11 @@ const PROTECTED_PATHS: &[ProtectedPath] = &[
     protected_path(".rtx.toml", SHELL),
     protected_path(".autoenv", SHELL),
     protected_path(".autoenv.zsh", SHELL),
+    protected_path(".autoenv_leave.zsh", SHELL),
+    protected_path(".env.leave", SHELL),
+    protected_path(".shadowenv.d", SHELL),
+    protected_path(".ondirrc", SHELL),
+    protected_path("mise/config.toml", SHELL),
     protected_path(".cargo/config", BUILD),
     protected_path(".cargo/config.toml", BUILD),
     protected_path(".npmrc", BUILD),
@@ -219,6 +277,41 @@ const PROTECTED_PATHS: &[ProtectedPath] = &[
     protected_path(".ghci", BUILD),
     protected_path(".ocamlinit", BUILD),
     protected_path(".iex.exs", BUILD),
+    protected_path("nuget.config", BUILD),
+    protected_path("Directory.Build.props", BUILD),
+    protected_path("Directory.Build.targets", BUILD),
+    protected_path("Directory.Build.rsp", BUILD),
+    protected_path("MSBuild.rsp", BUILD),
+    protected_path(".config/dotnet-tools.json", BUILD),
+    protected_path("uv.toml", BUILD),
+    protected_path("poetry.toml", BUILD),
+    protected_path("pdm.toml", BUILD),
+    protected_path(".pdm-python", BUILD),
+    protected_path("ansible.cfg", BUILD),
+    protected_path("tools/bazel", BUILD),
+    protected_path("user.bazelrc", BUILD),
+    protected_path(".pants.bootstrap", BUILD),
+    protected_path(".pants.rc", BUILD),
+    protected_path(".plzconfig", BUILD),
+    protected_path(".plzconfig.local", BUILD),
+    protected_path(".buckconfig.d", BUILD),
+    protected_path(".sbtopts", BUILD),
+    protected_path(".jvmopts", BUILD),
+    protected_path(".mill-jvm-opts", BUILD),
+    protected_path(".mill-opts", BUILD),
+    protected_path("profiles.clj", BUILD),
+    protected_path("cabal.project.local", BUILD),
+    protected_path("CMakeUserPresets.json", BUILD),
+    protected_path(".swiftpm/configuration", BUILD),
+    protected_path("go.work", BUILD),
+    protected_path("gems.rb", BUILD),
+    protected_path(".proverc", BUILD),
+    protected_path(".valgrindrc", BUILD),
+    protected_path(".byebugrc", BUILD),
+    protected_path(".rdbgrc", BUILD),
+    protected_path("docker-bake.override.hcl", BUILD),
+    protected_path("docker-bake.override.json", BUILD),
+    protected_path("gradle/gradle-daemon-jvm.properties", BUILD),
     protected_path(".github/workflows", CI),
     protected_path(".github/actions", CI),
     protected_path(".forgejo/workflows", CI),
@@ -235,6 +328,25 @@ const PROTECTED_PATHS: &[ProtectedPath] = &[
     protected_path("azure-pipelines.yml", CI),
     protected_path("bitbucket-pipelines.yml", CI),
     protected_path("Jenkinsfile", CI),
+    protected_path(".semaphore", CI),
+    protected_path(".teamcity", CI),
+    protected_path(".tekton", CI),
+    protected_path(".builds", CI),
+    protected_path(".build.yml", CI),
+    protected_path("azure-pipelines.yaml", CI),
+    protected_path(".azure-pipelines", CI),
+    protected_path(".azuredevops", CI),
+    protected_path("cloudbuild.yaml", CI),
+    protected_path("buildspec.yml", CI),
+    protected_path(".appveyor.yml", CI),
+    protected_path(".cirrus.star", CI),
+    protected_path(".drone.star", CI),
+    protected_path(".drone.jsonnet", CI),
+    protected_path(".woodpecker.yaml", CI),
+    protected_path("bitrise.yml", CI),
+    protected_path("codemagic.yaml", CI),
+    protected_path(".zuul.yaml", CI),
+    protected_path(".zuul.d", CI),
 ];
 
 /// Files that are protected only if their content has one of these words: most versions of them
@@ -245,8 +357,24 @@ const CONDITIONAL_PATHS: &[(&str, &[&str])] = &[
     (".tool-versions", &["path:", "ref:"]),
     (
         "pnpm-workspace.yaml",
-        &["shell", "pnpmfile", "registry", "configdependencies", "nodeoptions"],
+        &[
+            "shell",
+            "pnpmfile",
+            "registry",
+            "configdependencies",
+            "nodeoptions",
+            "npmpath",
+            "modulesdir",
+            "storedir",
+            "dangerously",
+        ],
     ),
+    (".bazelversion", &["/"]),
+    ("gradle.properties", &["jvmargs", "java.", "systemprop"]),
+    (".pylintrc", &["init-hook", "load-plugins"]),
+    ("pylintrc", &["init-hook", "load-plugins"]),
+    ("mypy.ini", &["plugins", "python_executable"]),
+    (".mypy.ini", &["plugins", "python_executable"]),
 ];
 
 /// Folders that package managers and builds fill with code of others. Programs that are started
@@ -256,6 +384,15 @@ const PACKAGE_DIRECTORIES: &[&str] =
 
 /// The suffixes of editors' workspace files.
 const WORKSPACE_SUFFIXES: &[&str] = &[".code-workspace", ".sublime-project"];
+
+/// Whether a name in lower case is one of the many that direnv and mise read: `.envrc.local`,
+/// `mise.production.toml`.
+fn is_shell_settings_name(name: &str) -> bool {
+    let is_mise = name.starts_with("mise.") || name.starts_with(".mise.");
+    let is_template = |end: &str| matches!(end, "example" | "sample" | "template" | "dist");
+    name.strip_prefix(".envrc.").is_some_and(|end| !is_template(end))
+        || is_mise && name.rsplit_once('.').is_some_and(|(_, end)| end == "toml")
+}
 
 /// Why changing a path needs an approval, if it does.
 ///
@@ -278,10 +415,11 @@ pub fn protection_reason(path: &RelPath) -> Option<&'static str> {
         .last()
         .is_some_and(|name| WORKSPACE_SUFFIXES.iter().any(|suffix| name.ends_with(suffix)));
     let workspace = workspace.then_some(TOOLS);
+    let shell = names.iter().any(|name| is_shell_settings_name(name)).then_some(SHELL);
     // Their content is not known here.
     let conditional = names.last().is_some_and(|name| is_conditional_path(name));
     let conditional = conditional.then_some(BUILD);
-    FOLDED.iter().find(hit).map(|(_, why)| *why).or(workspace).or(conditional)
+    FOLDED.iter().find(hit).map(|(_, why)| *why).or(workspace).or(shell).or(conditional)
 }
 
 /// How strictly a path is protected, if it is.
@@ -325,6 +463,9 @@ pub fn leftover_reason(names: &[&str], in_packages: bool) -> Option<&'static str
     let name = fold_case(name);
     if WORKSPACE_SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) {
         return Some(TOOLS);
+    }
+    if is_shell_settings_name(&name) {
+        return Some(SHELL);
     }
     let is_hit = |(parents, why): &&(Vec<String>, &str)| {
         let Some(start) = above.len().checked_sub(parents.len()) else { return false };

@@ -12,7 +12,7 @@ use provost_core::quarantine::rebase_todo::{names_no_program, without_exec_lines
 use provost_proto::Hash;
 
 use super::snapshot::{Snapshot, SnapshotEntry};
-use super::tree_scan::EntryJudgement;
+use super::tree_scan::{EntryJudgement, LED_TO};
 
 /// An entry that is to be set aside.
 #[derive(Debug)]
@@ -24,20 +24,30 @@ pub(super) struct LeftoverEntry {
 }
 
 /// The leftovers among the entries of `now`. Nothing but a person could change what is below
-/// the `held` paths.
+/// the `held` paths, and what was last changed before `taken_at`.
 pub(super) fn find_leftovers(
     project: &Path,
     before: &Snapshot,
     now: &Snapshot,
     held: &BTreeSet<PathBuf>,
+    taken_at: Option<i128>,
 ) -> Vec<LeftoverEntry> {
     let known = KnownContents::new(before, now);
     let is_held = |path: &Path| path.ancestors().any(|above| held.contains(above));
+    // A setting that the person changed meanwhile may lead to a file that was there before.
+    let is_older = |entry: &SnapshotEntry| {
+        entry.judgement == EntryJudgement::Protected(LED_TO)
+            && taken_at.is_some_and(|taken_at| entry.signature.changed_at < taken_at)
+    };
     let mut leftovers = Vec::new();
     let mut closed = BTreeSet::new();
     for (path, entry) in &now.entries {
         let former = before.entries.get(path);
-        if former.is_some_and(|former| former.is_same(entry)) || is_held(path) {
+        let is_known = match former {
+            Some(former) => former.is_same(entry),
+            None => is_older(entry),
+        };
+        if is_known || is_held(path) {
             continue;
         }
         let Some(leftover) = judge_entry(project, now, path, entry, former, &known) else {

@@ -9,6 +9,7 @@
 //! While anything of an agent runs, whatever changes counts as its work, except for what its
 //! sandbox holds read-only. What changes while nothing runs is the person's.
 
+mod led_to_paths;
 mod leftovers;
 mod restore;
 pub mod settings_copies;
@@ -23,10 +24,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use provost_core::action::protected_paths::command_read_only_paths;
+use provost_core::quarantine::git_entries::EntryType;
+use provost_proto::Hash;
 use provost_sandbox::confine::Sandbox;
 use provost_sandbox::root_dir::{FileKind, RootDir, SymlinkSnapshot};
 use serde::Serialize;
 
+use led_to_paths::{LedToPath, find_led_to_paths};
 use leftovers::LeftoverEntry;
 use settings_copies::SettingsCopies;
 use snapshot::Snapshot;
@@ -55,9 +59,13 @@ struct QuarantineState {
     scanner: TreeScanner,
     baseline: Snapshot,
     /// Paths that links and configurations of the baseline lead to.
-    extra: Vec<PathBuf>,
+    extra: Vec<LedToPath>,
+    /// When the baseline was the person's, if it was taken.
+    taken_at: Option<i128>,
     /// Actions that are under way.
     n_running: usize,
+    /// Those of them that run for long: background processes and dev servers.
+    n_background: usize,
     /// Whether something may have been left that was not looked at.
     is_unsettled: bool,
     /// The paths at the top of the project that the sandboxes of all actions hold read-only
@@ -123,6 +131,7 @@ impl SetAsideReport {
 pub struct ActionWatch {
     quarantine: Arc<Quarantine>,
     settings: Option<SettingsCopies>,
+    is_background: bool,
     is_settled: bool,
 }
 
@@ -148,7 +157,7 @@ impl Quarantine {
         before.entries.retain(|_, entry| entry.signature.changed_at < since);
         before.git_folders.clear();
         *baseline = before;
-        state.extra = state.baseline.find_extra_paths(&self.project);
+        state.taken_at = Some(since);
         let report = self.set_aside_leftovers(&mut state);
         if !report.is_empty() {
             tracing::warn!(?report, "a kernel was killed while an action ran");
@@ -178,7 +187,12 @@ impl Quarantine {
             state.held.clear();
         }
         drop(state);
-        ActionWatch { quarantine: Arc::clone(self), settings: None, is_settled: false }
+        ActionWatch {
+            quarantine: Arc::clone(self),
+            settings: None,
+            is_background: false,
+            is_settled: false,
+        }
     }
 
     /// The paths at the top of the project that a sandbox which starts now holds read-only.
@@ -202,22 +216,52 @@ impl Quarantine {
 
     /// Takes what is there now as the person's.
     fn adopt_all(&self, state: &mut QuarantineState) {
+        state.taken_at = Some(tree_scan::now_nanos());
         let QuarantineState { scanner, baseline, extra, .. } = state;
         *baseline = Snapshot::take(scanner, &self.root, extra, baseline);
-        let found = baseline.find_extra_paths(&self.project);
+        let found = find_led_to_paths(&self.project, baseline, baseline);
         if found != *extra {
             *extra = found;
             *baseline = Snapshot::take(scanner, &self.root, extra, baseline);
         }
     }
 
-    /// Takes what is there now at these paths and below as the person's, after an answer.
-    pub fn adopt_paths(&self, paths: &[PathBuf]) {
+    /// Whether a link or a setting of the person leads programs to one of these paths.
+    pub fn is_led_to(&self, paths: &[PathBuf]) -> bool {
         let mut state = self.state.lock();
+        if state.n_running == 0
+            && !state.is_unsettled
+            && (state.taken_at.is_none() || state.baseline.has_changed_pointer(&self.root))
+        {
+            self.adopt_all(&mut state);
+        }
+        let leads = |led: &LedToPath, path: &PathBuf| {
+            path == &led.path || led.with_content && path.starts_with(&led.path)
+        };
+        paths.iter().any(|path| state.extra.iter().any(|led| leads(led, path)))
+    }
+
+    /// The hash of the person's content at a path, which a change must be based on while other
+    /// actions run; `None` if nothing else runs.
+    pub fn required_hash(&self, path: &Path) -> Option<Hash> {
+        let state = self.state.lock();
+        let known = || state.baseline.entries.get(path).map_or(Hash::ZERO, |entry| entry.hash);
+        (state.n_running > 1).then(known)
+    }
+
+    /// Takes what is there now at these paths and below as the person's, after an answer. While
+    /// other actions run, they may have replaced it: then only a file with the hash `written`.
+    pub fn adopt_paths(&self, paths: &[PathBuf], written: Option<Hash>) {
+        let mut state = self.state.lock();
+        let is_alone = state.n_running <= 1;
         let QuarantineState { scanner, baseline, extra, .. } = &mut *state;
-        let now = Snapshot::take(scanner, &self.root, extra, baseline);
+        let now = Snapshot::take_anew(scanner, &self.root, extra);
         for (path, entry) in now.entries {
-            if paths.iter().any(|adopted| path.starts_with(adopted)) {
+            let is_written = entry.kind == EntryType::File && Some(entry.hash) == written;
+            let is_named = |adopted: &PathBuf| {
+                path == *adopted && is_written || is_alone && path.starts_with(adopted)
+            };
+            if paths.iter().any(is_named) {
                 baseline.entries.insert(path, entry);
             }
         }
@@ -227,9 +271,18 @@ impl Quarantine {
     fn set_aside_leftovers(&self, state: &mut QuarantineState) -> SetAsideReport {
         let mut report = SetAsideReport::default();
         for pass in 0..MAX_PASSES {
-            let QuarantineState { scanner, baseline, extra, held, .. } = state;
-            let now = Snapshot::take_anew(scanner, &self.root, extra);
-            let leftovers = leftovers::find_leftovers(&self.project, baseline, &now, held);
+            let QuarantineState { scanner, baseline, extra, held, taken_at, .. } = state;
+            let mut now = Snapshot::take_anew(scanner, &self.root, extra);
+            // A new worktree has places of its own for the programs that settings name.
+            let found = find_led_to_paths(&self.project, baseline, &now);
+            if found.iter().any(|led| !extra.contains(led)) {
+                extra.extend(found);
+                extra.sort();
+                extra.dedup();
+                now = Snapshot::take_anew(scanner, &self.root, extra);
+            }
+            let leftovers =
+                leftovers::find_leftovers(&self.project, baseline, &now, held, *taken_at);
             for path in &now.unreadable {
                 if !baseline.unreadable.contains(path) {
                     report.add_failure(format!("{} cannot be looked at", path.display()));
@@ -251,6 +304,21 @@ impl Quarantine {
             }
         }
         report
+    }
+
+    /// Sets aside what background processes left so far; the next action reports it. Not while a
+    /// command runs: it may need what it has just created, and is settled when it ends.
+    pub fn set_aside_in_background(&self) {
+        let mut state = self.state.lock();
+        if state.n_background == 0 || state.n_running > state.n_background {
+            return;
+        }
+        let mut report = self.set_aside_leftovers(&mut state);
+        if !report.is_empty() {
+            tracing::warn!(?report, "a background process left what would run elsewhere");
+            report.prepend(std::mem::take(&mut state.recovered));
+            state.recovered = report;
+        }
     }
 
     fn set_aside(
@@ -277,11 +345,27 @@ impl ActionWatch {
         self.settings = Some(copies);
     }
 
+    /// Marks an action that runs while the person goes on working, such as a dev server. Returns
+    /// the quarantine, for [`Quarantine::set_aside_in_background`].
+    pub fn mark_background(&mut self) -> Arc<Quarantine> {
+        if !std::mem::replace(&mut self.is_background, true) {
+            self.quarantine.state.lock().n_background += 1;
+        }
+        Arc::clone(&self.quarantine)
+    }
+
+    fn end_action(&self, state: &mut QuarantineState) {
+        state.n_running = state.n_running.saturating_sub(1);
+        if self.is_background {
+            state.n_background = state.n_background.saturating_sub(1);
+        }
+    }
+
     /// Ends an action that did not start.
     pub fn cancel(mut self) {
         self.is_settled = true;
         let mut state = self.quarantine.state.lock();
-        state.n_running = state.n_running.saturating_sub(1);
+        self.end_action(&mut state);
         if state.n_running == 0 && !state.is_unsettled {
             self.quarantine.store.remove_running_mark();
         }
@@ -290,10 +374,11 @@ impl ActionWatch {
     /// Sets aside what the action left, when all its processes have ended.
     pub fn settle(mut self) -> SetAsideReport {
         self.is_settled = true;
+        let settings = self.settings.take();
         let mut state = self.quarantine.state.lock();
-        state.n_running = state.n_running.saturating_sub(1);
+        self.end_action(&mut state);
         let mut applied = SetAsideReport::default();
-        if let Some(copies) = self.settings.take() {
+        if let Some(copies) = settings {
             copies.apply_changes(&self.quarantine.root, &self.quarantine.store, &mut applied);
         }
         let mut report = self.quarantine.set_aside_leftovers(&mut state);
@@ -315,7 +400,7 @@ impl Drop for ActionWatch {
     fn drop(&mut self) {
         if !self.is_settled {
             let mut state = self.quarantine.state.lock();
-            state.n_running = state.n_running.saturating_sub(1);
+            self.end_action(&mut state);
             // The next action looks at what this one may have left.
             state.is_unsettled = true;
         }

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use provost_core::quarantine::git_entries::EntryType;
-use provost_core::quarantine::git_settings::parse_settings;
 use provost_proto::Hash;
 use provost_sandbox::root_dir::RootDir;
-use rustix::fs::{AtFlags, StatxFlags};
+use rustix::fs::{AtFlags, Statx, StatxFlags};
 
+use super::led_to_paths::{self, LedToPath};
 use super::tree_scan::{EntryJudgement, FoundEntry, TreeScanner};
 
 /// The largest file whose content is kept, so that it can be put back.
@@ -72,7 +72,7 @@ impl Snapshot {
     pub(super) fn take(
         scanner: &mut TreeScanner,
         root: &RootDir,
-        extra: &[PathBuf],
+        extra: &[LedToPath],
         last: &Self,
     ) -> Self {
         Self::take_with(scanner, root, extra, Some(last))
@@ -80,14 +80,18 @@ impl Snapshot {
 
     /// Takes a snapshot and reads all contents: what a process changes through a mapping leaves
     /// the times of the file as they are.
-    pub(super) fn take_anew(scanner: &mut TreeScanner, root: &RootDir, extra: &[PathBuf]) -> Self {
+    pub(super) fn take_anew(
+        scanner: &mut TreeScanner,
+        root: &RootDir,
+        extra: &[LedToPath],
+    ) -> Self {
         Self::take_with(scanner, root, extra, None)
     }
 
     fn take_with(
         scanner: &mut TreeScanner,
         root: &RootDir,
-        extra: &[PathBuf],
+        extra: &[LedToPath],
         last: Option<&Self>,
     ) -> Self {
         let found = scanner.find_entries(root, extra);
@@ -111,64 +115,33 @@ impl Snapshot {
         snapshot
     }
 
-    /// Paths in the project that the links and configurations of this snapshot lead to: what
-    /// lies there runs as if it were in their place.
-    pub(super) fn find_extra_paths(&self, project: &Path) -> Vec<PathBuf> {
-        let mut extra = BTreeSet::new();
-        for (path, entry) in &self.entries {
-            let Some(content) = &entry.content else { continue };
-            let folder = path.parent().unwrap_or(Path::new(""));
-            match (entry.kind, entry.judgement) {
-                (EntryType::Symlink, _) => {
-                    let target = Path::new(std::ffi::OsStr::from_bytes(content));
-                    extra.extend(resolve_in_project(project, folder, target));
-                }
-                (EntryType::File, EntryJudgement::Settings { .. }) => {
-                    extra.extend(find_configured_paths(project, folder, content));
-                }
-                (EntryType::File | EntryType::Directory | EntryType::Other, _) => {}
-            }
-        }
-        // What lies in a git folder is judged there.
-        let in_git = |path: &PathBuf| self.git_folders.iter().any(|git| path.starts_with(git));
-        extra.into_iter().filter(|path| !in_git(path)).collect()
+    /// Whether an entry that leads programs elsewhere was changed since.
+    pub(super) fn has_changed_pointer(&self, root: &RootDir) -> bool {
+        let is_changed = |path: &Path, entry: &SnapshotEntry| {
+            read_stat(root, path).is_none_or(|stat| read_signature(&stat) != entry.signature)
+        };
+        let mut pointers =
+            self.entries.iter().filter(|(path, entry)| led_to_paths::is_pointer(path, entry));
+        pointers.any(|(path, entry)| is_changed(path, entry))
     }
 }
 
-/// The paths that a configuration of git names and that git runs or reads.
-fn find_configured_paths(project: &Path, folder: &Path, content: &[u8]) -> Vec<PathBuf> {
-    let Ok(settings) = parse_settings(content) else { return Vec::new() };
-    let mut paths = Vec::new();
-    for setting in settings {
-        let target = Path::new(&setting.value);
-        match (&*setting.section, &*setting.name) {
-            ("include" | "includeif", "path") => {
-                paths.extend(resolve_in_project(project, folder, target));
-            }
-            (
-                "core",
-                "hookspath" | "fsmonitor" | "attributesfile" | "sshcommand" | "editor" | "pager",
-            ) => {
-                // Relative to the top of the tree, which is beside `.git`.
-                let top = folder.parent().unwrap_or(Path::new(""));
-                let program = setting.value.split_whitespace().next().unwrap_or_default();
-                paths.extend(resolve_in_project(project, top, target));
-                paths.extend(resolve_in_project(project, top, Path::new(program)));
-            }
-            _ => {}
-        }
-    }
-    paths
+fn read_stat(root: &RootDir, path: &Path) -> Option<Statx> {
+    let name = CString::new(path.as_os_str().as_bytes()).ok()?;
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_DONT_SYNC;
+    rustix::fs::statx(root, &name, flags, StatxFlags::BASIC_STATS).ok()
 }
 
-/// The real path of a target, if it exists and lies in the project, but is not all of it.
-fn resolve_in_project(project: &Path, folder: &Path, target: &Path) -> Option<PathBuf> {
-    if target.as_os_str().is_empty() {
-        return None;
+fn read_signature(stat: &Statx) -> FileSignature {
+    let nanos = |time: rustix::fs::StatxTimestamp| {
+        i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)
+    };
+    FileSignature {
+        inode: stat.stx_ino,
+        size: stat.stx_size,
+        modified_at: nanos(stat.stx_mtime),
+        changed_at: nanos(stat.stx_ctime),
     }
-    let real = project.join(folder).join(target).canonicalize().ok()?;
-    let inside = real.strip_prefix(project).ok()?;
-    (!inside.as_os_str().is_empty()).then(|| inside.to_owned())
 }
 
 /// Reads an entry, or takes what is known of it; `None` if it is gone.
@@ -178,18 +151,8 @@ fn read_entry(
     last: Option<&SnapshotEntry>,
     left: u64,
 ) -> Option<SnapshotEntry> {
-    let name = CString::new(found.path.as_os_str().as_bytes()).ok()?;
-    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_DONT_SYNC;
-    let stat = rustix::fs::statx(root, &name, flags, StatxFlags::BASIC_STATS).ok()?;
-    let nanos = |time: rustix::fs::StatxTimestamp| {
-        i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)
-    };
-    let signature = FileSignature {
-        inode: stat.stx_ino,
-        size: stat.stx_size,
-        modified_at: nanos(stat.stx_mtime),
-        changed_at: nanos(stat.stx_ctime),
-    };
+    let stat = read_stat(root, &found.path)?;
+    let signature = read_signature(&stat);
     let mode = u32::from(stat.stx_mode) & 0o7777;
     if let Some(last) = last
         && last.settled
@@ -203,7 +166,7 @@ fn read_entry(
     let settled = signature.changed_at + CLOCK_GRANULARITY_NANOS < now;
     let (hash, content) = match found.kind {
         EntryType::Symlink => {
-            let target = rustix::fs::readlinkat(root, &name, Vec::new()).ok()?.into_bytes();
+            let target = rustix::fs::readlinkat(root, &found.path, Vec::new()).ok()?.into_bytes();
             (hash_bytes(&target), Some(target.into()))
         }
         EntryType::File => read_content(root, &found.path, &signature, left),

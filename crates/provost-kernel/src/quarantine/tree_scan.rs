@@ -4,7 +4,8 @@
 //! read, and the listing of a folder whose change time is the same as before is not read again.
 //! A command cannot set that time.
 
-use std::collections::{BTreeSet, HashMap};
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
@@ -19,14 +20,17 @@ use provost_core::quarantine::git_entries::{
 use provost_sandbox::root_dir::RootDir;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, StatxFlags};
 
-/// How many folders are walked; a project with more is reported as not checked completely.
+use super::led_to_paths::LedToPath;
+
+/// How many folders are walked, of those that hold settings and of the others; a project with
+/// more is reported as not checked completely.
 const MAX_WALKED_DIRS: usize = 400_000;
 
 /// Why a link among git's data is a leftover.
 const LINK_IN_DATA: &str = "a link in git's folder, through which git would write elsewhere";
 
 /// Why a path is protected that a link or a configuration leads to.
-const LED_TO: &str = "a link or a configuration leads to it";
+pub(super) const LED_TO: &str = "a link or a configuration leads to it";
 
 /// A listing that was read within this time after a change is read again: file systems have
 /// clocks with a granularity of up to 10 ms.
@@ -107,33 +111,29 @@ pub(super) struct TreeScanner {
 impl TreeScanner {
     /// Finds all entries; `extra` are paths that are protected because a link or a
     /// configuration leads to them.
-    pub(super) fn find_entries(&mut self, root: &RootDir, extra: &[PathBuf]) -> FoundEntries {
+    pub(super) fn find_entries(&mut self, root: &RootDir, extra: &[LedToPath]) -> FoundEntries {
         let mut walk = TreeWalk {
             root,
             known: std::mem::take(&mut self.dirs),
             seen: HashMap::new(),
             found: FoundEntries::default(),
-            pending: vec![(PathBuf::new(), DirContext::Tree { in_packages: false })],
+            pending: PendingDirs::default(),
             now: now_nanos(),
         };
-        for path in extra {
+        walk.pending.push((PathBuf::new(), DirContext::Tree { in_packages: false }));
+        for LedToPath { path, with_content } in extra {
             match walk.read_kind(path) {
-                Some(EntryType::Directory) => {
+                Some(EntryType::Directory) if *with_content => {
                     walk.pending.push((path.clone(), DirContext::Protected(LED_TO)));
                 }
+                Some(EntryType::Directory) | None => {}
                 Some(kind) => walk.record(path.clone(), kind, EntryJudgement::Protected(LED_TO)),
-                None => {}
             }
         }
-        let mut n_walked = 0;
         while let Some((path, context)) = walk.pending.pop() {
-            n_walked += 1;
-            if n_walked > MAX_WALKED_DIRS {
-                walk.found.unreadable.push(path);
-                break;
-            }
             walk.visit_dir(path, context);
         }
+        walk.found.unreadable.append(&mut walk.pending.skipped);
         self.dirs = walk.seen;
         walk.found
     }
@@ -150,8 +150,48 @@ struct TreeWalk<'a> {
     known: HashMap<PathBuf, CachedDir>,
     seen: HashMap<PathBuf, CachedDir>,
     found: FoundEntries,
-    pending: Vec<(PathBuf, DirContext)>,
+    pending: PendingDirs,
     now: i128,
+}
+
+/// The folders that are still to be walked: first those that hold settings, then the others from
+/// the top down, so that no number of folders hides the settings of the project.
+#[derive(Debug, Default)]
+struct PendingDirs {
+    settings: Vec<(PathBuf, DirContext)>,
+    others: VecDeque<(PathBuf, DirContext)>,
+    n_settings: usize,
+    n_others: usize,
+    /// The first folder of each kind that is not walked.
+    skipped: Vec<PathBuf>,
+}
+
+impl PendingDirs {
+    fn push(&mut self, (path, context): (PathBuf, DirContext)) {
+        let n_pushed = match context {
+            DirContext::Protected(_) | DirContext::Git { .. } => &mut self.n_settings,
+            DirContext::Tree { .. } | DirContext::Repositories { .. } | DirContext::GitData => {
+                &mut self.n_others
+            }
+        };
+        *n_pushed += 1;
+        match (*n_pushed).cmp(&(MAX_WALKED_DIRS + 1)) {
+            Ordering::Greater => {}
+            Ordering::Equal => self.skipped.push(path),
+            Ordering::Less => match context {
+                DirContext::Protected(_) | DirContext::Git { .. } => {
+                    self.settings.push((path, context));
+                }
+                DirContext::Tree { .. } | DirContext::Repositories { .. } | DirContext::GitData => {
+                    self.others.push_back((path, context));
+                }
+            },
+        }
+    }
+
+    fn pop(&mut self) -> Option<(PathBuf, DirContext)> {
+        self.settings.pop().or_else(|| self.others.pop_front())
+    }
 }
 
 impl TreeWalk<'_> {
@@ -247,6 +287,11 @@ impl TreeWalk<'_> {
                 if bare && entry == GitEntry::Unknown {
                     // The folder has other files too, such as those of a project.
                     return self.judge_tree_entry(path, &all, kind, false);
+                }
+                if bare && matches!(entry, GitEntry::DataFolder | GitEntry::Repositories) {
+                    // It may be a folder of the project with such a name.
+                    let context = DirContext::Tree { in_packages: false };
+                    self.pending.push((path.clone(), context));
                 }
                 let depth = in_modules.then_some(n_names);
                 self.judge_git_entry(path, &all, kind, entry, context, depth);
@@ -473,5 +518,24 @@ fn to_entry_type(kind: FileType) -> EntryType {
         | FileType::CharacterDevice
         | FileType::BlockDevice
         | FileType::Unknown => EntryType::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_number_of_folders_hides_those_with_settings() {
+        let mut pending = PendingDirs::default();
+        let tree = DirContext::Tree { in_packages: false };
+        for number in 0..MAX_WALKED_DIRS + 2 {
+            pending.push((PathBuf::from(number.to_string()), tree));
+        }
+        let settings = (PathBuf::from(".vscode"), DirContext::Protected("settings"));
+        pending.push(settings.clone());
+        assert_eq!(pending.pop(), Some(settings));
+        assert_eq!(pending.pop(), Some((PathBuf::from("0"), tree)), "from the top down");
+        assert_eq!(pending.skipped, [PathBuf::from(MAX_WALKED_DIRS.to_string())], "reported once");
     }
 }

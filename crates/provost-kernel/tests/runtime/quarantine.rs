@@ -302,6 +302,18 @@ const SETTINGS: &[&str] = &[
     ".mvn/extensions.xml",
     "x.code-workspace",
     "deep/er/.ENVRC",
+    ".envrc.local",
+    "mise.production.toml",
+    ".ycm_extra_conf.py",
+    ".vim/coc-settings.json",
+    "hie.yaml",
+    "nuget.config",
+    "Directory.Build.targets",
+    "uv.toml",
+    "ansible.cfg",
+    "tools/bazel",
+    "go.work",
+    ".github/hooks/x.json",
 ];
 
 /// Files that agents may leave.
@@ -334,6 +346,7 @@ async fn settings_that_programs_run_are_set_aside_wherever_they_lie() {
         ("ln -s /etc .cargo", "src/.cargo"),
         ("mkfifo .envrc", "src/.envrc"),
         ("echo 'path = \"./t\"' > rust-toolchain.toml", "src/rust-toolchain.toml"),
+        ("echo 'org.gradle.jvmargs=-javaagent:x' > gradle.properties", "src/gradle.properties"),
     ] {
         assert_eq!(kernel.set_aside_by(command).await, [path], "{command}");
         assert!(app.join(path).symlink_metadata().is_err(), "{command}");
@@ -380,6 +393,172 @@ async fn a_setting_through_a_link_or_a_configured_path_of_the_project_is_set_asi
     assert_eq!(found, all);
     assert_eq!(fs::read_to_string(app.join("src/cfg/settings.json")).unwrap(), "1\n");
     assert!(!app.join("src/hooks/pre-commit").exists());
+}
+
+/// Programs that the person's own settings name: what the person set up, what an agent does, and
+/// the path that is set aside.
+const NAMED_PROGRAMS: &[(&str, &str, &str)] = &[
+    (
+        "git config filter.x.clean 'sh src/clean.sh'; echo cat > src/clean.sh",
+        "echo ../evil.sh > clean.sh",
+        "src/clean.sh",
+    ),
+    (
+        "git config diff.x.textconv 'sh src/show.sh'; echo cat > src/show.sh",
+        "echo ../evil.sh > show.sh",
+        "src/show.sh",
+    ),
+    (
+        "git config core.hooksPath src/new",
+        "mkdir new && cp ../evil.sh new/post-commit",
+        "src/new/post-commit",
+    ),
+    (
+        "git config core.hooksPath own && mkdir own && cp tools/log own/pre-commit && git add -f own && git commit -qm own",
+        "git worktree add -q w && cp ../evil.sh w/own/pre-commit",
+        "src/w/own/pre-commit",
+    ),
+    (
+        "git config core.hooksPath own",
+        "mkdir -p v/own && cp ../evil.sh v/own/pre-commit && echo gitdir: ../../.git > v/.git",
+        "src/v/own/pre-commit",
+    ),
+    (
+        "echo source_env_if_exists env.local > src/.envrc",
+        "echo ../evil.sh > env.local",
+        "src/env.local",
+    ),
+    ("echo dotenv > src/.envrc", "echo PATH=. > .env", "src/.env"),
+    (
+        "echo PATH_add programs > src/.envrc",
+        "mkdir programs; cp ../evil.sh programs/ls",
+        "src/programs/ls",
+    ),
+];
+
+#[tokio::test]
+async fn a_program_that_a_setting_of_the_person_names_is_set_aside() {
+    for (setup, attack, path) in NAMED_PROGRAMS {
+        let kernel = Kernel::start(&[("src/a", "")]).await;
+        prepare(kernel.folder.path());
+        run_outside(kernel.folder.path(), &format!("touch tools/log; {setup}"));
+        let found = kernel.set_aside_by(attack).await;
+        // Without mounts of its own, a command cannot create a worktree.
+        let is_possible = kernel.folder.path().join("app/src/w/.git").exists();
+        let expected: &[&str] =
+            if attack.contains("worktree") && !is_possible { &[] } else { &[path] };
+        assert_eq!(found, expected, "{setup}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_action_through_a_link_or_a_configured_path_is_set_aside() {
+    let kernel = Kernel::start(&[("src/a", "")]).await;
+    prepare(kernel.folder.path());
+    let app = kernel.folder.path().join("app");
+    run_outside(
+        kernel.folder.path(),
+        "mkdir src/cfg src/own && echo 1 > src/cfg/tasks.json && ln -s cfg src/.vscode && \
+         echo 1 > src/own/pre-commit && git config core.hooksPath src/own",
+    );
+    for path in ["src/cfg/tasks.json", "src/cfg/new.json", "src/own/pre-commit"] {
+        let params = json!({ "path": path, "content": "2" });
+        let result = kernel.act("fs.writeFile", params).await.unwrap();
+        assert_eq!(result["setAside"]["entries"][0]["path"], *path, "{result}");
+    }
+    assert_eq!(fs::read_to_string(app.join("src/cfg/tasks.json")).unwrap(), "1\n");
+    assert_eq!(fs::read_to_string(app.join("src/own/pre-commit")).unwrap(), "1\n");
+    // The person moves the hooks while nothing runs.
+    run_outside(kernel.folder.path(), "mkdir src/b && git config core.hooksPath src/b");
+    let params = json!({ "path": "src/b/pre-commit", "content": "2" });
+    let result = kernel.act("fs.writeFile", params).await.unwrap();
+    assert_eq!(result["setAside"]["entries"][0]["path"], "src/b/pre-commit", "{result}");
+}
+
+#[tokio::test]
+async fn a_folder_of_the_project_is_judged_also_if_it_is_named_like_gits_data() {
+    let kernel = Kernel::start(&[("src/a", "")]).await;
+    let bare = "mkdir -p b/objects b/refs && echo ref: refs/heads/main > b/HEAD && cd b &&";
+    for path in ["modules/x/.vscode/tasks.json", "logs/.npmrc", "lfs/a/.envrc", "worktrees/.exrc"] {
+        let command = format!("{bare} mkdir -p $(dirname {path}) && echo x > {path}");
+        assert_eq!(kernel.set_aside_by(&command).await, [format!("src/b/{path}")]);
+    }
+    let command = format!("{bare} mkdir -p modules/y && ln -s ../../../../.git modules/y/.git");
+    assert_eq!(kernel.set_aside_by(&command).await, ["src/b/modules/y/.git"]);
+}
+
+/// Starts a background process in `src`.
+async fn start_in_background(kernel: &Kernel, command: &str) -> Uuid {
+    let id = Uuid::new_v4();
+    let params = json!({ "command": command, "cwd": "src", "background": true });
+    kernel.act_as(id, "terminal.runCommand", params).await.unwrap();
+    id
+}
+
+#[tokio::test]
+async fn an_answer_does_not_cover_what_a_process_puts_in_its_place() {
+    let kernel = Kernel::start(&[("src/a", "")]).await;
+    let path = kernel.folder.path().join("app/src/.vscode/tasks.json");
+    let replace = "while true; do mkdir -p .vscode; echo evil > .vscode/t; mv .vscode/t .vscode/tasks.json; done";
+    let id = start_in_background(&kernel, replace).await;
+    wait_for_file(&path).await;
+    let params = json!({ "path": "src/.vscode/tasks.json", "content": "seen" });
+    kernel.act("fs.writeFile", params).await.unwrap();
+    kernel.act("terminal.stop", json!({ "id": id })).await.unwrap();
+    kernel.outcome(id).await;
+    let left = fs::read_to_string(&path).unwrap_or_default();
+    assert!(!left.contains("evil"), "{left}");
+}
+
+#[tokio::test]
+async fn what_a_background_process_leaves_is_set_aside_while_it_runs() {
+    let kernel = Kernel::start(&[("src/a", "")]).await;
+    let app = kernel.folder.path().join("app/src");
+    let id = start_in_background(&kernel, "echo evil > .npmrc; touch done; exec sleep 600").await;
+    wait_for_file(&app.join("done")).await;
+    wait_until(|| !app.join(".npmrc").exists()).await;
+    // The next action reports it.
+    assert_eq!(kernel.set_aside_by("true").await, ["src/.npmrc"]);
+    kernel.act("terminal.stop", json!({ "id": id })).await.unwrap();
+    kernel.outcome(id).await;
+}
+
+#[tokio::test]
+async fn what_a_dev_server_leaves_is_set_aside_while_it_runs() {
+    let toml = "[runtime]\ndev = \"echo evil > src/.npmrc; touch src/done; exec sleep 600\"\n";
+    let kernel = Kernel::start(&[("src/a", ""), ("provost.toml", toml)]).await;
+    let app = kernel.folder.path().join("app/src");
+    kernel.act("runtime.run", json!({})).await.unwrap();
+    wait_for_file(&app.join("done")).await;
+    wait_until(|| !app.join(".npmrc").exists()).await;
+    kernel.act("runtime.stop", json!({})).await.unwrap();
+}
+
+#[tokio::test]
+async fn files_that_the_person_makes_hooks_while_a_process_runs_stay() {
+    let kernel = Kernel::start(&[("src/a", "")]).await;
+    prepare(kernel.folder.path());
+    let id = start_in_background(&kernel, "touch done; exec sleep 600").await;
+    wait_for_file(&kernel.folder.path().join("app/src/done")).await;
+    run_outside(kernel.folder.path(), "git config core.hooksPath tools");
+    kernel.set_aside_by("true").await;
+    assert_eq!(kernel.set_aside_by("true").await, [""; 0]);
+    assert!(kernel.folder.path().join("app/tools/pre-commit").exists());
+    kernel.act("terminal.stop", json!({ "id": id })).await.unwrap();
+    kernel.outcome(id).await;
+}
+
+#[tokio::test]
+async fn a_run_with_the_network_finds_no_temporary_files_of_other_runs() {
+    let kernel = Kernel::start(&[("src/a", "")]).await;
+    for (network, command) in
+        [(false, "echo poison > $TMPDIR/x && test -f $TMPDIR/x"), (true, "! test -e $TMPDIR/x")]
+    {
+        let (id, params) = (Uuid::new_v4(), json!({ "command": command, "network": network }));
+        kernel.act_as(id, "terminal.runCommand", params).await.unwrap();
+        let outcome = kernel.outcome(id).await;
+        assert_eq!(outcome["exitCode"], 0, "{command}: {outcome}");
+    }
 }
 
 #[tokio::test]
@@ -488,12 +667,16 @@ async fn settings_that_run_or_redirect_something_never_reach_the_projects_reposi
 }
 
 async fn wait_for_file(path: &Path) {
-    let appeared = async {
-        while !path.exists() {
+    wait_until(|| path.exists()).await;
+}
+
+async fn wait_until(condition: impl Fn() -> bool) {
+    let reached = async {
+        while !condition() {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(std::time::Duration::from_mins(1), appeared).await.unwrap();
+    tokio::time::timeout(std::time::Duration::from_mins(1), reached).await.unwrap();
 }
 
 #[tokio::test]
@@ -511,7 +694,9 @@ fn what_a_killed_kernel_did_not_look_at_is_set_aside_by_the_next_one() {
     use provost_sandbox::root_dir::RootDir;
     let folder = tempfile::tempdir().unwrap();
     let (app, data) = (folder.path().join("app"), folder.path().join("data"));
-    fs::create_dir(&app).unwrap();
+    fs::create_dir_all(app.join("cfg")).unwrap();
+    fs::write(app.join("cfg/tasks.json"), "mine").unwrap();
+    std::os::unix::fs::symlink("cfg", app.join(".vscode")).unwrap();
     fs::write(app.join(".npmrc"), "mine").unwrap();
     let open = || {
         let root = RootDir::open(&app).unwrap();
@@ -530,6 +715,7 @@ fn what_a_killed_kernel_did_not_look_at_is_set_aside_by_the_next_one() {
     fs::write(app.join(".envrc"), "left").unwrap();
     let next = open();
     assert!(!app.join(".envrc").exists() && app.join(".npmrc").exists());
+    assert!(app.join("cfg/tasks.json").exists(), "the link leads to what was there before");
     let report = next.begin_action(false).settle();
     assert_eq!(report.entries.len(), 1, "{report:?}");
     assert!(next.begin_action(false).settle().is_empty());

@@ -28,7 +28,7 @@ use super::disk_space::DiskSpaceGuard;
 use super::head_tail_buffer::HeadTailBuffer;
 use super::output_reader::{read_until_exit, spool_output};
 use super::path_holds::PathHoldRequest;
-use super::set_aside::settle_watch;
+use super::set_aside::{BackgroundChecks, settle_watch};
 use super::standby_sandbox::StandbySandbox;
 use crate::host::redaction::redact_fault;
 use crate::host::rpc::report_spool::ReportSpool;
@@ -161,6 +161,7 @@ pub(super) async fn supervise_process(
     let (stdin, stdout, stderr) =
         (context.child.stdin.take(), context.child.stdout.take(), context.child.stderr.take());
     let stdin_queue = spawn_stdin_writer(stdin, context.input.take(), context.interactive);
+    let checks = context.interactive.then(|| BackgroundChecks::start(&mut context.watch));
     let mut buffer = HeadTailBuffer::new(context.max_output);
     let reading =
         spool_output(&process, &context.spool, &context.redactor, [stdout, stderr], &mut buffer);
@@ -175,6 +176,7 @@ pub(super) async fn supervise_process(
     let fault = fault.or_else(|| read.err().map(|error| internal_fault(&error.to_string())));
     let duration = started_at.elapsed();
     let observed_changes = context.changes.collect_changes(&context.redactor).await;
+    drop(checks);
     let set_aside = settle_watch(context.watch, &context.redactor).await;
     let policy = context.sandbox.sandbox().policy();
     let fault = fault.map(|fault| name_missing_network(fault, policy));

@@ -69,12 +69,21 @@ impl ProjectSandboxes {
             return Ok(Arc::clone(sandbox));
         }
         let policy = SandboxPolicy::new(SandboxProfile::Build, &self.sandbox_paths(&readable)?);
-        let policy = if network { policy.with_full_network() } else { policy };
+        let policy = if network { self.add_network(policy)? } else { policy };
         let machine = probe::probe_machine();
         let sandbox =
             Sandbox::new(policy, &machine, LayerSelection::Auto, ResourceLimits::default())
                 .map_err(|error| action_error_from_sandbox(&error))?;
         Ok(Arc::clone(slot.insert(Arc::new(StandbySandbox::new(sandbox)))))
+    }
+
+    /// The policy with the network, and a folder for temporary files that runs without it cannot
+    /// write: programs run what they find in caches there.
+    fn add_network(&self, policy: SandboxPolicy) -> Result<SandboxPolicy, ActionError> {
+        let mut policy = policy.with_full_network();
+        let missing = || ActionError::new(Code::Internal, "no folder for temporary files");
+        self.scratch.get().ok_or_else(missing)?.network().clone_into(&mut policy.scratch);
+        Ok(policy)
     }
 
     /// Sets the paths that a person made readable, `~/` being the home directory.
@@ -132,7 +141,7 @@ impl ProjectSandboxes {
             project: &self.project,
             home: &self.home,
             data: &self.data,
-            scratch: self.scratch.get().ok_or_else(missing)?.path(),
+            scratch: self.scratch.get().ok_or_else(missing)?.runs(),
             run_homes: &self.run_homes,
             readable,
         })

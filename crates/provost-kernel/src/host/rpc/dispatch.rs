@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use provost_core::action::{
-    Action, BytesEncoding, FileAction, RelPath, RuntimeAction, protection_reason,
+    Action, BytesEncoding, FileAction, RelPath, RuntimeAction, WriteMode, protection_reason,
 };
 use provost_core::policy::PathVisibility;
 use provost_core::quarantine::git_entries::is_git_entry_name;
 use provost_core::redact::Redactor;
 use provost_proto::kernel::{Method, Preconditions, VisibilityRule};
-use provost_proto::{ActionId, Code};
+use provost_proto::{ActionId, Code, Hash};
 use provost_sandbox::root_dir::RootDir;
 use serde_json::{Value, json};
 
@@ -201,11 +201,12 @@ async fn run_file_action(
     let quarantine = is_write.then(|| Arc::clone(&host.commands.quarantine));
     let task = tokio::task::spawn_blocking(move || {
         let cancelled = || cancelled.load(std::sync::atomic::Ordering::Relaxed);
-        let run =
-            || files::execute_with_visibility(&root, &action, visibility.as_ref(), &cancelled);
+        let run = |action: &FileAction| {
+            files::execute_with_visibility(&root, action, visibility.as_ref(), &cancelled)
+        };
         match quarantine {
-            Some(quarantine) => run_watched(&quarantine, &root, &action, run),
-            None => run(),
+            Some(quarantine) => run_watched(&quarantine, &root, action, run),
+            None => run(&action),
         }
     });
     let result = task.await.unwrap_or_else(|error| {
@@ -222,8 +223,8 @@ async fn run_file_action(
 fn run_watched(
     quarantine: &Arc<Quarantine>,
     root: &RootDir,
-    action: &FileAction,
-    run: impl FnOnce() -> Result<Value, ActionError>,
+    mut action: FileAction,
+    run: impl FnOnce(&FileAction) -> Result<Value, ActionError>,
 ) -> Result<Value, ActionError> {
     let named = Action::File(action.clone()).paths();
     let links = root.allowed_links();
@@ -232,26 +233,54 @@ fn run_watched(
         RelPath::new(real.to_str()?).ok()
     });
     let paths: Vec<RelPath> = named.iter().cloned().chain(real).collect();
+    let to_path = |path: &RelPath| PathBuf::from(path.as_str());
     let is_protected = |path: &&RelPath| protection_reason(path).is_some();
-    let allowed: Vec<PathBuf> =
-        paths.iter().filter(is_protected).map(|path| PathBuf::from(path.as_str())).collect();
+    let allowed: Vec<PathBuf> = paths.iter().filter(is_protected).map(to_path).collect();
     // The project is only looked at where the action can have made something that runs.
     let is_relevant = !allowed.is_empty()
         || matches!(action, FileAction::MoveFile(_))
-        || paths.iter().any(|path| path.components().any(is_git_entry_name));
+        || paths.iter().any(|path| path.components().any(is_git_entry_name))
+        || quarantine.is_led_to(&paths.iter().map(to_path).collect::<Vec<_>>());
     if !is_relevant {
-        return run();
+        return run(&action);
     }
     let watch = quarantine.begin_action(true);
-    let mut result = run();
+    if let Some(path) = allowed.last() {
+        require_known_content(&mut action, quarantine.required_hash(path));
+    }
+    let mut result = run(&action);
     if !allowed.is_empty() {
-        quarantine.adopt_paths(&allowed);
+        let written = result.as_ref().ok().and_then(|result| result["hash"].as_str()?.parse().ok());
+        quarantine.adopt_paths(&allowed, written);
     }
     let report = watch.settle();
     if let (Ok(Value::Object(result)), false) = (&mut result, report.is_empty()) {
         result.insert("setAside".to_owned(), to_json_value(&report)?);
     }
     result
+}
+
+/// Makes a change depend on the content that the person knows: a process of the agent may have
+/// replaced it since it was shown.
+fn require_known_content(action: &mut FileAction, known: Option<Hash>) {
+    match action {
+        FileAction::EditFile(edit) if edit.expect_hash.is_none() => edit.expect_hash = known,
+        FileAction::WriteFile(write)
+            if write.expect_hash.is_none() && write.mode == WriteMode::Append =>
+        {
+            write.expect_hash = known;
+        }
+        FileAction::ReadFile(_)
+        | FileAction::WriteFile(_)
+        | FileAction::EditFile(_)
+        | FileAction::ApplyPatch(_)
+        | FileAction::ListFiles(_)
+        | FileAction::SearchFiles(_)
+        | FileAction::Stat(_)
+        | FileAction::CreateDir(_)
+        | FileAction::MoveFile(_)
+        | FileAction::DeleteFile(_) => {}
+    }
 }
 
 /// Executes an action on the terminal, the dev server, the build or the preview.

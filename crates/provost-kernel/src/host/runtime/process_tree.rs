@@ -21,6 +21,7 @@ use super::tree_output_tail::TreeOutputTail;
 use crate::host::process::disk_space::DiskSpaceGuard;
 use crate::host::process::output_reader::read_until_exit;
 use crate::host::process::path_holds::PathHoldRequest;
+use crate::host::process::set_aside::BackgroundChecks;
 use crate::quarantine::{ActionWatch, SetAsideEntry};
 
 /// How much a read asks for, in bytes.
@@ -116,9 +117,11 @@ async fn supervise_tree(
         log,
         redactor,
         disk_space,
-        watch,
+        mut watch,
         exits,
     } = context;
+    let is_dev_server = which == RuntimeProcessKind::Dev;
+    let checks = is_dev_server.then(|| BackgroundChecks::start(&mut watch));
     let reading = read_tree_output(output, &output_tail, &log, redactor);
     let (read, exit) =
         read_until_exit(reading, run_control_loop(child, inbox, &disk_space, &log), DRAIN_TIMEOUT)
@@ -126,6 +129,7 @@ async fn supervise_tree(
     if let Err(error) = read {
         write_log_mark(&log, &format!("cannot keep its output: {error}"));
     }
+    drop(checks);
     write_set_aside_marks(&log, watch).await;
     // If the actor is gone, the kernel is ending.
     drop(exits.send(TreeExit { which, exit }).await);

@@ -1,0 +1,200 @@
+//! Paths in a project that a link or a setting of the person leads programs to: what lies there
+//! runs as if it were in the place of the link or the setting.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use provost_core::action::protected_paths::is_package_directory;
+use provost_core::quarantine::git_entries::{EntryType, is_git_name};
+use provost_core::quarantine::git_settings::{GitSetting, parse_settings};
+
+use super::snapshot::{Snapshot, SnapshotEntry};
+use super::tree_scan::EntryJudgement;
+
+/// A path that programs are led to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct LedToPath {
+    pub(super) path: PathBuf,
+    /// Whether all that lies in it counts, if it is a folder.
+    pub(super) with_content: bool,
+}
+
+/// Finds the paths that the links and settings of `before` lead to, in the worktrees of `now`:
+/// git resolves the programs that its settings name in the worktree that it is used in.
+pub(super) fn find_led_to_paths(
+    project: &Path,
+    before: &Snapshot,
+    now: &Snapshot,
+) -> Vec<LedToPath> {
+    let tops = find_worktrees(now);
+    let mut found = LedToPaths { project, paths: BTreeSet::new() };
+    for (path, entry) in &before.entries {
+        let Some(content) = entry.content.as_deref() else { continue };
+        let folder = path.parent().unwrap_or(Path::new(""));
+        match (entry.kind, entry.judgement) {
+            (EntryType::Symlink, _) => {
+                found.add(folder, Path::new(OsStr::from_bytes(content)), true);
+            }
+            (EntryType::File, EntryJudgement::Settings { .. }) => {
+                for setting in parse_settings(content).unwrap_or_default() {
+                    found.add_git_setting(folder, &tops, &setting);
+                }
+            }
+            (EntryType::File, _) if is_shell_settings(path) => {
+                found.add_shell_settings(folder, &String::from_utf8_lossy(content));
+            }
+            (EntryType::File | EntryType::Directory | EntryType::Other, _) => {}
+        }
+    }
+    // What lies in a git folder is judged there.
+    let in_git = |led: &LedToPath| now.git_folders.iter().any(|git| led.path.starts_with(git));
+    found.paths.into_iter().filter(|led| !in_git(led)).collect()
+}
+
+/// Whether an entry can lead programs elsewhere.
+pub(super) fn is_pointer(path: &Path, entry: &SnapshotEntry) -> bool {
+    entry.kind == EntryType::Symlink
+        || matches!(entry.judgement, EntryJudgement::Settings { .. })
+        || is_shell_settings(path)
+}
+
+/// The tops of all worktrees.
+fn find_worktrees(snapshot: &Snapshot) -> BTreeSet<PathBuf> {
+    let is_pointer_file = |entry: &SnapshotEntry| entry.judgement == EntryJudgement::GitFile;
+    let files = snapshot.entries.iter().filter(|(_, entry)| is_pointer_file(entry));
+    let is_named =
+        |path: &&PathBuf| path.file_name().is_some_and(|name| is_git_name(&name.to_string_lossy()));
+    let folders = snapshot.git_folders.iter().filter(is_named);
+    let parent = |path: &PathBuf| path.parent().map(Path::to_owned);
+    files.map(|(path, _)| path).chain(folders).filter_map(parent).collect()
+}
+
+/// Whether direnv or mise runs this file when a shell enters the folder.
+fn is_shell_settings(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with(".envrc") || name.ends_with("mise.toml")
+}
+
+struct LedToPaths<'a> {
+    project: &'a Path,
+    paths: BTreeSet<LedToPath>,
+}
+
+impl LedToPaths<'_> {
+    /// Adds the real path of a target if it lies in the project, but is not all of it.
+    fn add(&mut self, folder: &Path, target: &Path, with_content: bool) {
+        if target.as_os_str().is_empty() {
+            return;
+        }
+        let full = self.project.join(folder).join(target);
+        // What is not there yet can be created.
+        let real = full.canonicalize().unwrap_or_else(|_| normalize_path(&full));
+        match real.strip_prefix(self.project) {
+            Ok(inside) if !inside.as_os_str().is_empty() => {
+                self.paths.insert(LedToPath { path: inside.to_owned(), with_content });
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+
+    fn add_git_setting(&mut self, folder: &Path, tops: &BTreeSet<PathBuf>, setting: &GitSetting) {
+        let value = Path::new(&setting.value);
+        match (&*setting.section, &*setting.name) {
+            ("include" | "includeif", "path") => self.add(folder, value, false),
+            ("core", "hookspath") | ("init", "templatedir") => {
+                for top in tops {
+                    self.add(top, value, true);
+                }
+            }
+            (section, name) if is_program_setting(section, name) => {
+                for top in tops {
+                    self.add(top, value, false);
+                    self.add_words(top, &setting.value);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds the files that a command names. A word without a dot or a slash is a program of the
+    /// system, unless there is such a file.
+    fn add_words(&mut self, folder: &Path, command: &str) {
+        let separator = |c: char| c.is_whitespace() || "'\"`!$(){};|&<>=".contains(c);
+        for word in command.split(separator).filter(|word| !word.is_empty()) {
+            if word.contains(['.', '/']) || self.project.join(folder).join(word).is_file() {
+                self.add(folder, Path::new(word), false);
+            }
+        }
+    }
+
+    /// Adds what direnv or mise reads besides the file itself.
+    fn add_shell_settings(&mut self, folder: &Path, text: &str) {
+        for line in text.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
+            let mut words = line.split_whitespace();
+            match (words.next().unwrap_or_default(), words.next()) {
+                ("PATH_add" | "path_add", Some(_)) => {
+                    let names = line.split_whitespace().skip(1).map(|name| name.trim_matches('"'));
+                    for name in names.filter(|name| !name.split('/').any(is_package_directory)) {
+                        self.add(folder, Path::new(name), true);
+                    }
+                }
+                ("use", Some("flake" | "nix")) => {
+                    for name in ["flake.nix", "flake.lock", "shell.nix", "default.nix"] {
+                        self.add(folder, Path::new(name), false);
+                    }
+                }
+                ("dotenv" | "dotenv_if_exists", None) => {
+                    self.add(folder, Path::new(".env"), false);
+                }
+                // Other lines of mise's settings are tasks and versions.
+                (_, _) if !line.starts_with("_.") && text.contains("[env]") => {}
+                (_, _) => self.add_words(folder, line),
+            }
+        }
+    }
+}
+
+/// Whether a setting of git names a program or a file that decides about programs.
+fn is_program_setting(section: &str, name: &str) -> bool {
+    matches!(
+        (section, name),
+        (
+            "core",
+            "fsmonitor"
+                | "attributesfile"
+                | "sshcommand"
+                | "editor"
+                | "pager"
+                | "gitproxy"
+                | "askpass"
+                | "alternaterefscommand"
+        ) | ("filter", "clean" | "smudge" | "process")
+            | ("diff", "textconv" | "command" | "external")
+            | ("merge", "driver")
+            | ("gpg", "program" | "defaultkeycommand")
+            | ("credential", "helper")
+            | ("sequence", "editor")
+            | ("interactive", "difffilter")
+            | ("pager" | "hook" | "sendemail", _)
+            | ("difftool" | "mergetool" | "trailer", "cmd" | "command" | "path")
+            | ("remote", "uploadpack" | "receivepack")
+            | ("submodule", "update")
+    )
+}
+
+/// The path without `.` and `..`.
+fn normalize_path(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => drop(normal.pop()),
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
+                normal.push(component);
+            }
+        }
+    }
+    normal
+}
