@@ -197,5 +197,6 @@ pub(crate) async fn follow(
     let session = app.runner.load_session(parse_session_id(&name)?).await?;
     let last = super::events::parse_last_event_id(&headers)?;
     let scope = EventScope::Stream(Stream::Session(session.id));
-    Ok(sse::stream_events(app, lease, scope, last.or(which.after).unwrap_or_default()))
+    let (selection, after) = (sse::EventSelection::whole(scope), last.or(which.after));
+    Ok(sse::stream_events(app, lease, selection, after.unwrap_or_default()))
 }
