@@ -22,7 +22,7 @@ pub fn affected_documents(
     let one =
         |view, key: Uuid, before| [Some((DocumentKey { view, key }, before)), None, None, None];
     let governance = |project: &Option<ProjectId>| {
-        let key = project.map_or(Uuid::nil(), |project| project.uuid());
+        let key = project.map_or(Uuid::nil(), ProjectId::uuid);
         one(ViewKind::Governance, key, PriorDocument::Required)
     };
     let output = |id: &ActionId| one(ViewKind::Outputs, id.uuid(), PriorDocument::Required)[0];

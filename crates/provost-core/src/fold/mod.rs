@@ -64,27 +64,35 @@ pub fn fold_fact(
     metadata: EventMetadata<'_>,
     fact: &Fact,
 ) -> Option<ViewDocument> {
-    if view == ViewKind::Runtimes {
-        return runtime::fold_runtime(doc, metadata, fact);
+    match view {
+        ViewKind::Runtimes => runtime::fold_runtime(doc, metadata, fact),
+        ViewKind::Sessions
+        | ViewKind::Pages
+        | ViewKind::Drafts
+        | ViewKind::Usage
+        | ViewKind::Turns => session::fold_session(view, doc, metadata, fact),
+        ViewKind::Governance => governance::fold_changes(doc, metadata, fact),
+        ViewKind::Outputs => output::fold_output(doc, fact),
+        ViewKind::Daemon => daemon::fold_daemon(doc, metadata, fact),
+        ViewKind::Projects
+        | ViewKind::Tokens
+        | ViewKind::Actions
+        | ViewKind::Kernels
+        | ViewKind::Modes
+        | ViewKind::Approvals
+        | ViewKind::Grants
+        | ViewKind::Trusted
+        | ViewKind::Looks => fold_document(doc, metadata, fact),
     }
-    if let ViewKind::Sessions
-    | ViewKind::Pages
-    | ViewKind::Drafts
-    | ViewKind::Usage
-    | ViewKind::Turns = view
-    {
-        return session::fold_session(view, doc, metadata, fact);
-    }
-    if view == ViewKind::Governance {
-        return governance::fold_changes(doc, metadata, fact);
-    }
-    if view == ViewKind::Outputs {
-        return output::fold_output(doc, fact);
-    }
+}
+
+/// Creates a document, or applies the fact to an existing one.
+fn fold_document(
+    doc: Option<ViewDocument>,
+    metadata: EventMetadata<'_>,
+    fact: &Fact,
+) -> Option<ViewDocument> {
     match (fact, doc) {
-        (Fact::DaemonStarted { .. } | Fact::DaemonStopped { .. }, doc) => {
-            daemon::fold_daemon(doc, metadata, fact)
-        }
         (Fact::ProjectOpened { project, name, slug, path }, _) => {
             Some(ViewDocument::Project(Box::new(Project {
                 id: *project,

@@ -38,15 +38,12 @@ fn append_chunk(output: &mut CommandOutput, chunk: &OutputChunk) {
 
 /// A chunk as text for people.
 pub fn chunk_text(chunk: &OutputChunk) -> String {
-    let mut text = match chunk.dropped {
+    let gap = match chunk.dropped {
         0 => String::new(),
         dropped => format!("… {dropped} bytes were dropped …\n"),
     };
     match &chunk.data {
-        OutputData::Bytes(bytes) => text.push_str(&String::from_utf8_lossy(bytes)),
-        OutputData::Blob(blob) => {
-            text.push_str(&format!("… {} bytes not shown here …\n", blob.size));
-        }
+        OutputData::Bytes(bytes) => gap + &String::from_utf8_lossy(bytes),
+        OutputData::Blob(blob) => format!("{gap}… {} bytes not shown here …\n", blob.size),
     }
-    text
 }

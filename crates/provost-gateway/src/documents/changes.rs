@@ -81,6 +81,11 @@ impl ChangeTracker {
         self.text_seqs.insert(key, seq);
     }
 
+    /// The page does not have the document.
+    pub(super) fn forget_text(&mut self, key: &DocumentKey) {
+        self.text_seqs.remove(key);
+    }
+
     /// The event up to which the page has any text.
     pub(super) fn text_end(&self) -> Seq {
         self.text_seqs.values().copied().max().unwrap_or(0)
@@ -180,9 +185,13 @@ impl ChangeTracker {
             Fact::ToolCalled(called) if self.is_of_session(event) => {
                 if let Some(action) = called.action {
                     insert_bounded(&mut self.shown, action.uuid());
-                    batch
-                        .pending
-                        .insert(DocumentKey { view: ViewKind::Actions, key: action.uuid() });
+                    // It may have begun before.
+                    for view in [ViewKind::Actions, ViewKind::Outputs] {
+                        let key = DocumentKey { view, key: action.uuid() };
+                        batch.appended.remove(&key);
+                        batch.loaded.remove(&key);
+                        batch.pending.insert(key);
+                    }
                 }
             }
             Fact::ActionDenied { action, .. } => {

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use super::changes::{ChangeBatch, ChangeTracker, draft_is_current, is_text};
 use super::page_document::{document_project, removed_document, whole_document};
 use super::selection::{AllowedSelection, PageView};
-use super::snapshot::{SnapshotReader, read_agent_input};
+use super::snapshot::{SnapshotReader, list_shown_actions, read_agent_input};
 use crate::GatewayError;
 use crate::event_log::EventLog;
 
@@ -88,7 +88,7 @@ impl DocumentFollower {
         if follower.can_resume(cursor).await? {
             (follower.at, follower.at_hash) = (cursor.seq, cursor.hash);
             follower.phase = Phase::CatchUp(follower.head.borrow().seq());
-            follower.watch_open_typing().await?;
+            follower.restore_tracker().await?;
         }
         Ok(follower)
     }
@@ -169,8 +169,12 @@ impl DocumentFollower {
         Ok(())
     }
 
-    /// After a reconnect, learns with which actions agents are typing.
-    async fn watch_open_typing(&mut self) -> Result<(), GatewayError> {
+    /// After a reconnect, learns which actions the page shows, and with which agents are typing.
+    async fn restore_tracker(&mut self) -> Result<(), GatewayError> {
+        if let Some(session) = self.tracker.selection.session {
+            let shown = list_shown_actions(&**self.log.store(), session).await?;
+            self.tracker.show_actions(&shown);
+        }
         if !self.tracker.selection.has(PageView::AgentInput) {
             return Ok(());
         }
@@ -279,11 +283,20 @@ impl DocumentFollower {
         let session = self.read_draft_session(loaded.keys()).await?;
         let mut changes = Vec::with_capacity(loaded.len() + appended.len());
         for (key, stored) in loaded {
+            let change = self.build_change(key, stored, session.as_ref())?;
             if is_text(key.view) {
-                let seq = stored.as_ref().map_or(self.at, |stored| stored.seq);
-                self.tracker.set_text_seq(key, seq);
+                match &change {
+                    Some(DocumentChange {
+                        seq,
+                        content: DocumentContent::Document(Some(_)),
+                        ..
+                    }) => {
+                        self.tracker.set_text_seq(key, *seq);
+                    }
+                    Some(_) | None => self.tracker.forget_text(&key),
+                }
             }
-            changes.extend(self.build_change(key, stored, session.as_ref())?);
+            changes.extend(change);
         }
         for (key, (seq, texts)) in appended {
             self.tracker.set_text_seq(key, seq);

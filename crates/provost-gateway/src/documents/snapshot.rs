@@ -162,8 +162,8 @@ impl<'a> SnapshotReader<'a> {
         self.read_shown_actions(actions).await?;
         for stored in self.read_stored(ViewKind::Drafts, vec![id.uuid()]).await? {
             let key = DocumentKey { view: ViewKind::Drafts, key: stored.key };
-            self.tracker.set_text_seq(key, stored.seq);
             if draft_is_current(&stored.doc, Some(&session)) {
+                self.tracker.set_text_seq(key, stored.seq);
                 self.add_all(PageView::Drafts, vec![stored])?;
             }
         }
@@ -238,6 +238,21 @@ pub(super) async fn read_agent_input(
     let Some(seq) = docs.iter().map(|stored| stored.seq).max() else { return Ok(None) };
     let actions = docs.into_iter().filter_map(|stored| stored.doc.into_action()).collect();
     Ok(Some(agent_input_document(project, seq, actions)?))
+}
+
+/// The actions that a page of a session shows.
+pub(super) async fn list_shown_actions(
+    store: &dyn EventStore,
+    session: SessionId,
+) -> Result<BTreeSet<Uuid>, GatewayError> {
+    let doc = store.get_document(ViewKind::Sessions, session.uuid()).await?;
+    let Some(session) = doc.and_then(ViewDocument::into_session) else {
+        return Ok(BTreeSet::new());
+    };
+    let keys = last_page_keys(&session).into_iter();
+    let keys = keys.map(|key| DocumentKey { view: ViewKind::Pages, key }).collect();
+    let pages = store.get_documents(keys).await?;
+    Ok(list_tool_actions(&pages.into_iter().map(|(_, stored)| stored).collect::<Vec<_>>()))
 }
 
 /// The latest of documents from several lists.

@@ -121,13 +121,30 @@ async fn append(log: &EventLog, stream: Stream, command: Option<u32>, kind: &str
 }
 
 /// A deterministic generator: a failing walk can be repeated.
-struct Walk(u64);
+struct Walk {
+    state: u64,
+    /// The actions that were requested, with their projects: an id is used once.
+    actions: Vec<(Uuid, Uuid)>,
+}
 
 impl Walk {
+    fn new(seed: u64) -> Self {
+        Self { state: seed, actions: Vec::new() }
+    }
+
+    /// One of the last actions.
+    fn pick_action(&mut self) -> (Uuid, Uuid) {
+        let back = usize::try_from(self.pick(6)).unwrap();
+        let last = self.actions.iter().rev().nth(back).or(self.actions.last());
+        last.copied().unwrap_or((id(5), id(1)))
+    }
+
     fn pick(&mut self, n: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
+        self.state = self
+            .state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.state >> 33) % n
     }
 }
 
@@ -147,6 +164,7 @@ async fn append_any(log: &EventLog, walk: &mut Walk, number: u32) {
     let other = id(30 + u128::from(walk.pick(6)));
     let (of_project, of_session) =
         (Stream::Project(project.into()), Stream::Session(session.into()));
+    let (action, actions_project) = walk.pick_action();
     let hash = "00".repeat(32);
     let zero =
         json!({ "input": 1, "output": 1, "cachedInput": 0, "cacheWrite": 0, "reasoning": 0 });
@@ -180,17 +198,17 @@ async fn append_any(log: &EventLog, walk: &mut Walk, number: u32) {
         7 => (
             of_project,
             "ACTION_REQUESTED",
-            json!({ "action": other, "project": project, "name": "pty.write", "params": { "text": format!("ls {number}") }, "what": "type", "actionHash": hash, "session": session }),
+            json!({ "action": id(1000 + u128::from(number)), "project": project, "name": "pty.write", "params": { "text": format!("ls {number}") }, "what": "type", "actionHash": hash, "session": session }),
         ),
         8 => (
             of_project,
             "ACTION_OUTPUT",
-            json!({ "action": other, "project": project, "report": number, "output": { "stream": "stdout", "data": { "text": format!("[{number}]") }, "dropped": 0 } }),
+            json!({ "action": action, "project": actions_project, "report": number, "output": { "stream": "stdout", "offset": 0, "data": { "text": format!("[{number}]") }, "dropped": 0 } }),
         ),
         9 => (
             of_project,
             "ACTION_FINISHED",
-            json!({ "action": other, "project": project, "report": number, "outcome": { "exitCode": 0, "durationMs": 1, "summary": {}, "fault": null } }),
+            json!({ "action": action, "project": actions_project, "report": number, "outcome": { "exitCode": 0, "durationMs": 1, "summary": {}, "fault": null } }),
         ),
         10 => (
             of_session,
@@ -213,7 +231,7 @@ async fn append_any(log: &EventLog, walk: &mut Walk, number: u32) {
         19 => (
             of_session,
             "TOOL_CALLED",
-            json!({ "session": session, "turn": turn, "item": number, "call": "c", "tool": "t", "arguments": "{}", "action": other }),
+            json!({ "session": session, "turn": turn, "item": number, "call": "c", "tool": "t", "arguments": "{}", "action": action }),
         ),
         20 => (
             of_session,
@@ -226,6 +244,9 @@ async fn append_any(log: &EventLog, walk: &mut Walk, number: u32) {
             json!({ "session": session, "project": project, "turn": turn, "model": "m", "day": 1, "usage": zero, "cost": 1, "purpose": "answer" }),
         ),
     };
+    if kind == "ACTION_REQUESTED" {
+        walk.actions.push((id(1000 + u128::from(number)), project));
+    }
     append(log, stream, Some(number), kind, body).await;
 }
 
@@ -254,7 +275,7 @@ async fn a_page_that_was_disconnected_anywhere_has_what_a_new_page_gets() {
     for seed in 0..12 {
         let folder = tempfile::tempdir().unwrap();
         let log = Arc::new(open_log(folder.path(), &GatewayConfig::default()).await);
-        let mut walk = Walk(seed);
+        let mut walk = Walk::new(seed);
         let session = Some(SessionId::from(id(10)));
         let selection = DocumentSelection { session, ..DocumentSelection::default() };
         for project in [1, 2] {
@@ -354,7 +375,7 @@ async fn a_page_that_is_too_far_behind_starts_anew() {
 async fn a_reader_of_one_project_gets_nothing_of_others_and_no_conversation() {
     let folder = tempfile::tempdir().unwrap();
     let log = Arc::new(open_log(folder.path(), &GatewayConfig::default()).await);
-    let mut walk = Walk(3);
+    let mut walk = Walk::new(3);
     let only = Some(ProjectId::from(id(1)));
     let selection = DocumentSelection::default();
     let mut live = Page::default();
@@ -390,16 +411,21 @@ async fn a_reader_of_one_project_gets_nothing_of_others_and_no_conversation() {
 async fn a_snapshot_holds_all_pending_approvals_and_the_last_resolved_ones() {
     let folder = tempfile::tempdir().unwrap();
     let log = Arc::new(open_log(folder.path(), &GatewayConfig::default()).await);
-    let stream = Stream::Project(id(1).into());
     let body = json!({ "project": id(1), "name": "p", "slug": "p", "path": "/p" });
     append(&log, Stream::Sys, None, "PROJECT_OPENED", body).await;
+    let mut facts = Vec::new();
     for number in 0..10_000_u128 {
-        let body = json!({ "approval": id(100 + number), "project": id(1), "action": id(5), "actionHash": "00".repeat(32), "class": "agent", "role": null, "session": null, "question": question(), "expiresAt": 9 });
-        append(&log, stream, None, "APPROVAL_ASKED", body).await;
-        if number >= 5 {
-            let body = json!({ "approval": id(100 + number), "project": id(1) });
-            append(&log, stream, None, "APPROVAL_EXPIRED", body).await;
-        }
+        let body = json!({
+            "approval": id(100 + number), "project": id(1), "action": id(5),
+            "actionHash": "00".repeat(32), "class": "agent", "role": null, "session": null,
+            "question": question(), "expiresAt": 9,
+        });
+        facts.extend(Fact::from_kind_and_body("APPROVAL_ASKED", &body));
+        let body = json!({ "approval": id(100 + number), "project": id(1) });
+        facts.extend(Fact::from_kind_and_body("APPROVAL_EXPIRED", &body).filter(|_| number >= 5));
+    }
+    for facts in facts.chunks(1000) {
+        log.record_project_events(id(1).into(), Actor::Daemon, facts.to_vec()).await.unwrap();
     }
     let page = read_new_page(&log, &DocumentSelection::default()).await;
     let keys: Vec<_> = page.documents.keys().filter(|key| key.0 == "approvals").collect();
