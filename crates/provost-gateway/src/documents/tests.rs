@@ -160,7 +160,8 @@ fn question() -> Value {
 async fn append_any(log: &EventLog, walk: &mut Walk, number: u32) {
     let project = id(1 + u128::from(walk.pick(2)));
     let session = id(10 + u128::from(walk.pick(2)));
-    let turn = id(20 + u128::from(walk.pick(3)));
+    // A turn belongs to one session.
+    let turn = id(session.as_u128() * 10 + u128::from(walk.pick(3)));
     let other = id(30 + u128::from(walk.pick(6)));
     let (of_project, of_session) =
         (Stream::Project(project.into()), Stream::Session(session.into()));
