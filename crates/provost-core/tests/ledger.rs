@@ -182,7 +182,7 @@ fn opened(tree: &Tree) -> MemoryViews {
 }
 
 fn stamp() -> EventMetadata<'static> {
-    EventMetadata { seq: 1, at: 1, principal: "local:ann", actor: &Actor::Cli }
+    EventMetadata { seq: 1, at: 1, principal: "local:ann", actor: &Actor::Cli, command: None }
 }
 
 fn view(world: &MemoryViews, n: usize) -> SessionView {

@@ -16,7 +16,7 @@ use provost_proto::{Actor, Code, Fact, SessionId, TurnId};
 use uuid::Uuid;
 
 fn stamp(at: u64) -> EventMetadata<'static> {
-    EventMetadata { seq: 1, at, principal: "local:ann", actor: &Actor::Cli }
+    EventMetadata { seq: 1, at, principal: "local:ann", actor: &Actor::Cli, command: None }
 }
 
 fn session(n: u128) -> SessionId {

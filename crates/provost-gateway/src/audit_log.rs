@@ -8,22 +8,14 @@ use std::sync::Arc;
 
 use provost_core::fold::{ViewDocument, ViewKind};
 use provost_proto::runtime::RuntimeChange;
-use provost_proto::{
-    ActionId, Actor, ApprovalId, AuditPage, Event, Fact, GrantId, LogCursor, Seq, UnixMicros,
-};
-use provost_store::{EventScope, RecordedEvent};
+use provost_proto::{ActionId, Actor, ApprovalId, AuditPage, Fact, GrantId, LogCursor, UnixMicros};
+use provost_store::{EventFilter, EventQuery, EventScope, RecordedEvent, SearchFrom};
 
 use crate::GatewayError;
 use crate::event_log::EventLog;
 
-/// How many events are read at once.
-const PAGE_SIZE: usize = 500;
-
-/// What one call may cost: examining an event costs 1.
-const MAX_COST: usize = 20_000;
-
-/// The cost of a body that is stored as a blob.
-const BLOB_COST: usize = 50;
+/// The most events of each kind that connect an action with its approvals and grants.
+const MAX_RELATED_EVENTS: usize = 200;
 
 /// Where a reader continues, and in which direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,12 +35,14 @@ pub struct AuditFilter {
     pub kinds: Vec<String>,
     /// Events on this authority.
     pub principal: Option<String>,
-    /// Events by this actor.
-    pub actor: Option<Actor>,
+    /// Events by one of these actors.
+    pub actors: Vec<Actor>,
     /// Events at or after this time.
     pub since: Option<UnixMicros>,
     /// Events before this time.
     pub until: Option<UnixMicros>,
+    /// Events in which all of these words occur, in any case.
+    pub words: Vec<String>,
 }
 
 /// Reads the log with a filter.
@@ -70,83 +64,72 @@ impl AuditLog {
         limit: usize,
         filter: &AuditFilter,
     ) -> Result<AuditPage, GatewayError> {
-        let mut search = AuditSearch {
-            filter,
-            limit,
-            cost: 0,
-            found: Vec::new(),
-            approval_actions: HashMap::new(),
+        let any_of = match filter.action {
+            Some(action) => self.list_related_ids(action).await?,
+            None => Vec::new(),
         };
-        let next = match from {
-            AuditCursor::After(after) => self.search_forward(scope, after, &mut search).await?,
-            AuditCursor::Before(before) => self.search_backward(scope, before, &mut search).await?,
+        let from = match from {
+            AuditCursor::After(after) => SearchFrom::After(after),
+            AuditCursor::Before(before) => SearchFrom::Before(before),
         };
-        Ok(AuditPage { events: search.found, next })
+        let filter_events = EventFilter { any_of, ..filter.to_event_filter() };
+        let query = EventQuery { scope, from, limit, filter: filter_events };
+        let page = self.log.store().search_events(query).await?;
+        let mut known = ApprovalActions::default();
+        let mut events = Vec::with_capacity(page.events.len());
+        for event in &page.events {
+            if let Some(action) = filter.action
+                && !self.is_about(event, action, &mut known).await?
+            {
+                continue;
+            }
+            events.push(event.decode_event()?);
+        }
+        Ok(AuditPage { events, next: page.next })
     }
 
-    async fn search_forward(
-        &self,
-        scope: EventScope,
-        mut after: LogCursor,
-        search: &mut AuditSearch<'_>,
-    ) -> Result<Option<LogCursor>, GatewayError> {
-        let page_size = search.page_size();
+    /// The ids that events about an action hold: its own, and those of its approvals and grants.
+    async fn list_related_ids(&self, action: ActionId) -> Result<Vec<String>, GatewayError> {
+        let mut ids = vec![action.uuid().to_string()];
+        for fact in self.list_facts_with("APPROVAL_ASKED", &ids).await? {
+            if let Fact::ApprovalAsked { approval, .. } = fact {
+                ids.push(approval.uuid().to_string());
+            }
+        }
+        if ids.len() > 1 {
+            for fact in self.list_facts_with("GRANT_CREATED", &ids).await? {
+                if let Fact::GrantCreated { grant, .. } = fact {
+                    ids.push(grant.uuid().to_string());
+                }
+            }
+        }
+        Ok(ids)
+    }
+
+    /// The facts of a kind in which one of the ids occurs.
+    async fn list_facts_with(&self, kind: &str, ids: &[String]) -> Result<Vec<Fact>, GatewayError> {
+        let (mut facts, mut from) = (Vec::new(), LogCursor::END);
         loop {
-            let page = self.log.store().read_events(scope, after, page_size).await?;
+            let filter = EventFilter {
+                kinds: vec![kind.to_owned()],
+                any_of: ids.to_vec(),
+                ..EventFilter::default()
+            };
+            let query = EventQuery {
+                scope: EventScope::All,
+                from: SearchFrom::Before(from),
+                limit: MAX_RELATED_EVENTS,
+                filter,
+            };
+            let page = self.log.store().search_events(query).await?;
             for event in &page.events {
-                after = event.cursor();
-                self.examine_event(event, search).await?;
-                if search.is_over() {
-                    return Ok(Some(after));
-                }
+                facts.extend(self.log.hydrate_recorded_fact(event).await?);
             }
-            if page.events.len() < page_size {
-                return Ok(None);
+            match page.next {
+                Some(next) if facts.len() < MAX_RELATED_EVENTS => from = next,
+                Some(_) | None => return Ok(facts),
             }
         }
-    }
-
-    async fn search_backward(
-        &self,
-        scope: EventScope,
-        before: LogCursor,
-        search: &mut AuditSearch<'_>,
-    ) -> Result<Option<LogCursor>, GatewayError> {
-        let head = self.log.store().watch_head().borrow().seq();
-        let page_size = search.page_size();
-        let mut before = before.seq().min(head.saturating_add(1));
-        while before > 1 {
-            // The log has no gaps, so no page holds more than this.
-            let after = (before - 1).saturating_sub(page_size as Seq);
-            let from = LogCursor::from_seq(after);
-            let page = self.log.store().read_events(scope, from, page_size).await?;
-            for event in page.events.iter().rev().filter(|event| event.seq < before) {
-                self.examine_event(event, search).await?;
-                if search.is_over() {
-                    return Ok((event.seq > 1).then_some(event.cursor()));
-                }
-            }
-            before = after + 1;
-        }
-        Ok(None)
-    }
-
-    async fn examine_event(
-        &self,
-        event: &RecordedEvent,
-        search: &mut AuditSearch<'_>,
-    ) -> Result<(), GatewayError> {
-        search.cost += 1;
-        if let Some(action) = search.filter.action
-            && !self.is_about(event, action, search).await?
-        {
-            return Ok(());
-        }
-        let event = event.decode_event()?;
-        if search.filter.matches_event(&event) {
-            search.found.push(event);
-        }
-        Ok(())
     }
 
     /// Whether an event is about an action.
@@ -154,83 +137,58 @@ impl AuditLog {
         &self,
         event: &RecordedEvent,
         action: ActionId,
-        search: &mut AuditSearch<'_>,
+        known: &mut ApprovalActions,
     ) -> Result<bool, GatewayError> {
-        // Most events are about something else, which shows without decoding them.
-        let text = String::from_utf8_lossy(event.record_bytes());
-        let is_blob = text.contains("\"$blob\":");
-        let indirect = ["\"kind\":\"APPROVAL_", "\"kind\":\"GRANT_"];
-        let named = text.contains(&action.uuid().to_string());
-        if !named && !is_blob && !indirect.iter().any(|kind| text.contains(kind)) {
-            return Ok(false);
-        }
-        search.cost += if is_blob { BLOB_COST } else { 1 };
-        Ok(
-            match self.log.hydrate_recorded_fact(event).await?.as_ref().and_then(find_fact_subject)
-            {
-                Some(FactSubject::Action(about)) => about == action,
-                Some(FactSubject::Approval(id)) => {
-                    self.find_approval_action(id, search).await? == Some(action)
-                }
-                Some(FactSubject::Grant(id)) => {
-                    let doc = self.log.store().get_document(ViewKind::Grants, id.uuid()).await?;
-                    match doc.and_then(ViewDocument::into_grant) {
-                        Some(grant) => {
-                            self.find_approval_action(grant.approval, search).await? == Some(action)
-                        }
-                        None => false,
+        let fact = self.log.hydrate_recorded_fact(event).await?;
+        Ok(match fact.as_ref().and_then(find_fact_subject) {
+            Some(FactSubject::Action(about)) => about == action,
+            Some(FactSubject::Approval(id)) => {
+                self.find_approval_action(id, known).await? == Some(action)
+            }
+            Some(FactSubject::Grant(id)) => {
+                let doc = self.log.store().get_document(ViewKind::Grants, id.uuid()).await?;
+                match doc.and_then(ViewDocument::into_grant) {
+                    Some(grant) => {
+                        self.find_approval_action(grant.approval, known).await? == Some(action)
                     }
+                    None => false,
                 }
-                None => false,
-            },
-        )
+            }
+            None => false,
+        })
     }
 
     /// The action of an approval.
     async fn find_approval_action(
         &self,
         id: ApprovalId,
-        search: &mut AuditSearch<'_>,
+        known: &mut ApprovalActions,
     ) -> Result<Option<ActionId>, GatewayError> {
-        if let Some(known) = search.approval_actions.get(&id) {
+        if let Some(known) = known.get(&id) {
             return Ok(*known);
         }
         let doc = self.log.store().get_document(ViewKind::Approvals, id.uuid()).await?;
         let action = doc.and_then(ViewDocument::into_approval).map(|approval| approval.action);
-        search.approval_actions.insert(id, action);
+        known.insert(id, action);
         Ok(action)
     }
 }
 
-/// A search in progress.
-struct AuditSearch<'a> {
-    filter: &'a AuditFilter,
-    limit: usize,
-    cost: usize,
-    found: Vec<Event>,
-    /// The actions of the approvals that were found.
-    approval_actions: HashMap<ApprovalId, Option<ActionId>>,
-}
-
-impl AuditSearch<'_> {
-    /// How many events to read at once: no more than the limit, if every event matches.
-    fn page_size(&self) -> usize {
-        if *self.filter == AuditFilter::default() { self.limit.min(PAGE_SIZE) } else { PAGE_SIZE }
-    }
-
-    fn is_over(&self) -> bool {
-        self.found.len() >= self.limit || self.cost >= MAX_COST
-    }
-}
+/// The actions of the approvals that were found.
+type ApprovalActions = HashMap<ApprovalId, Option<ActionId>>;
 
 impl AuditFilter {
-    /// Whether an event matches, apart from the action.
-    fn matches_event(&self, event: &Event) -> bool {
-        (self.kinds.is_empty() || self.kinds.contains(&event.kind))
-            && self.principal.as_ref().is_none_or(|wanted| *wanted == event.principal)
-            && self.actor.as_ref().is_none_or(|wanted| *wanted == event.actor)
-            && self.since.is_none_or(|since| event.at >= since)
-            && self.until.is_none_or(|until| event.at < until)
+    /// The same, apart from the action.
+    pub fn to_event_filter(&self) -> EventFilter {
+        EventFilter {
+            kinds: self.kinds.clone(),
+            principal: self.principal.clone(),
+            actors: self.actors.clone(),
+            since: self.since,
+            until: self.until,
+            words: self.words.clone(),
+            any_of: Vec::new(),
+        }
     }
 }
 

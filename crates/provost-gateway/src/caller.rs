@@ -153,6 +153,11 @@ impl AuthorizedReader {
         self.token
     }
 
+    /// The only project that the reader may see, if it is bound to one.
+    pub(crate) fn bound_project(&self) -> Option<ProjectId> {
+        self.project
+    }
+
     /// Whether the reader may see this project.
     pub fn may_see(&self, project: ProjectId) -> bool {
         self.project.is_none_or(|only| only == project)

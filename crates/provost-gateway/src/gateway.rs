@@ -5,6 +5,7 @@ use std::sync::Arc;
 use provost_store::{Clock, EventStore};
 
 use crate::audit_log::AuditLog;
+use crate::documents::Documents;
 use crate::event_log::EventLog;
 use crate::project::actions::ActionService;
 use crate::project::approvals::{ActionDependencies, Approvals};
@@ -55,6 +56,8 @@ pub struct Gateway {
     pub terminal: Arc<TerminalService>,
     /// Codes and cookies for previews.
     pub preview: Arc<PreviewAccess>,
+    /// The documents of pages.
+    pub documents: Arc<Documents>,
     /// Opens and closes projects.
     pub lifecycle: Arc<ProjectLifecycle>,
 }
@@ -112,6 +115,7 @@ impl Gateway {
             runtime: Arc::new(runtime),
             terminal: Arc::new(terminal),
             preview: Arc::new(PreviewAccess::new(log_ref(), directory)),
+            documents: Arc::new(Documents::new(log_ref())),
             lifecycle: Arc::new(lifecycle),
             log,
             audit,

@@ -30,6 +30,7 @@ const LAYERS: &[&str] = &[
     "project::runtime",
     "project::terminal",
     "project::preview",
+    "documents",
     "project_lifecycle",
     "gateway",
 ];

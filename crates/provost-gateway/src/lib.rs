@@ -10,6 +10,7 @@
 mod audit_log;
 mod caller;
 mod config;
+mod documents;
 mod error;
 mod event_log;
 mod gateway;
@@ -28,6 +29,7 @@ mod token_lease;
 pub use audit_log::{AuditCursor, AuditFilter, AuditLog};
 pub use caller::{AuthorizedReader, Caller, Operator, OperatorRequest};
 pub use config::{ByteAllowance, DaemonOwner, GatewayConfig, LogQuotaLimits};
+pub use documents::{DocumentFollower, DocumentMessage, DocumentSelection, Documents, PageView};
 pub use error::GatewayError;
 pub use event_log::EventLog;
 pub use gateway::Gateway;

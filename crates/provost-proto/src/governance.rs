@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    ActionId, Actor, ApprovalId, GrantId, Hash, Principal, ProjectId, SessionId, TokenClass,
-    UnixMicros,
+    ActionId, Actor, ApprovalId, GrantId, Hash, IdempotencyKey, Principal, ProjectId, SessionId,
+    TokenClass, UnixMicros,
 };
 
 /// How much runs without an approval.
@@ -298,6 +298,14 @@ pub struct Approval {
     pub scope: Option<AnswerScope>,
     /// The message to the requester, for a denial.
     pub message: Option<String>,
+    /// The component that resolved it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub resolved_actor: Option<Actor>,
+    /// The idempotency key of the command that answered it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub resolved_command: Option<IdempotencyKey>,
 }
 
 /// The status of an approval.

@@ -6,6 +6,7 @@
 //! xtask codegen`).
 
 mod api;
+mod document;
 mod error_code;
 mod event;
 mod governance;
@@ -31,6 +32,11 @@ pub use api::{
     RuleView, SetModeRequest, SimulatePolicyRequest, SubmitActionRequest, TokenList,
     TrustFileRequest,
 };
+pub use document::{
+    AgentInputLog, AppendedPart, ApprovalDocument, DocumentAppend, DocumentChange, DocumentChanges,
+    DocumentContent, DocumentCursor, DocumentSnapshot, DocumentsLive, EventsPage,
+    ParseDocumentCursorError, TypedInput,
+};
 pub use error_code::Code;
 pub use event::{
     Actor, BlobRef, Event, EventKind, Fact, IdempotencyKey, LogCursor, Principal, Seq,
@@ -49,6 +55,6 @@ pub use id::{
 pub use raw_json::RawJson;
 pub use stream::{ParseStreamError, Stream};
 pub use view::{
-    ActionStatus, ActionView, KernelStatus, KernelView, Project, ProjectStatus, TokenClass,
-    TokenView,
+    ActionStatus, ActionView, AgentInput, CommandOutput, DaemonStatus, DaemonView,
+    GovernanceChanges, KernelStatus, KernelView, Project, ProjectStatus, TokenClass, TokenView,
 };

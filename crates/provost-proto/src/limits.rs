@@ -127,3 +127,33 @@ pub const MAX_TITLE_CHARS: usize = 80;
 
 /// The size of the log beyond which requests of agents are refused, in bytes.
 pub const MAX_LOG_BYTES: u64 = 64 << 30;
+
+/// The most characters of a text that an agent types into the terminal which its action shows; the
+/// event has the whole.
+pub const MAX_AGENT_INPUT_CHARS: usize = 1024;
+
+/// How much of a running command's output its document holds, in bytes. A document is written
+/// again with every chunk.
+pub const MAX_COMMAND_OUTPUT_BYTES: usize = 16 * 1024;
+
+/// The most resolved approvals, and the most ended grants, that a page is sent at first.
+pub const MAX_RESOLVED_DOCUMENTS: usize = 30;
+
+/// The most sessions of a project that a page is sent at first, besides those that are active.
+pub const MAX_RECENT_SESSIONS: usize = 100;
+
+/// The most items, and the most turns, of a session that a page is sent at first.
+pub const MAX_RECENT_ITEMS: usize = 200;
+
+/// The most texts that agents typed into a project's terminal which a page is sent.
+pub const MAX_AGENT_INPUTS: usize = 20;
+
+/// The most events that a reconnecting page is told about one by one; one that is further behind
+/// gets a new snapshot.
+pub const MAX_RESUME_EVENTS: u64 = 5000;
+
+/// The largest message of a stream of documents, in bytes, unless one document is larger.
+pub const MAX_DOCUMENT_MESSAGE_BYTES: usize = 256 * 1024;
+
+/// The most events in one page of `/api/events`.
+pub const MAX_EVENT_PAGE_EVENTS: usize = 200;

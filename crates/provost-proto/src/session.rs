@@ -20,8 +20,8 @@ pub use fact::{
 };
 pub use view::{
     CompletionDraft, DailyUsage, DraftToolCall, HandoffUsage, ItemContent, PendingRetry,
-    QueuedMessage, SessionItem, SessionPage, SessionStatus, SessionView, ToolResult, TurnStatus,
-    TurnView,
+    QueuedMessage, SessionItem, SessionPage, SessionStatus, SessionTurn, SessionView, ToolResult,
+    TurnStatus, TurnView,
 };
 
 use serde::{Deserialize, Serialize};

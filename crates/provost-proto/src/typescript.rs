@@ -37,6 +37,55 @@ export type Envelope = {
 export type Event = Envelope & Fact
 ";
 
+/// The documents by view, and the messages of `GET /api/documents`; which document a change holds
+/// depends on its view.
+const DOCUMENTS_DECLARATION: &str = "
+/** The documents of each view that a page is sent. */
+export type Documents = {
+  readonly daemon: DaemonView
+  readonly projects: Project
+  readonly modes: ProjectModeView
+  readonly kernels: KernelView
+  readonly runtimes: RuntimeView
+  readonly approvals: ApprovalDocument
+  readonly grants: Grant
+  readonly governance: GovernanceChanges
+  readonly agentInput: AgentInputLog
+  readonly sessions: SessionView
+  readonly pages: SessionPage
+  readonly drafts: CompletionDraft
+  readonly turns: SessionTurn
+  readonly actions: ActionView
+  readonly outputs: CommandOutput
+}
+
+/** The name of a view. */
+export type ViewName = keyof Documents
+
+/** A whole document; `null` if it is not part of what the page is sent any more. */
+export type WholeDocument = {
+  readonly [V in ViewName]: { readonly view: V; readonly key: string; readonly seq: number; readonly document: Documents[V] | null }
+}[ViewName]
+
+/** Text at the end of a document that the page has. */
+export type AppendedDocument = { readonly view: 'drafts' | 'outputs'; readonly key: string; readonly seq: number; readonly append: readonly DocumentAppend[] }
+
+/** A document, and what became of it. */
+export type DocumentChange = WholeDocument | AppendedDocument
+
+/** The data of `event: snapshot`. */
+export type DocumentSnapshot = { readonly documents: readonly DocumentChange[] }
+
+/** The data of `event: changes`. */
+export type DocumentChanges = { readonly changes: readonly DocumentChange[]; readonly commands: readonly string[] }
+
+/** The data of `event: live`. */
+export type DocumentsLive = { readonly cursor: string }
+
+/** A page of `GET /api/events`. */
+export type EventsPage = { readonly events: readonly Event[]; readonly next: number | null; readonly head: number }
+";
+
 macro_rules! declare {
     ($config:expr; $($name:path),+ $(,)?) => {
         [$(<$name as TS>::decl($config)),+]
@@ -58,6 +107,7 @@ pub fn generate_file() -> String {
         text.extend(["export ", &declaration, "\n\n"]);
     }
     text.push_str(EVENT_DECLARATION);
+    text.push_str(DOCUMENTS_DECLARATION);
     text
 }
 
@@ -100,6 +150,16 @@ fn core_declarations(config: &Config) -> impl IntoIterator<Item = String> {
         proto::KernelStatus,
         proto::SubmitActionRequest,
         proto::ActionResponse,
+        proto::AgentInput,
+        proto::DaemonView,
+        proto::DaemonStatus,
+        proto::GovernanceChanges,
+        proto::CommandOutput,
+        proto::DocumentAppend,
+        proto::AppendedPart,
+        proto::ApprovalDocument,
+        proto::AgentInputLog,
+        proto::TypedInput,
         proto::kernel::ObservedChanges,
     )
 }
@@ -237,6 +297,7 @@ fn session_declarations(config: &Config) -> impl IntoIterator<Item = String> {
         talk::SessionStatus,
         talk::TurnStatus,
         talk::TurnView,
+        talk::SessionTurn,
         talk::HandoffUsage,
         talk::SessionView,
         talk::QueuedMessage,

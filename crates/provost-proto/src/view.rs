@@ -5,7 +5,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::kernel::{ActionOutcome, ErrorInfo, ReportNumber};
-use crate::{ActionId, ApprovalId, Hash, Principal, ProjectId, TokenId, UnixMicros};
+use crate::{ActionId, Actor, ApprovalId, Hash, Principal, ProjectId, Seq, TokenId, UnixMicros};
 
 /// A folder that a person opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,10 +83,92 @@ pub struct ActionView {
     #[cfg_attr(feature = "ts", ts(optional, type = "unknown"))]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub result: Option<Value>,
+    /// The text that an agent types into the terminal with this action.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub input: Option<AgentInput>,
     /// Why there is no result, for the requester; never in the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub gone: Option<ErrorInfo>,
+}
+
+/// What an agent types into a project's terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AgentInput {
+    /// The agent.
+    pub actor: Actor,
+    /// The beginning of the text, at most [`limits::MAX_AGENT_INPUT_CHARS`].
+    ///
+    /// [`limits::MAX_AGENT_INPUT_CHARS`]: crate::limits::MAX_AGENT_INPUT_CHARS
+    pub text: String,
+}
+
+/// The daemon, according to the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct DaemonView {
+    /// Whether it runs.
+    pub status: DaemonStatus,
+    /// When it was started or stopped.
+    #[cfg_attr(feature = "ts", ts(type = "number"))]
+    pub at: UnixMicros,
+    /// Its process id; absent if it was stopped.
+    pub pid: Option<u32>,
+    /// Its version; absent if it was stopped before this was recorded.
+    pub version: Option<String>,
+    /// Why it was stopped, as text for people.
+    pub reason: Option<String>,
+}
+
+/// Whether the daemon runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum DaemonStatus {
+    /// It was started.
+    Started,
+    /// It was stopped cleanly.
+    Stopped,
+}
+
+/// When the governance files of a project last changed: their content is not in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct GovernanceChanges {
+    /// The project; absent for rules of all projects.
+    pub project: Option<ProjectId>,
+    /// The last event about its roles; 0 if there is none.
+    #[cfg_attr(feature = "ts", ts(type = "number"))]
+    pub roles_changed: Seq,
+    /// The last event about its rules; 0 if there is none.
+    #[cfg_attr(feature = "ts", ts(type = "number"))]
+    pub policy_changed: Seq,
+}
+
+/// The end of what a running command has printed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CommandOutput {
+    /// The action.
+    pub action: ActionId,
+    /// The project.
+    pub project: ProjectId,
+    /// The last text; empty once the command has ended.
+    pub text: String,
+    /// How many bytes before it are not part of it.
+    #[cfg_attr(feature = "ts", ts(type = "number"))]
+    pub omitted: u64,
 }
 
 /// The status of an action.
@@ -129,6 +211,10 @@ pub struct KernelView {
     /// The last of its reports that is in the log.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub reached: ReportNumber,
+    /// Why it was lost, as text for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub why: Option<String>,
 }
 
 /// The status of a kernel process.

@@ -11,6 +11,7 @@
 mod append;
 mod clock;
 mod error;
+mod event_query;
 mod log_tail;
 mod recent_events;
 mod recorded_event;
@@ -19,14 +20,17 @@ mod sqlite;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use provost_core::fold::{ViewDocument, ViewKind};
-use provost_proto::{AuditReport, BlobRef, Hash, LogCursor, Stream, StreamVersion, UnixMicros};
+use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
+use provost_proto::{
+    AuditReport, BlobRef, Hash, LogCursor, Seq, Stream, StreamVersion, UnixMicros,
+};
 use tokio::sync::watch;
 use uuid::Uuid;
 
 pub use append::{AppendOutcome, AppendRequest, Durability, Idempotency, NewEvent};
 pub use clock::Clock;
 pub use error::StoreError;
+pub use event_query::{EventFilter, EventMatcher, EventQuery, SearchFrom, SearchPage};
 pub use log_tail::LogTail;
 pub use recorded_event::{RecordedEvent, hydrate_fact};
 pub use sqlite::{SqliteStore, StoreOptions};
@@ -49,6 +53,47 @@ pub struct EventPage {
     pub up_to: LogCursor,
 }
 
+/// A document of a view.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredDocument {
+    /// Its key in the view.
+    pub key: Uuid,
+    /// It includes the events up to here that change it.
+    pub seq: Seq,
+    /// The document.
+    pub doc: ViewDocument,
+}
+
+/// Which documents to list: see [`provost_core::fold::DocumentListing`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListQuery {
+    /// The view.
+    pub view: ViewKind,
+    /// What they belong to.
+    pub parent: Uuid,
+    /// Those that are still going on, or the others.
+    pub is_open: bool,
+    /// Only those with a later time.
+    pub after: UnixMicros,
+    /// Only those with an earlier time.
+    pub before: UnixMicros,
+    /// The most documents, the latest first.
+    pub limit: usize,
+}
+
+impl ListQuery {
+    /// All documents of a parent that are still going on.
+    pub const fn open(view: ViewKind, parent: Uuid) -> Self {
+        let (after, before) = (0, UnixMicros::MAX);
+        Self { view, parent, is_open: true, after, before, limit: usize::MAX }
+    }
+
+    /// The latest documents of a parent that are over.
+    pub const fn latest(view: ViewKind, parent: Uuid, limit: usize) -> Self {
+        Self { is_open: false, limit, ..Self::open(view, parent) }
+    }
+}
+
 /// The log as a service.
 pub trait EventStore: Send + Sync + std::fmt::Debug + 'static {
     /// Appends events, all or none. When the future completes they are in the log, as durable as
@@ -67,6 +112,9 @@ pub trait EventStore: Send + Sync + std::fmt::Debug + 'static {
         after: LogCursor,
         limit: usize,
     ) -> BoxFuture<'_, Result<EventPage, StoreError>>;
+
+    /// Searches events, one page per call.
+    fn search_events(&self, query: EventQuery) -> BoxFuture<'_, Result<SearchPage, StoreError>>;
 
     /// The size of the log on disk, in bytes.
     fn size_bytes(&self) -> u64;
@@ -103,11 +151,34 @@ pub trait EventStore: Send + Sync + std::fmt::Debug + 'static {
         key: Uuid,
     ) -> BoxFuture<'_, Result<Option<ViewDocument>, StoreError>>;
 
+    /// Documents by key, each with the position that it includes. Those that do not exist are
+    /// left out.
+    fn get_documents(
+        &self,
+        keys: Vec<DocumentKey>,
+    ) -> BoxFuture<'_, Result<Vec<(DocumentKey, StoredDocument)>, StoreError>>;
+
+    /// The documents that are listed under parents, query by query, the latest first. The cost is
+    /// that of the result, whatever else the views hold.
+    fn list_under(
+        &self,
+        queries: Vec<ListQuery>,
+    ) -> BoxFuture<'_, Result<Vec<StoredDocument>, StoreError>>;
+
+    /// All documents of a view in order of creation, each with the position that it includes.
+    fn list_stored_documents(
+        &self,
+        view: ViewKind,
+    ) -> BoxFuture<'_, Result<Vec<StoredDocument>, StoreError>>;
+
     /// All documents of a view, in order of creation.
     fn list_documents(
         &self,
         view: ViewKind,
-    ) -> BoxFuture<'_, Result<Vec<ViewDocument>, StoreError>>;
+    ) -> BoxFuture<'_, Result<Vec<ViewDocument>, StoreError>> {
+        let docs = self.list_stored_documents(view);
+        Box::pin(async move { Ok(docs.await?.into_iter().map(|stored| stored.doc).collect()) })
+    }
 
     /// Stores bytes under their hash.
     fn put_blob(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<BlobRef, StoreError>>;

@@ -1060,6 +1060,10 @@ outcome: ActionOutcome | null,
  */
 result?: unknown, 
 /**
+ * The text that an agent types into the terminal with this action.
+ */
+input?: AgentInput, 
+/**
  * Why there is no result, for the requester; never in the log.
  */
 gone?: ErrorInfo, };
@@ -1090,7 +1094,11 @@ status: KernelStatus,
 /**
  * The last of its reports that is in the log.
  */
-reached: number, };
+reached: number, 
+/**
+ * Why it was lost, as text for people.
+ */
+why?: string, };
 
 export type KernelStatus = "connected" | "unresponsive" | "stopped" | "lost";
 
@@ -1133,6 +1141,208 @@ approvalId?: ApprovalId,
  * The result, if it has ended.
  */
 result: unknown, };
+
+export type AgentInput = { 
+/**
+ * The agent.
+ */
+actor: Actor, 
+/**
+ * The beginning of the text, at most [`limits::MAX_AGENT_INPUT_CHARS`].
+ *
+ * [`limits::MAX_AGENT_INPUT_CHARS`]: crate::limits::MAX_AGENT_INPUT_CHARS
+ */
+text: string, };
+
+export type DaemonView = { 
+/**
+ * Whether it runs.
+ */
+status: DaemonStatus, 
+/**
+ * When it was started or stopped.
+ */
+at: number, 
+/**
+ * Its process id; absent if it was stopped.
+ */
+pid: number | null, 
+/**
+ * Its version; absent if it was stopped before this was recorded.
+ */
+version: string | null, 
+/**
+ * Why it was stopped, as text for people.
+ */
+reason: string | null, };
+
+export type DaemonStatus = "started" | "stopped";
+
+export type GovernanceChanges = { 
+/**
+ * The project; absent for rules of all projects.
+ */
+project: ProjectId | null, 
+/**
+ * The last event about its roles; 0 if there is none.
+ */
+rolesChanged: number, 
+/**
+ * The last event about its rules; 0 if there is none.
+ */
+policyChanged: number, };
+
+export type CommandOutput = { 
+/**
+ * The action.
+ */
+action: ActionId, 
+/**
+ * The project.
+ */
+project: ProjectId, 
+/**
+ * The last text; empty once the command has ended.
+ */
+text: string, 
+/**
+ * How many bytes before it are not part of it.
+ */
+omitted: number, };
+
+export type DocumentAppend = { 
+/**
+ * What the text belongs to.
+ */
+kind: AppendedPart, 
+/**
+ * The index of the tool call; 0 for other parts.
+ */
+part: number, 
+/**
+ * The name of the tool, if it became known.
+ */
+tool?: string, 
+/**
+ * The text.
+ */
+text: string, };
+
+export type AppendedPart = "text" | "reasoning" | "tool" | "output";
+
+export type ApprovalDocument = { 
+/**
+ * Whether something was cut; `GET /api/approvals/{id}` returns the whole.
+ */
+truncated: boolean, 
+/**
+ * Its id.
+ */
+id: ApprovalId, 
+/**
+ * The project.
+ */
+project: ProjectId, 
+/**
+ * The action that waits for it.
+ */
+action: ActionId, 
+/**
+ * The hash of the action in its context: an answer is valid for this hash only.
+ */
+actionHash: Hash, 
+/**
+ * The requester.
+ */
+principal: string, 
+/**
+ * The component that acts.
+ */
+actor: Actor, 
+/**
+ * The class of the requester's token.
+ */
+class: TokenClass, 
+/**
+ * The role of the requester.
+ */
+role: string | null, 
+/**
+ * The session it belongs to.
+ */
+session: SessionId | null, 
+/**
+ * What the person is shown.
+ */
+question: ApprovalPrompt, 
+/**
+ * Its status.
+ */
+status: ApprovalStatus, 
+/**
+ * When it was requested.
+ */
+askedAt: number, 
+/**
+ * When it expires.
+ */
+expiresAt: number, 
+/**
+ * When it was resolved.
+ */
+resolvedAt: number | null, 
+/**
+ * Who resolved it.
+ */
+resolvedBy: string | null, 
+/**
+ * What the answer covers, if it allows.
+ */
+scope: AnswerScope | null, 
+/**
+ * The message to the requester, for a denial.
+ */
+message: string | null, 
+/**
+ * The component that resolved it.
+ */
+resolvedActor?: Actor, 
+/**
+ * The idempotency key of the command that answered it.
+ */
+resolvedCommand?: string, };
+
+export type AgentInputLog = { 
+/**
+ * The project.
+ */
+project: ProjectId, 
+/**
+ * The last texts that were typed, the oldest first.
+ */
+typed: Array<TypedInput>, };
+
+export type TypedInput = { 
+/**
+ * The action.
+ */
+action: ActionId, 
+/**
+ * The agent.
+ */
+actor: Actor, 
+/**
+ * The role of the agent.
+ */
+role: string | null, 
+/**
+ * The beginning of the text.
+ */
+text: string, 
+/**
+ * When it was requested.
+ */
+at: number, };
 
 export type ObservedChanges = { 
 /**
@@ -1451,7 +1661,15 @@ scope: AnswerScope | null,
 /**
  * The message to the requester, for a denial.
  */
-message: string | null, };
+message: string | null, 
+/**
+ * The component that resolved it.
+ */
+resolvedActor?: Actor, 
+/**
+ * The idempotency key of the command that answered it.
+ */
+resolvedCommand?: string, };
 
 export type ApprovalStatus = "pending" | "allowed" | "denied" | "expired" | "withdrawn";
 
@@ -2352,7 +2570,16 @@ build: BuildView,
 /**
  * Its preview.
  */
-preview: PreviewView, };
+preview: PreviewView, 
+/**
+ * The ports that answer over HTTP, each with the event since which it does. Only the log
+ * has positions, so a kernel leaves it empty.
+ */
+respondingSince?: Record<string, number>, 
+/**
+ * Whether the kernel has a terminal, live or exited: none outlives its kernel.
+ */
+hasTerminal: boolean, };
 
 export type RuntimeKernelStatus = { 
 /**
@@ -3014,6 +3241,56 @@ reason: FinishReason | null,
  */
 fault: ErrorInfo | null, };
 
+export type SessionTurn = { 
+/**
+ * The session.
+ */
+session: SessionId, 
+/**
+ * Its id.
+ */
+id: TurnId, 
+/**
+ * Its status.
+ */
+status: TurnStatus, 
+/**
+ * When it was started.
+ */
+startedAt: number, 
+/**
+ * When it ended.
+ */
+endedAt: number | null, 
+/**
+ * On whose authority it runs.
+ */
+principal: string, 
+/**
+ * The component that started it.
+ */
+actor: Actor, 
+/**
+ * How many completions it used, including handed-off tasks.
+ */
+calls: number, 
+/**
+ * What it used, including handed-off tasks.
+ */
+usage: TokenUsage, 
+/**
+ * What it cost, as far as prices are known.
+ */
+cost: number, 
+/**
+ * Why it ended normally.
+ */
+reason: FinishReason | null, 
+/**
+ * Why it failed.
+ */
+fault: ErrorInfo | null, };
+
 export type HandoffUsage = { 
 /**
  * The tokens.
@@ -3464,3 +3741,48 @@ export type Envelope = {
 
 /** One fact of the log, as the daemon sends it. */
 export type Event = Envelope & Fact
+
+/** The documents of each view that a page is sent. */
+export type Documents = {
+  readonly daemon: DaemonView
+  readonly projects: Project
+  readonly modes: ProjectModeView
+  readonly kernels: KernelView
+  readonly runtimes: RuntimeView
+  readonly approvals: ApprovalDocument
+  readonly grants: Grant
+  readonly governance: GovernanceChanges
+  readonly agentInput: AgentInputLog
+  readonly sessions: SessionView
+  readonly pages: SessionPage
+  readonly drafts: CompletionDraft
+  readonly turns: SessionTurn
+  readonly actions: ActionView
+  readonly outputs: CommandOutput
+}
+
+/** The name of a view. */
+export type ViewName = keyof Documents
+
+/** A whole document; `null` if it is not part of what the page is sent any more. */
+export type WholeDocument = {
+  readonly [V in ViewName]: { readonly view: V; readonly key: string; readonly seq: number; readonly document: Documents[V] | null }
+}[ViewName]
+
+/** Text at the end of a document that the page has. */
+export type AppendedDocument = { readonly view: 'drafts' | 'outputs'; readonly key: string; readonly seq: number; readonly append: readonly DocumentAppend[] }
+
+/** A document, and what became of it. */
+export type DocumentChange = WholeDocument | AppendedDocument
+
+/** The data of `event: snapshot`. */
+export type DocumentSnapshot = { readonly documents: readonly DocumentChange[] }
+
+/** The data of `event: changes`. */
+export type DocumentChanges = { readonly changes: readonly DocumentChange[]; readonly commands: readonly string[] }
+
+/** The data of `event: live`. */
+export type DocumentsLive = { readonly cursor: string }
+
+/** A page of `GET /api/events`. */
+export type EventsPage = { readonly events: readonly Event[]; readonly next: number | null; readonly head: number }

@@ -1,6 +1,6 @@
 //! The fold of actions.
 
-use provost_proto::{ActionStatus, ActionView, Fact};
+use provost_proto::{ActionStatus, ActionView, Actor, AgentInput, Fact, limits};
 
 use super::EventMetadata;
 
@@ -34,9 +34,22 @@ pub(super) fn new_action(metadata: EventMetadata<'_>, fact: &Fact) -> Option<Act
         requested_at: metadata.at,
         finished_at: read.then_some(metadata.at),
         outcome,
+        input: agent_input(metadata, fact),
         result: None,
         gone: None,
     })
+}
+
+/// What an agent types into the terminal with an action.
+fn agent_input(metadata: EventMetadata<'_>, fact: &Fact) -> Option<AgentInput> {
+    let Fact::ActionRequested { name, params, .. } = fact else { return None };
+    let Actor::Agent(_) = metadata.actor else { return None };
+    if name != "pty.write" {
+        return None;
+    }
+    let text = params.get("text")?.as_str()?;
+    let text = text.chars().take(limits::MAX_AGENT_INPUT_CHARS).collect();
+    Some(AgentInput { actor: metadata.actor.clone(), text })
 }
 
 pub(super) fn update_action(action: &mut ActionView, metadata: EventMetadata<'_>, fact: &Fact) {

@@ -3,7 +3,7 @@
 use provost_proto::{ActionId, Fact, ProjectId};
 use uuid::Uuid;
 
-use super::{DocumentKey, ViewKind, governance, session};
+use super::{DocumentKey, ViewKind, session};
 
 /// Whether a fold needs the previous document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,20 +19,26 @@ pub enum PriorDocument {
 pub fn affected_documents(
     fact: &Fact,
 ) -> impl Iterator<Item = (DocumentKey, PriorDocument)> + use<> {
-    let one = |view, key: Uuid, before| [Some((DocumentKey { view, key }, before)), None, None];
+    let one =
+        |view, key: Uuid, before| [Some((DocumentKey { view, key }, before)), None, None, None];
+    let governance = |project: &Option<ProjectId>| {
+        let key = project.map_or(Uuid::nil(), ProjectId::uuid);
+        one(ViewKind::Governance, key, PriorDocument::Required)
+    };
+    let output = |id: &ActionId| one(ViewKind::Outputs, id.uuid(), PriorDocument::Required)[0];
     let action = |id: &ActionId, before| one(ViewKind::Actions, id.uuid(), before);
     let kernel = |id: &ProjectId, before| one(ViewKind::Kernels, id.uuid(), before);
     // A report about the runtime changes both; the end of a kernel ends what ran in it.
     let runtime_and_kernel = |id: &ProjectId, before| {
         let runtime = DocumentKey { view: ViewKind::Runtimes, key: id.uuid() };
-        [kernel(id, before)[0], Some((runtime, PriorDocument::Required)), None]
+        [kernel(id, before)[0], Some((runtime, PriorDocument::Required)), None, None]
     };
     let affected = match fact {
-        // Whether a kernel answers heartbeats is transient, so no view has it.
-        Fact::DaemonStarted { .. }
-        | Fact::DaemonStopped { .. }
-        | Fact::KernelUnresponsive { .. }
-        | Fact::KernelResponsive { .. } => [None, None, None],
+        Fact::DaemonStarted { .. } => one(ViewKind::Daemon, Uuid::nil(), PriorDocument::Ignored),
+        Fact::DaemonStopped { .. } => one(ViewKind::Daemon, Uuid::nil(), PriorDocument::Required),
+        Fact::KernelUnresponsive { project, .. } | Fact::KernelResponsive { project, .. } => {
+            kernel(project, PriorDocument::Required)
+        }
         Fact::ProjectOpened { project, .. } => {
             one(ViewKind::Projects, project.uuid(), PriorDocument::Ignored)
         }
@@ -57,7 +63,9 @@ pub fn affected_documents(
         | Fact::TerminalOpened { project, .. }
         | Fact::TerminalResized { project, .. }
         | Fact::TerminalClosed { project, .. } => runtime_and_kernel(project, PriorDocument::Required),
-        Fact::ActionOutput { project, .. } => kernel(project, PriorDocument::Required),
+        Fact::ActionOutput { action, project, .. } => {
+            [kernel(project, PriorDocument::Required)[0], output(action), None, None]
+        }
         Fact::ActionRequested { action: id, .. } => action(id, PriorDocument::Ignored),
         Fact::ActionRead { action: id, .. } => one(ViewKind::Looks, id.uuid(), PriorDocument::Ignored),
         Fact::ActionWaiting { action: id, .. }
@@ -68,7 +76,8 @@ pub fn affected_documents(
         Fact::ActionStarted { action: id, project, .. }
         | Fact::ActionFinished { action: id, project, .. } => {
             let [doc, ..] = kernel(project, PriorDocument::Required);
-            [action(id, PriorDocument::Required)[0], doc, None]
+            let ended = if let Fact::ActionFinished { .. } = fact { output(id) } else { None };
+            [action(id, PriorDocument::Required)[0], doc, ended, None]
         }
         Fact::ModeChanged { project, .. } => one(ViewKind::Modes, project.uuid(), PriorDocument::Ignored),
         Fact::ApprovalAsked { approval, .. } => {
@@ -82,12 +91,15 @@ pub fn affected_documents(
         Fact::GrantCreated { grant, .. } => one(ViewKind::Grants, grant.uuid(), PriorDocument::Ignored),
         Fact::GrantRevoked { grant, .. } => one(ViewKind::Grants, grant.uuid(), PriorDocument::Required),
         Fact::FileTrusted { project, what, file, .. } => {
-            one(ViewKind::Trusted, governance::trusted_file_key(*project, *what, file), PriorDocument::Ignored)
+            let key = super::governance::trusted_file_key(*project, *what, file);
+            let trusted = one(ViewKind::Trusted, key, PriorDocument::Ignored)[0];
+            [trusted, governance(&Some(*project))[0], None, None]
         }
-        // Recorded for people; the current content is read from the files.
-        Fact::RoleLoaded { .. } | Fact::RoleRejected { .. } | Fact::PolicyChanged { .. } => {
-            [None, None, None]
+        // Only that they changed: the current content is read from the files.
+        Fact::RoleLoaded { project, .. } | Fact::RoleRejected { project, .. } => {
+            governance(&Some(*project))
         }
+        Fact::PolicyChanged { project, .. } => governance(project),
         Fact::SessionOpened(_)
         | Fact::MessageAdded(_)
         | Fact::TurnStarted(_)

@@ -1,12 +1,12 @@
 //! The fold of governance: modes, approvals, grants and trusted files.
 
 use provost_proto::{
-    Approval, ApprovalAnswer, ApprovalStatus, Fact, GovernanceFileKind, Grant, ProjectId,
-    ProjectModeView, TrustedFile,
+    Approval, ApprovalAnswer, ApprovalStatus, Fact, GovernanceChanges, GovernanceFileKind, Grant,
+    ProjectId, ProjectModeView, TrustedFile,
 };
 use uuid::Uuid;
 
-use super::EventMetadata;
+use super::{EventMetadata, ViewDocument};
 
 /// The key of a trusted file, derived from project, kind and file.
 pub(super) fn trusted_file_key(project: ProjectId, what: GovernanceFileKind, file: &str) -> Uuid {
@@ -110,6 +110,8 @@ pub(super) fn new_approval(metadata: EventMetadata<'_>, fact: &Fact) -> Option<A
         resolved_by: None,
         scope: None,
         message: None,
+        resolved_actor: None,
+        resolved_command: None,
     })
 }
 
@@ -135,6 +137,43 @@ pub(super) fn update_approval(
         Fact::ApprovalWithdrawn { why, .. } => (ApprovalStatus::Withdrawn, None, Some(why.clone())),
         _ => return approval,
     };
-    let (resolved_at, resolved_by) = (Some(metadata.at), Some(metadata.principal.to_owned()));
-    Approval { status, scope, message, resolved_at, resolved_by, ..approval }
+    Approval {
+        status,
+        scope,
+        message,
+        resolved_at: Some(metadata.at),
+        resolved_by: Some(metadata.principal.to_owned()),
+        resolved_actor: Some(metadata.actor.clone()),
+        resolved_command: metadata.command.map(str::to_owned),
+        ..approval
+    }
+}
+
+/// Records which kind of governance file changed last.
+pub(super) fn fold_changes(
+    doc: Option<ViewDocument>,
+    metadata: EventMetadata<'_>,
+    fact: &Fact,
+) -> Option<ViewDocument> {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "no other fact is about such files")]
+    let (project, is_role) = match fact {
+        Fact::RoleLoaded { project, .. } | Fact::RoleRejected { project, .. } => {
+            (Some(*project), true)
+        }
+        Fact::FileTrusted { project, what, .. } => {
+            (Some(*project), *what == GovernanceFileKind::Role)
+        }
+        Fact::PolicyChanged { project, .. } => (*project, false),
+        _ => return doc,
+    };
+    let mut changes = match doc {
+        Some(ViewDocument::Governance(changes)) => changes,
+        Some(_) | None => GovernanceChanges { project, roles_changed: 0, policy_changed: 0 },
+    };
+    if is_role {
+        changes.roles_changed = metadata.seq;
+    } else {
+        changes.policy_changed = metadata.seq;
+    }
+    Some(ViewDocument::Governance(changes))
 }

@@ -7,8 +7,11 @@
 
 mod action;
 mod affected_documents;
+mod daemon;
 mod governance;
+mod listing;
 mod memory_views;
+mod output;
 pub mod runtime;
 pub mod session;
 mod view_document;
@@ -22,7 +25,9 @@ use provost_proto::{
 
 pub use action::read_action_view;
 pub use affected_documents::{PriorDocument, affected_documents};
+pub use listing::DocumentListing;
 pub use memory_views::MemoryViews;
+pub use output::chunk_text;
 pub use view_document::{DocumentKey, ReadActionRef, ViewDocument};
 pub use view_kind::ViewKind;
 
@@ -37,13 +42,15 @@ pub struct EventMetadata<'a> {
     pub principal: &'a str,
     /// The component that acted.
     pub actor: &'a Actor,
+    /// The client's idempotency key, if it sent one.
+    pub command: Option<&'a str>,
 }
 
 impl<'a> EventMetadata<'a> {
     /// The metadata of an event.
     pub fn from_event(event: &'a Event) -> Self {
-        let Event { seq, at, principal, actor, .. } = event;
-        Self { seq: *seq, at: *at, principal, actor }
+        let Event { seq, at, principal, actor, command, .. } = event;
+        Self { seq: *seq, at: *at, principal, actor, command: command.as_deref() }
     }
 }
 
@@ -57,12 +64,34 @@ pub fn fold_fact(
     metadata: EventMetadata<'_>,
     fact: &Fact,
 ) -> Option<ViewDocument> {
-    if view == ViewKind::Runtimes {
-        return runtime::fold_runtime(doc, metadata, fact);
+    match view {
+        ViewKind::Runtimes => runtime::fold_runtime(doc, metadata, fact),
+        ViewKind::Sessions
+        | ViewKind::Pages
+        | ViewKind::Drafts
+        | ViewKind::Usage
+        | ViewKind::Turns => session::fold_session(view, doc, metadata, fact),
+        ViewKind::Governance => governance::fold_changes(doc, metadata, fact),
+        ViewKind::Outputs => output::fold_output(doc, fact),
+        ViewKind::Daemon => daemon::fold_daemon(doc, metadata, fact),
+        ViewKind::Projects
+        | ViewKind::Tokens
+        | ViewKind::Actions
+        | ViewKind::Kernels
+        | ViewKind::Modes
+        | ViewKind::Approvals
+        | ViewKind::Grants
+        | ViewKind::Trusted
+        | ViewKind::Looks => fold_document(doc, metadata, fact),
     }
-    if let ViewKind::Sessions | ViewKind::Pages | ViewKind::Drafts | ViewKind::Usage = view {
-        return session::fold_session(view, doc, metadata, fact);
-    }
+}
+
+/// Creates a document, or applies the fact to an existing one.
+fn fold_document(
+    doc: Option<ViewDocument>,
+    metadata: EventMetadata<'_>,
+    fact: &Fact,
+) -> Option<ViewDocument> {
     match (fact, doc) {
         (Fact::ProjectOpened { project, name, slug, path }, _) => {
             Some(ViewDocument::Project(Box::new(Project {
@@ -86,6 +115,7 @@ pub fn fold_fact(
                 version: version.clone(),
                 status: KernelStatus::Connected,
                 reached: 0,
+                why: None,
             }))
         }
         (Fact::ActionRequested { .. }, _) => {
@@ -166,15 +196,25 @@ fn update_document(doc: ViewDocument, metadata: EventMetadata<'_>, fact: &Fact) 
         | ViewDocument::Page(_)
         | ViewDocument::Draft(_)
         | ViewDocument::Usage(_)
-        | ViewDocument::Look(_)) => doc,
+        | ViewDocument::Look(_)
+        | ViewDocument::Daemon(_)
+        | ViewDocument::Governance(_)
+        | ViewDocument::Turn(_)
+        | ViewDocument::Output(_)) => doc,
     }
 }
 
 fn update_kernel(kernel: KernelView, fact: &Fact) -> KernelView {
     #[expect(clippy::wildcard_enum_match_arm, reason = "of the rest, only reports count")]
     let report = match fact {
-        Fact::KernelLost { boot, .. } if *boot == kernel.boot => {
-            return KernelView { status: KernelStatus::Lost, ..kernel };
+        Fact::KernelLost { boot, why, .. } if *boot == kernel.boot => {
+            return KernelView { status: KernelStatus::Lost, why: Some(why.clone()), ..kernel };
+        }
+        Fact::KernelUnresponsive { boot, .. } if *boot == kernel.boot => {
+            return mark_responsiveness(kernel, KernelStatus::Unresponsive);
+        }
+        Fact::KernelResponsive { boot, .. } if *boot == kernel.boot => {
+            return mark_responsiveness(kernel, KernelStatus::Connected);
         }
         Fact::KernelStopped { boot, .. } if *boot == kernel.boot => {
             return KernelView { status: KernelStatus::Stopped, ..kernel };
@@ -185,4 +225,12 @@ fn update_kernel(kernel: KernelView, fact: &Fact) -> KernelView {
         _ => RuntimeChange::report_number(fact).unwrap_or(kernel.reached),
     };
     KernelView { reached: kernel.reached.max(report), ..kernel }
+}
+
+/// Whether a kernel answers heartbeats. One that is gone cannot answer any more.
+fn mark_responsiveness(kernel: KernelView, status: KernelStatus) -> KernelView {
+    match kernel.status {
+        KernelStatus::Connected | KernelStatus::Unresponsive => KernelView { status, ..kernel },
+        KernelStatus::Stopped | KernelStatus::Lost => kernel,
+    }
 }

@@ -1,12 +1,14 @@
 //! The fold of a project's runtime. The kernel folds its own changes with the same function, so
 //! that its state and the one folded from the log are the same.
 
+use std::collections::BTreeMap;
+
 use provost_proto::runtime::{
     BuildFailed, BuildFailureCause, BuildStatus, BuildView, CrashReport, DevServerView,
     ListeningPort, PreviewStatus, PreviewView, RuntimeChange, RuntimeCrashed, RuntimeStarted,
     RuntimeStatus, RuntimeView, TerminalStatus, TerminalView,
 };
-use provost_proto::{ActionId, Fact, UnixMicros};
+use provost_proto::{ActionId, Fact, Seq, UnixMicros};
 
 use super::{EventMetadata, ViewDocument};
 
@@ -17,7 +19,7 @@ pub(super) fn fold_runtime(
     fact: &Fact,
 ) -> Option<ViewDocument> {
     let known = doc.and_then(ViewDocument::into_runtime);
-    let view = match RuntimeChange::from_fact(fact) {
+    let mut view = match RuntimeChange::from_fact(fact) {
         Some((project, action, _, what)) => {
             let mut view = known.unwrap_or_else(|| RuntimeView::new(project));
             apply_runtime_change(&mut view, metadata.at, action, what);
@@ -25,6 +27,7 @@ pub(super) fn fold_runtime(
         }
         None => clear_after_kernel_exit(known?, metadata.at, fact),
     };
+    view.responding_since = responding_ports(&view, metadata.seq);
     Some(ViewDocument::Runtime(Box::new(view)))
 }
 
@@ -97,6 +100,7 @@ pub fn apply_runtime_change(
                 rows: open.rows,
                 ..TerminalView::default()
             };
+            view.has_terminal = true;
         }
         RuntimeChange::TerminalResized(size) => {
             (view.terminal.cols, view.terminal.rows) = (size.cols, size.rows);
@@ -172,6 +176,15 @@ fn clear_after_kernel_exit(mut view: RuntimeView, at: UnixMicros, fact: &Fact) -
         (view.terminal.status, view.terminal.pid) = (TerminalStatus::Exited, None);
     }
     view.preview = PreviewView::default();
+    view.has_terminal = false;
     view.status = RuntimeView::combined_status(view.dev_server.status, view.build.status);
     view
+}
+
+/// Since when each port answers. One that stopped answering in between starts anew.
+fn responding_ports(view: &RuntimeView, seq: Seq) -> BTreeMap<u16, Seq> {
+    let ports = view.preview.ports.iter().filter(|port| port.http);
+    ports
+        .map(|port| (port.port, view.responding_since.get(&port.port).copied().unwrap_or(seq)))
+        .collect()
 }

@@ -1,9 +1,10 @@
 //! The documents that views consist of, and their keys.
 
 use provost_proto::runtime::RuntimeView;
-use provost_proto::session::{CompletionDraft, DailyUsage, SessionPage, SessionView};
+use provost_proto::session::{CompletionDraft, DailyUsage, SessionPage, SessionTurn, SessionView};
 use provost_proto::{
-    ActionView, Approval, Grant, KernelView, Project, ProjectModeView, Seq, TokenView, TrustedFile,
+    ActionView, Approval, CommandOutput, DaemonView, GovernanceChanges, Grant, KernelView, Project,
+    ProjectModeView, Seq, TokenView, TrustedFile,
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -52,6 +53,14 @@ pub enum ViewDocument {
     Usage(Box<DailyUsage>),
     /// Of [`ViewKind::Looks`].
     Look(ReadActionRef),
+    /// Of [`ViewKind::Daemon`].
+    Daemon(Box<DaemonView>),
+    /// Of [`ViewKind::Governance`].
+    Governance(GovernanceChanges),
+    /// Of [`ViewKind::Turns`].
+    Turn(Box<SessionTurn>),
+    /// Of [`ViewKind::Outputs`].
+    Output(Box<CommandOutput>),
 }
 
 /// The event that records a read; [`read_action_view`](super::read_action_view) makes the action
@@ -81,6 +90,10 @@ impl ViewDocument {
             ViewKind::Drafts => Self::Draft(serde_json::from_slice(bytes)?),
             ViewKind::Usage => Self::Usage(serde_json::from_slice(bytes)?),
             ViewKind::Looks => Self::Look(serde_json::from_slice(bytes)?),
+            ViewKind::Daemon => Self::Daemon(serde_json::from_slice(bytes)?),
+            ViewKind::Governance => Self::Governance(serde_json::from_slice(bytes)?),
+            ViewKind::Turns => Self::Turn(serde_json::from_slice(bytes)?),
+            ViewKind::Outputs => Self::Output(serde_json::from_slice(bytes)?),
         })
     }
 
@@ -142,6 +155,16 @@ impl ViewDocument {
     /// The draft, if it is one.
     pub fn into_draft(self) -> Option<CompletionDraft> {
         if let Self::Draft(draft) = self { Some(*draft) } else { None }
+    }
+
+    /// The turn, if it is one.
+    pub fn into_turn(self) -> Option<SessionTurn> {
+        if let Self::Turn(turn) = self { Some(*turn) } else { None }
+    }
+
+    /// The output of a command, if it is one.
+    pub fn into_output(self) -> Option<CommandOutput> {
+        if let Self::Output(output) = self { Some(*output) } else { None }
     }
 
     /// The usage, if it is one.

@@ -35,11 +35,19 @@ pub enum ViewKind {
     /// The actions that only read, by id. They are numerous, so a document only refers to the
     /// event.
     Looks,
+    /// The daemon, under the nil key.
+    Daemon,
+    /// When the governance files of a project changed, by project.
+    Governance,
+    /// The turns of sessions, by id.
+    Turns,
+    /// What running commands print, by action.
+    Outputs,
 }
 
 impl ViewKind {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 18] = [
         Self::Projects,
         Self::Tokens,
         Self::Actions,
@@ -54,6 +62,10 @@ impl ViewKind {
         Self::Drafts,
         Self::Usage,
         Self::Looks,
+        Self::Daemon,
+        Self::Governance,
+        Self::Turns,
+        Self::Outputs,
     ];
 
     /// The name for people.
@@ -73,6 +85,10 @@ impl ViewKind {
             Self::Drafts => "drafts",
             Self::Usage => "usage",
             Self::Looks => "looks",
+            Self::Daemon => "daemon",
+            Self::Governance => "governance",
+            Self::Turns => "turns",
+            Self::Outputs => "outputs",
         }
     }
 
@@ -93,6 +109,10 @@ impl ViewKind {
             Self::Drafts => 12,
             Self::Usage => 13,
             Self::Looks => 14,
+            Self::Daemon => 15,
+            Self::Governance => 16,
+            Self::Turns => 17,
+            Self::Outputs => 18,
         }
     }
 }

@@ -49,6 +49,8 @@ pub(crate) fn approval(asking: &UnapprovedAction, pins: &[PinnedFile]) -> Approv
         expires_at: NOW + 1,
         resolved_at: None,
         resolved_by: None,
+        resolved_actor: None,
+        resolved_command: None,
         scope: None,
         message: None,
     }

@@ -31,7 +31,7 @@ use provost_proto::{
 };
 use provost_store::{AppendOutcome, AppendRequest, Durability, StoreError};
 
-use excerpt::excerpt_approval;
+pub(crate) use excerpt::excerpt_approval;
 pub(crate) use pending::ActionEndReceiver;
 pub(crate) use quota::ApprovalRequestOutcome;
 

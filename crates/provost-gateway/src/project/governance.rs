@@ -205,6 +205,10 @@ fn document_project_id(doc: &ViewDocument) -> Option<ProjectId> {
         | ViewDocument::Page(_)
         | ViewDocument::Draft(_)
         | ViewDocument::Usage(_)
-        | ViewDocument::Look(_) => None,
+        | ViewDocument::Look(_)
+        | ViewDocument::Daemon(_)
+        | ViewDocument::Governance(_)
+        | ViewDocument::Turn(_)
+        | ViewDocument::Output(_) => None,
     }
 }

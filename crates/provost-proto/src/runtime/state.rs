@@ -1,10 +1,12 @@
 //! The state of a project's runtime: folded from the log, and current.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{BuildDiagnostic, CrashReport, ListeningPort};
 use crate::kernel::{OutputData, ReportNumber};
-use crate::{ActionId, KernelStatus, LogCursor, ProjectId, ProjectMode, UnixMicros};
+use crate::{ActionId, KernelStatus, LogCursor, ProjectId, ProjectMode, Seq, UnixMicros};
 
 macro_rules! status {
     ($($(#[$doc:meta])* $name:ident { $($(#[$about:meta])* $variant:ident,)+ })+) => {
@@ -189,6 +191,14 @@ view! {
         build: BuildView,
         /// Its preview.
         preview: PreviewView,
+        /// The ports that answer over HTTP, each with the event since which it does. Only the log
+        /// has positions, so a kernel leaves it empty.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        #[cfg_attr(feature = "ts", ts(optional, type = "Record<string, number>"))]
+        responding_since: BTreeMap<u16, Seq>,
+        /// Whether the kernel has a terminal, live or exited: none outlives its kernel.
+        #[serde(default)]
+        has_terminal: bool,
     }
     /// The response of a kernel to `runtime`: the current state.
     RuntimeSnapshot {
@@ -282,6 +292,8 @@ impl RuntimeView {
             dev_server: DevServerView::default(),
             build: BuildView::default(),
             preview: PreviewView::default(),
+            responding_since: BTreeMap::new(),
+            has_terminal: false,
         }
     }
 

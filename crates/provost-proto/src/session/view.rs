@@ -69,6 +69,15 @@ body! {
         pub fault: Option<ErrorInfo>,
     }
 
+    /// A turn as a document of its own: a session holds only its last one.
+    pub struct SessionTurn {
+        /// The session.
+        pub session: SessionId,
+        /// The turn.
+        #[serde(flatten)]
+        pub turn: TurnView,
+    }
+
     /// A session, without its items.
     pub struct SessionView {
         /// Its id.

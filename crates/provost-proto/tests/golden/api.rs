@@ -4,10 +4,10 @@ use expect_test::expect_file;
 use provost_proto::kernel::ObservedChanges;
 use provost_proto::terminal::TerminalTicket;
 use provost_proto::{
-    ActionResponse, ActionStatus, ActionView, AuditPage, AuditReport, BlobRef, Code, CorruptEvent,
-    CreateTokenRequest, CreatedToken, ErrorResponse, Event, Health, KernelStatus, KernelView,
-    LogCursor, LoginLink, OpenProjectRequest, Project, ProjectList, ProjectStatus, RawJson,
-    SubmitActionRequest, TokenClass, TokenList, TokenView,
+    ActionResponse, ActionStatus, ActionView, Actor, AgentInput, AuditPage, AuditReport, BlobRef,
+    Code, CorruptEvent, CreateTokenRequest, CreatedToken, ErrorResponse, Event, Health,
+    KernelStatus, KernelView, LogCursor, LoginLink, OpenProjectRequest, Project, ProjectList,
+    ProjectStatus, RawJson, SubmitActionRequest, TokenClass, TokenList, TokenView,
 };
 use serde_json::{Value, json};
 
@@ -69,6 +69,7 @@ fn actions() -> Vec<ActionView> {
         requested_at: AT,
         finished_at: Some(AT + 1),
         outcome: Some(outcomes().remove(0)),
+        input: Some(AgentInput { actor: Actor::Agent(text("tester")), text: text("ls") }),
         result: Some(json!({ "content": "a" })),
         gone: Some(faults().remove(0)),
     };
@@ -77,6 +78,7 @@ fn actions() -> Vec<ActionView> {
         approval: None,
         finished_at: None,
         outcome: None,
+        input: None,
         result: None,
         gone: None,
         ..full.clone()
@@ -97,6 +99,7 @@ fn project_bodies(golden: &mut Golden) {
             version: text("0.1.0"),
             status: KernelStatus::Connected,
             reached: 9,
+            why: None,
         }],
     );
 }

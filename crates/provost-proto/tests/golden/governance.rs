@@ -36,6 +36,8 @@ fn approvals() -> Vec<Approval> {
         resolved_by: Some(text("local:ann")),
         scope: Some(AnswerScope::Until),
         message: Some(text("not today")),
+        resolved_actor: Some(Actor::Cli),
+        resolved_command: Some(text("cmd-1")),
     };
     let bare = Approval {
         role: None,
@@ -45,6 +47,8 @@ fn approvals() -> Vec<Approval> {
         resolved_by: None,
         scope: None,
         message: None,
+        resolved_actor: None,
+        resolved_command: None,
         ..full.clone()
     };
     vec![full, bare]

@@ -249,6 +249,8 @@ pub(crate) fn views() -> Vec<RuntimeView> {
         dev_server: dev_server_view(),
         build: build_view(),
         preview: preview_view(),
+        responding_since: [(5173, 7)].into(),
+        has_terminal: true,
     };
     vec![full, RuntimeView::new(id(1))]
 }

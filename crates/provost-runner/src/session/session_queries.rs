@@ -1,9 +1,9 @@
 //! Read access to sessions.
 
 use provost_core::fold::{ViewDocument, ViewKind};
-use provost_proto::session::{SessionDetail, SessionList, SessionStatus, SessionView};
-use provost_proto::{SessionId, Stream};
-use provost_store::EventScope;
+use provost_proto::session::{ItemNumber, SessionDetail, SessionList, SessionStatus, SessionView};
+use provost_proto::{ProjectId, SessionId, Stream, UnixMicros, limits};
+use provost_store::{EventScope, ListQuery};
 
 use super::{Runner, RunnerError, history};
 
@@ -19,6 +19,36 @@ impl Runner {
             docs.into_iter().filter_map(ViewDocument::into_session).collect();
         sessions.sort_by_key(|session| std::cmp::Reverse((session.updated_at, session.id)));
         Ok(SessionList { sessions })
+    }
+
+    /// The sessions of a project that are over or wait for a message and changed before a time,
+    /// the most recently changed first, at most as many as a page is sent at first.
+    pub async fn list_earlier_sessions(
+        &self,
+        project: ProjectId,
+        before: UnixMicros,
+    ) -> Result<SessionList, RunnerError> {
+        let most = limits::MAX_RECENT_SESSIONS;
+        let latest = ListQuery::latest(ViewKind::Sessions, project.uuid(), most);
+        let query = ListQuery { before, ..latest };
+        let docs = self.gateway.store().list_under(vec![query]).await?;
+        let sessions = docs.into_iter().filter_map(|stored| stored.doc.into_session()).collect();
+        Ok(SessionList { sessions })
+    }
+
+    /// A session with the last items before a number, at most as many as a page is sent at first.
+    pub async fn load_earlier_items(
+        &self,
+        session: SessionId,
+        before: ItemNumber,
+    ) -> Result<SessionDetail, RunnerError> {
+        let store = self.gateway.store();
+        let cursor = *store.watch_head().borrow();
+        let view = self.load_session(session).await?;
+        let most = u32::try_from(limits::MAX_RECENT_ITEMS).unwrap_or(u32::MAX);
+        let mut items = history::load_items_before(&**store, &view, before, most).await?;
+        items.iter_mut().for_each(history::strip_native_answer);
+        Ok(SessionDetail { session: view, items, draft: None, cursor })
     }
 
     /// A session without its conversation.

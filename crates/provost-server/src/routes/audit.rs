@@ -5,12 +5,12 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use provost_gateway::{AuditCursor, AuditFilter, GatewayError};
-use provost_proto::{
-    ActionId, Actor, AuditPage, AuditReport, LogCursor, Stream, UnixMicros, limits,
-};
+use provost_proto::{ActionId, AuditPage, AuditReport, LogCursor, Stream, UnixMicros, limits};
+use provost_store::EventFilter;
 use serde::Deserialize;
 
-use super::{JsonResult, find_visible_project};
+use super::JsonResult;
+use super::events::{parse_actors, resolve_scope, split_list};
 use crate::AppState;
 use crate::middleware::auth::RequireReader;
 use crate::middleware::extractors::Query;
@@ -26,7 +26,9 @@ pub(crate) struct AuditQuery {
     action: Option<String>,
     kind: Option<String>,
     principal: Option<String>,
-    actor: Option<Actor>,
+    actor: Option<String>,
+    session: Option<String>,
+    text: Option<String>,
     since: Option<UnixMicros>,
     until: Option<UnixMicros>,
 }
@@ -49,12 +51,12 @@ impl AuditQuery {
             field: "action",
             why: error.to_string(),
         })?;
-        let kinds = self.kind.iter().flat_map(|kinds| kinds.split(','));
         Ok(AuditFilter {
             action,
-            kinds: kinds.map(|kind| kind.trim().to_uppercase()).collect(),
+            kinds: split_list(self.kind.as_deref()).map(str::to_uppercase).collect(),
             principal: self.principal,
-            actor: self.actor,
+            actors: parse_actors(self.actor.as_deref())?,
+            words: EventFilter::split_words(self.text.as_deref().unwrap_or_default()),
             since: self.since,
             until: self.until,
         })
@@ -64,23 +66,14 @@ impl AuditQuery {
 /// Read one page of the log, filtered by stream or project, by action with its approvals and
 /// grants, by kind, by principal, actor or time. With `before`, the newest events come first.
 /// A page may hold fewer events than `limit`; there are more as long as it has `next`.
-#[utoipa::path(get, path = "/api/audit", params(("stream" = Option<String>, Query), ("project" = Option<String>, Query, description = "id or short name; its stream"), ("after" = Option<u64>, Query), ("before" = Option<u64>, Query), ("limit" = Option<usize>, Query), ("action" = Option<String>, Query), ("kind" = Option<String>, Query, description = "one or more, with commas"), ("principal" = Option<String>, Query), ("actor" = Option<String>, Query), ("since" = Option<u64>, Query, description = "microseconds since 1970"), ("until" = Option<u64>, Query)), responses((status = 200, body = AuditPage)))]
+#[utoipa::path(get, path = "/api/audit", params(("stream" = Option<String>, Query), ("project" = Option<String>, Query, description = "id or short name; its stream"), ("after" = Option<u64>, Query), ("before" = Option<u64>, Query), ("limit" = Option<usize>, Query), ("action" = Option<String>, Query), ("kind" = Option<String>, Query, description = "one or more, with commas"), ("principal" = Option<String>, Query), ("actor" = Option<String>, Query, description = "one or more, with commas"), ("session" = Option<String>, Query, description = "its stream"), ("text" = Option<String>, Query, description = "words that all occur, in any case"), ("since" = Option<u64>, Query, description = "microseconds since 1970"), ("until" = Option<u64>, Query)), responses((status = 200, body = AuditPage)))]
 pub(crate) async fn read_page(
     State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
     Query(which): Query<AuditQuery>,
 ) -> JsonResult<AuditPage> {
-    let stream = match (&which.project, which.stream) {
-        (None, stream) => stream,
-        (Some(project), None) => {
-            Some(Stream::Project(find_visible_project(&app, &reader, project).await?.id))
-        }
-        (Some(_), Some(_)) => {
-            let why = "cannot be combined with `stream`; choose one".to_owned();
-            return Err(GatewayError::InvalidField { field: "project", why }.into());
-        }
-    };
-    let scope = reader.resolve_scope(stream)?;
+    let (project, session) = (which.project.as_deref(), which.session.as_deref());
+    let scope = resolve_scope(&app, &reader, which.stream, project, session).await?;
     let limit = which
         .limit
         .unwrap_or(limits::MAX_AUDIT_PAGE_EVENTS)

@@ -5,6 +5,7 @@ mod approvals;
 mod audit;
 mod blobs;
 mod daemon;
+mod documents;
 mod events;
 mod governance;
 mod login;
@@ -80,6 +81,7 @@ fn api_routes() -> OpenApiRouter<Arc<AppState>> {
         .routes(routes!(projects::list, projects::open))
         .routes(routes!(projects::show, projects::close))
         .routes(routes!(events::follow))
+        .routes(routes!(documents::follow))
         .routes(routes!(audit::read_page))
         .routes(routes!(audit::verify))
         .routes(routes!(tokens::list, tokens::create))

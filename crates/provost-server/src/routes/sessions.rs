@@ -12,10 +12,10 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures::stream;
 use provost_proto::session::{
-    OpenSessionRequest, SendMessageRequest, SendMessageResponse, SessionDetail, SessionList,
-    SessionView, StartTourRequest, StartTourResponse,
+    ItemNumber, OpenSessionRequest, SendMessageRequest, SendMessageResponse, SessionDetail,
+    SessionList, SessionView, StartTourRequest, StartTourResponse,
 };
-use provost_proto::{Code, LogCursor, MessageId, SessionId, Stream};
+use provost_proto::{Code, LogCursor, MessageId, SessionId, Stream, UnixMicros};
 use provost_runner::session::TurnPrompt;
 use provost_store::EventScope;
 use serde::Deserialize;
@@ -39,13 +39,26 @@ pub(super) fn parse_session_id(text: &str) -> Result<SessionId, ApiError> {
     text.parse().map_err(missing)
 }
 
-/// List the sessions, the most recently changed first.
-#[utoipa::path(get, path = "/api/sessions", responses((status = 200, body = SessionList)))]
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SessionListQuery {
+    project: Option<String>,
+    before: Option<UnixMicros>,
+}
+
+/// List the sessions, the most recently changed first. With `project`, at most 100 of this
+/// project that are neither running nor have queued messages, and that last changed before
+/// `before`, in microseconds since 1970.
+#[utoipa::path(get, path = "/api/sessions", params(("project" = Option<String>, Query, description = "id or short name"), ("before" = Option<u64>, Query)), responses((status = 200, body = SessionList)))]
 pub(crate) async fn list(
     State(app): State<Arc<AppState>>,
     RequireOperator(_): RequireOperator,
+    Query(which): Query<SessionListQuery>,
 ) -> JsonResult<SessionList> {
-    Ok(Json(app.runner.list_sessions().await?))
+    let Some(project) = which.project else { return Ok(Json(app.runner.list_sessions().await?)) };
+    let project = app.gateway.projects.get_project(&project).await?;
+    let before = which.before.unwrap_or(UnixMicros::MAX);
+    Ok(Json(app.runner.list_earlier_sessions(project.id, before).await?))
 }
 
 /// Open a session in a role.
@@ -70,14 +83,25 @@ pub(crate) async fn start_tour(
     Ok((StatusCode::CREATED, Json(started)))
 }
 
-/// Show a session with its conversation.
-#[utoipa::path(get, path = "/api/sessions/{id}", params(("id" = String, Path)), responses((status = 200, body = SessionDetail)))]
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SessionDetailQuery {
+    before: Option<ItemNumber>,
+}
+
+/// Show a session with its conversation; with `before`, the last 200 items before that number.
+#[utoipa::path(get, path = "/api/sessions/{id}", params(("id" = String, Path), ("before" = Option<u32>, Query)), responses((status = 200, body = SessionDetail)))]
 pub(crate) async fn show(
     State(app): State<Arc<AppState>>,
     RequireOperator(_): RequireOperator,
     Path(name): Path<String>,
+    Query(which): Query<SessionDetailQuery>,
 ) -> JsonResult<SessionDetail> {
-    Ok(Json(app.runner.load_session_detail(parse_session_id(&name)?).await?))
+    let session = parse_session_id(&name)?;
+    Ok(Json(match which.before {
+        Some(before) => app.runner.load_earlier_items(session, before).await?,
+        None => app.runner.load_session_detail(session).await?,
+    }))
 }
 
 /// Close a session. A running turn is cancelled; the conversation stays readable.
@@ -197,5 +221,6 @@ pub(crate) async fn follow(
     let session = app.runner.load_session(parse_session_id(&name)?).await?;
     let last = super::events::parse_last_event_id(&headers)?;
     let scope = EventScope::Stream(Stream::Session(session.id));
-    Ok(sse::stream_events(app, lease, scope, last.or(which.after).unwrap_or_default()))
+    let (selection, after) = (sse::EventSelection::whole(scope), last.or(which.after));
+    Ok(sse::stream_events(app, lease, selection, after.unwrap_or_default()))
 }

@@ -17,17 +17,17 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::stream;
-use provost_gateway::TokenLease;
-use provost_proto::LogCursor;
-use provost_store::{EventScope, LogTail, RecordedEvent, StoreError};
-use tokio::time::{Instant, sleep_until, timeout};
+use provost_gateway::{EventLog, GatewayError, TokenLease};
+use provost_proto::{BlobRef, LogCursor};
+use provost_store::{EventFilter, EventMatcher, EventScope, LogTail, RecordedEvent, StoreError};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::AppState;
 use crate::middleware::server_metrics::FollowerGuard;
 
 /// A comment is sent after this long without events, so that both ends detect a dead
 /// connection.
-const PING_INTERVAL: Duration = Duration::from_secs(15);
+pub(super) const PING_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Minimum time between two chunks to one client, per follower: all followers together get at
 /// most 20,000 chunks per second.
@@ -47,15 +47,34 @@ struct SseStream {
 /// A client's cursor in the log, and when it may be served next.
 struct PacedTail {
     tail: LogTail,
+    log: Arc<EventLog>,
+    selection: EventSelection,
     replaying: bool,
     not_before: Instant,
 }
 
-/// Streams the events of a scope after `after`, without an end.
+/// Which events a client is sent, and how.
+pub(crate) struct EventSelection {
+    /// The part of the log.
+    pub(crate) scope: EventScope,
+    /// Which of its events.
+    pub(crate) matcher: EventMatcher,
+    /// Whether bodies that are stored as blobs are put back.
+    pub(crate) hydrate: bool,
+}
+
+impl EventSelection {
+    /// All events of a scope, as they are stored.
+    pub(crate) fn whole(scope: EventScope) -> Self {
+        Self { scope, matcher: EventMatcher::new(EventFilter::default()), hydrate: false }
+    }
+}
+
+/// Streams events after `after`, without an end.
 pub(crate) fn stream_events(
     app: Arc<AppState>,
     lease: TokenLease,
-    scope: EventScope,
+    selection: EventSelection,
     after: LogCursor,
 ) -> Response {
     // A client with a later position has seen another log.
@@ -68,7 +87,9 @@ pub(crate) fn stream_events(
         lease,
         first: Some(first),
         tail: PacedTail {
-            tail: LogTail::new(Arc::clone(app.gateway.store()), scope, after),
+            tail: LogTail::new(Arc::clone(app.gateway.store()), selection.scope, after),
+            log: Arc::clone(&app.gateway.log),
+            selection,
             replaying: true,
             not_before: Instant::now(),
         },
@@ -110,7 +131,7 @@ impl PacedTail {
         };
         match chunk {
             Ok(chunk) => Some(chunk),
-            Err(StoreError::Closed) => None,
+            Err(GatewayError::Store(StoreError::Closed)) => None,
             Err(error) => {
                 tracing::error!(%error, "cannot read the log; a follower's stream ends");
                 None
@@ -119,31 +140,70 @@ impl PacedTail {
     }
 
     /// Events from before the client connected, as fast as it reads them.
-    async fn next_history_chunk(&mut self) -> Result<Bytes, StoreError> {
-        let events = self.tail.next_available().await?;
-        if events.is_empty() {
-            self.replaying = false;
-            return Ok(Bytes::from_static(b"event: live\ndata: {}\n\n"));
+    async fn next_history_chunk(&mut self) -> Result<Bytes, GatewayError> {
+        loop {
+            let events = self.tail.next_available().await?;
+            if events.is_empty() {
+                self.replaying = false;
+                return Ok(Bytes::from_static(b"event: live\ndata: {}\n\n"));
+            }
+            let chunk = self.encode_selected(&events).await?;
+            if !chunk.is_empty() {
+                return Ok(chunk);
+            }
         }
-        Ok(encode_events(&events))
     }
 
     /// New events.
-    async fn next_live_chunk(&mut self, interval: Duration) -> Result<Bytes, StoreError> {
+    async fn next_live_chunk(&mut self, interval: Duration) -> Result<Bytes, GatewayError> {
         // A timer waits for its next millisecond even if the deadline has passed.
         if self.not_before > Instant::now() {
             sleep_until(self.not_before).await;
         }
-        let chunk = match timeout(PING_INTERVAL, self.tail.next()).await {
-            Err(_) => Bytes::from_static(b": ping\n\n"),
-            Ok(events) => encode_events(&events?),
+        let ping_at = Instant::now() + PING_INTERVAL;
+        let chunk = loop {
+            let Ok(events) = timeout_at(ping_at, self.tail.next()).await else {
+                break Bytes::from_static(b": ping\n\n");
+            };
+            let chunk = self.encode_selected(&events?).await?;
+            if !chunk.is_empty() {
+                break chunk;
+            }
         };
         self.not_before = Instant::now() + interval;
         Ok(chunk)
     }
+
+    /// The events of these that the client asked for.
+    async fn encode_selected(&self, events: &[Arc<RecordedEvent>]) -> Result<Bytes, GatewayError> {
+        let EventSelection { matcher, hydrate, .. } = &self.selection;
+        if matcher.is_empty() && !hydrate {
+            return Ok(encode_events(events));
+        }
+        let mut out = BytesMut::new();
+        for recorded in events {
+            let event = recorded.decode_event()?;
+            let blob = match serde_json::from_value::<BlobRef>(event.body.clone()) {
+                Ok(blob) if !matcher.is_empty() => self.log.store().get_blob(blob.hash).await?,
+                Ok(_) | Err(_) => None,
+            };
+            if !matcher.matches_recorded(recorded, blob)? {
+                continue;
+            }
+            if *hydrate {
+                let event = self.log.hydrate_event(event).await?;
+                let json = serde_json::to_vec(&event)
+                    .map_err(|error| StoreError::NotCanonical(error.to_string()))?;
+                put_event(&mut out, recorded.cursor(), &json);
+            } else {
+                put_event(&mut out, recorded.cursor(), &recorded.wire_json());
+            }
+        }
+        Ok(out.freeze())
+    }
 }
 
-fn send_interval(followers: u32) -> Duration {
+pub(super) fn send_interval(followers: u32) -> Duration {
     INTERVAL_PER_FOLLOWER.saturating_mul(followers).min(MAX_SEND_INTERVAL)
 }
 
@@ -151,13 +211,17 @@ pub(crate) fn encode_events(events: &[Arc<RecordedEvent>]) -> Bytes {
     let size = events.iter().map(|event| event.wire_json().len() + 40).sum();
     let mut out = BytesMut::with_capacity(size);
     for event in events {
-        out.put_slice(b"id: ");
-        out.put_slice(event.cursor().to_string().as_bytes());
-        out.put_slice(b"\ndata: ");
-        out.put_slice(&event.wire_json());
-        out.put_slice(b"\n\n");
+        put_event(&mut out, event.cursor(), &event.wire_json());
     }
     out.freeze()
+}
+
+fn put_event(out: &mut BytesMut, cursor: LogCursor, json: &[u8]) {
+    out.put_slice(b"id: ");
+    out.put_slice(cursor.to_string().as_bytes());
+    out.put_slice(b"\ndata: ");
+    out.put_slice(json);
+    out.put_slice(b"\n\n");
 }
 
 #[cfg(test)]

@@ -60,6 +60,11 @@ impl DocumentCache {
         self.lock_read().docs.get(key).map(|cached| cached.doc.clone())
     }
 
+    /// The newest state of a document, and how far that is folded.
+    pub(super) fn get_with_seq(&self, key: &DocumentKey) -> Option<(Seq, ViewDocument)> {
+        self.lock_read().docs.get(key).map(|cached| (cached.seq, cached.doc.clone()))
+    }
+
     /// The documents of a view that are not on disk yet.
     pub(super) fn dirty_documents(&self, view: ViewKind) -> HashMap<Uuid, (Seq, ViewDocument)> {
         let held = self.lock_read();
@@ -128,13 +133,22 @@ pub(super) fn write_documents<'d>(
     db: &Connection,
     docs: impl Iterator<Item = (DocumentKey, Seq, &'d ViewDocument)>,
 ) -> Result<(), StoreError> {
-    let mut put = db.prepare_cached("REPLACE INTO docs VALUES (?1, ?2, ?3, ?4)")?;
+    let mut put = db.prepare_cached("REPLACE INTO docs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
     let mut bytes = Vec::with_capacity(512);
     for (key, seq, doc) in docs {
         bytes.clear();
         serde_json::to_writer(&mut bytes, doc)
             .map_err(|error| StoreError::NotCanonical(error.to_string()))?;
-        put.execute(params![key.view.storage_id(), key.key.as_bytes(), seq, bytes])?;
+        let listing = doc.listing();
+        put.execute(params![
+            key.view.storage_id(),
+            key.key.as_bytes(),
+            seq,
+            bytes,
+            listing.map(|listing| listing.group.into_bytes()),
+            listing.map(|listing| listing.is_open),
+            listing.map(|listing| i64::try_from(listing.at).unwrap_or(i64::MAX)),
+        ])?;
     }
     Ok(())
 }

@@ -212,8 +212,9 @@ impl<'a> LogVerifier<'a> {
         }
         *version = read.version;
         if let Some(fact) = self.read_fact(&read)? {
-            let EventRecord { seq, at, principal, actor, .. } = &read;
-            let metadata = EventMetadata { seq: *seq, at: *at, principal, actor };
+            let EventRecord { seq, at, principal, actor, command, .. } = &read;
+            let command = command.as_deref();
+            let metadata = EventMetadata { seq: *seq, at: *at, principal, actor, command };
             self.folded_views.apply_fact(metadata, &fact);
         }
         self.count_command(read);

@@ -13,6 +13,8 @@ mod log_verifier;
 mod log_writer;
 mod reader;
 mod schema;
+mod search;
+mod search_index;
 mod sync_thread;
 mod write_batch;
 mod write_request;
@@ -37,8 +39,8 @@ use uuid::Uuid;
 
 use crate::append::{self, PreparedEvent};
 use crate::{
-    AppendOutcome, AppendRequest, Clock, EventPage, EventScope, EventStore, Idempotency,
-    RecordedEvent, StoreError,
+    AppendOutcome, AppendRequest, Clock, EventPage, EventQuery, EventScope, EventStore,
+    Idempotency, ListQuery, RecordedEvent, SearchPage, StoreError, StoredDocument,
 };
 use batched_append::BatchedAppend;
 use group_commit_writer::{
@@ -47,6 +49,7 @@ use group_commit_writer::{
 use head_file::HeadFile;
 use log_verifier::VerifiedLog;
 use reader::ReaderPool;
+use search_index::{BLOCK_EVENTS, SearchIndex};
 use sync_thread::SyncThread;
 use write_request::{AppendReceipt, PreparedAppend, WriteRequest};
 
@@ -72,6 +75,7 @@ pub struct SqliteStore {
     head: watch::Receiver<LogCursor>,
     shared: WriterSharedState,
     readers: ReaderPool,
+    search_index: SearchIndex,
     syncs: SyncThread,
     head_file: HeadFile,
     path: PathBuf,
@@ -88,6 +92,7 @@ impl SqliteStore {
         let StartedWriter { writer, thread, head, head_file } =
             group_commit_writer::start_writer(db, &path, clock, shared.clone(), messages)?;
         let readers = ReaderPool::new(path.clone());
+        let search_index = SearchIndex::start(&path)?;
         let syncs = SyncThread::start(&path)?;
         Ok(Self {
             inbox: Some(inbox),
@@ -96,6 +101,7 @@ impl SqliteStore {
             head,
             shared,
             readers,
+            search_index,
             syncs,
             head_file,
             path,
@@ -141,6 +147,14 @@ impl SqliteStore {
         }
     }
 
+    /// Continues the index if a block is complete that it does not have. Until then, a search
+    /// reads that block.
+    fn wake_search_index(&self) {
+        if self.head.borrow().seq() / BLOCK_EVENTS > self.search_index.n_blocks() {
+            self.search_index.wake_up();
+        }
+    }
+
     /// Writes the batch, here or on the thread.
     fn write_batched(&self) {
         if self.writer.write_batched() == NextBatchWriter::WriterThread {
@@ -183,16 +197,38 @@ impl PendingSend<'_> {
 
 /// Merges the documents on disk with the dirty ones: the newer of each, in key order.
 fn merge_documents(
-    disk: Vec<reader::StoredDocument>,
-    mut cache: HashMap<Uuid, (Seq, ViewDocument)>,
-) -> Vec<ViewDocument> {
-    let mut docs: BTreeMap<Uuid, ViewDocument> = BTreeMap::new();
-    for reader::StoredDocument { key, seq, doc } in disk {
-        let newer = cache.remove(&key).filter(|(touched, _)| *touched > seq);
-        docs.insert(key, newer.map_or(doc, |(_, doc)| doc));
+    disk: Vec<StoredDocument>,
+    cache: HashMap<Uuid, (Seq, ViewDocument)>,
+) -> Vec<StoredDocument> {
+    let mut docs: BTreeMap<Uuid, StoredDocument> =
+        disk.into_iter().map(|stored| (stored.key, stored)).collect();
+    for (key, (seq, doc)) in cache {
+        if docs.get(&key).is_none_or(|stored| seq > stored.seq) {
+            docs.insert(key, StoredDocument { key, seq, doc });
+        }
     }
-    docs.extend(cache.into_iter().map(|(key, (_, doc))| (key, doc)));
     docs.into_values().collect()
+}
+
+/// The documents of a list, from disk and from memory, the latest first.
+fn merge_listed(
+    disk: Vec<StoredDocument>,
+    cache: HashMap<Uuid, (Seq, ViewDocument)>,
+    query: ListQuery,
+) -> Vec<StoredDocument> {
+    let mut listed: Vec<_> = merge_documents(disk, cache)
+        .into_iter()
+        .filter_map(|stored| Some((stored.doc.listing()?, stored)))
+        .filter(|(listing, _)| {
+            listing.group == query.parent
+                && listing.is_open == query.is_open
+                && (listing.at > query.after || query.after == 0)
+                && listing.at < query.before
+        })
+        .collect();
+    listed.sort_by_key(|(listing, stored)| std::cmp::Reverse((listing.at, stored.key)));
+    listed.truncate(query.limit);
+    listed.into_iter().map(|(_, stored)| stored).collect()
 }
 
 /// The result of an append.
@@ -232,6 +268,7 @@ impl EventStore for SqliteStore {
             durability,
             events,
         });
+        self.wake_search_index();
         let (reply, answer) = oneshot::channel();
         let request = match self.writer.try_batch(WriteRequest::Append(prepared, reply)) {
             Ok(()) => return BatchedAppend::new(self, answer).boxed(),
@@ -288,6 +325,12 @@ impl EventStore for SqliteStore {
         .boxed()
     }
 
+    fn search_events(&self, query: EventQuery) -> BoxFuture<'_, Result<SearchPage, StoreError>> {
+        let head = self.head.borrow().seq();
+        let signatures = self.search_index.signatures();
+        self.readers.run_read(move |db| search::search_events(db, &signatures, query, head)).boxed()
+    }
+
     fn size_bytes(&self) -> u64 {
         // A file that cannot be examined is reported by whoever writes to it.
         std::fs::metadata(&self.path).map_or(0, |file| file.len())
@@ -336,10 +379,61 @@ impl EventStore for SqliteStore {
         }
     }
 
-    fn list_documents(
+    fn get_documents(
+        &self,
+        keys: Vec<DocumentKey>,
+    ) -> BoxFuture<'_, Result<Vec<(DocumentKey, StoredDocument)>, StoreError>> {
+        let (mut found, mut missing) = (Vec::with_capacity(keys.len()), Vec::new());
+        for key in keys {
+            match self.shared.cache.get_with_seq(&key) {
+                Some((seq, doc)) => found.push((key, StoredDocument { key: key.key, seq, doc })),
+                None => missing.push(key),
+            }
+        }
+        if missing.is_empty() {
+            return future::ready(Ok(found)).boxed();
+        }
+        self.readers
+            .run_read(move |db| {
+                for key in missing {
+                    if let Some(stored) = reader::read_stored_document(db, key)? {
+                        found.push((key, stored));
+                    }
+                }
+                Ok(found)
+            })
+            .boxed()
+    }
+
+    fn list_under(
+        &self,
+        queries: Vec<ListQuery>,
+    ) -> BoxFuture<'_, Result<Vec<StoredDocument>, StoreError>> {
+        let mut caches = HashMap::new();
+        for query in &queries {
+            caches
+                .entry(query.view)
+                .or_insert_with(|| self.shared.cache.dirty_documents(query.view));
+        }
+        self.readers
+            .run_read(move |db| {
+                let mut listed = Vec::new();
+                for query in queries {
+                    let cache = caches.get(&query.view).cloned().unwrap_or_default();
+                    // As many more as could have left the list in memory.
+                    let limit = query.limit.saturating_add(cache.len());
+                    let disk = reader::list_under(db, ListQuery { limit, ..query })?;
+                    listed.extend(merge_listed(disk, cache, query));
+                }
+                Ok(listed)
+            })
+            .boxed()
+    }
+
+    fn list_stored_documents(
         &self,
         view: ViewKind,
-    ) -> BoxFuture<'_, Result<Vec<ViewDocument>, StoreError>> {
+    ) -> BoxFuture<'_, Result<Vec<StoredDocument>, StoreError>> {
         let cache = self.shared.cache.dirty_documents(view);
         self.readers
             .run_read(move |db| Ok(merge_documents(reader::list_documents(db, view)?, cache)))

@@ -13,7 +13,9 @@ use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use super::schema;
-use crate::{EventPage, EventScope, Idempotency, RecordedEvent, StoreError};
+use crate::{
+    EventPage, EventScope, Idempotency, ListQuery, RecordedEvent, StoreError, StoredDocument,
+};
 
 /// The most concurrent reads: more do not make the disk faster.
 const MAX_CONCURRENT_READS: usize = 4;
@@ -99,7 +101,7 @@ pub(super) fn read_page(
 }
 
 /// Decodes one row of the queries above.
-fn decode_event_row(row: &Row<'_>) -> Result<RecordedEvent, StoreError> {
+pub(super) fn decode_event_row(row: &Row<'_>) -> Result<RecordedEvent, StoreError> {
     let seq: Seq = row.get(0)?;
     let damaged = |what: &str| StoreError::Damaged(format!("event {seq}: {what}"));
     let stream: Stream = row
@@ -183,13 +185,41 @@ pub(super) fn read_document(
     rows.next()?.map(|row| decode_document(key.view, &key.key, row.get_ref(0)?)).transpose()
 }
 
-/// A document on disk.
-#[derive(Debug)]
-pub(super) struct StoredDocument {
-    pub(super) key: Uuid,
-    /// The end of the log when it was last changed.
-    pub(super) seq: Seq,
-    pub(super) doc: ViewDocument,
+/// A document with the position that it includes.
+pub(super) fn read_stored_document(
+    db: &Connection,
+    key: DocumentKey,
+) -> Result<Option<StoredDocument>, StoreError> {
+    let mut find = db.prepare_cached("SELECT doc, seq FROM docs WHERE view = ?1 AND key = ?2")?;
+    let mut rows = find.query(params![key.view.storage_id(), key.key.as_bytes()])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let doc = decode_document(key.view, &key.key, row.get_ref(0)?)?;
+    Ok(Some(StoredDocument { key: key.key, seq: row.get(1)?, doc }))
+}
+
+/// The documents that are listed under a parent: all that are open, or the latest ones that are
+/// not.
+pub(super) fn list_under(
+    db: &Connection,
+    query: ListQuery,
+) -> Result<Vec<StoredDocument>, StoreError> {
+    let mut list = db.prepare_cached(
+        "SELECT key, doc, seq FROM docs
+         WHERE view = ?1 AND parent = ?2 AND open = ?3 AND at > ?4 AND at < ?5
+         ORDER BY at DESC LIMIT ?6",
+    )?;
+    let ListQuery { view, parent, is_open, after, before, limit } = query;
+    // From before the beginning, if that is where to begin.
+    let after = if after == 0 { -1 } else { i64::try_from(after).unwrap_or(i64::MAX) };
+    let before = i64::try_from(before).unwrap_or(i64::MAX);
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let (view_id, parent) = (view.storage_id(), parent.as_bytes());
+    let mut rows = list.query(params![view_id, parent, is_open, after, before, limit])?;
+    let mut docs = Vec::new();
+    while let Some(row) = rows.next()? {
+        docs.push(decode_stored_document(view, row)?);
+    }
+    Ok(docs)
 }
 
 /// All documents of a view. A log that is verified may be an older one, in which views and
@@ -203,16 +233,21 @@ pub(super) fn list_documents(
     let mut rows = list.query(params![view.storage_id(), view.name()])?;
     let mut docs = Vec::new();
     while let Some(row) = rows.next()? {
-        let key = match row.get_ref(0)? {
-            ValueRef::Text(text) => Uuid::try_parse_ascii(text).ok(),
-            ValueRef::Blob(bytes) => Uuid::from_slice(bytes).ok(),
-            ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => None,
-        };
-        let key = key.ok_or_else(|| unreadable_view(view, &"a document", "it has no name"))?;
-        let doc = decode_document(view, &key, row.get_ref(1)?)?;
-        docs.push(StoredDocument { key, seq: row.get(2)?, doc });
+        docs.push(decode_stored_document(view, row)?);
     }
     Ok(docs)
+}
+
+/// Decodes a row of key, document and seq.
+fn decode_stored_document(view: ViewKind, row: &Row<'_>) -> Result<StoredDocument, StoreError> {
+    let key = match row.get_ref(0)? {
+        ValueRef::Text(text) => Uuid::try_parse_ascii(text).ok(),
+        ValueRef::Blob(bytes) => Uuid::from_slice(bytes).ok(),
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => None,
+    };
+    let key = key.ok_or_else(|| unreadable_view(view, &"a document", "it has no name"))?;
+    let doc = decode_document(view, &key, row.get_ref(1)?)?;
+    Ok(StoredDocument { key, seq: row.get(2)?, doc })
 }
 
 fn decode_document(

@@ -104,6 +104,27 @@ const MIGRATIONS: &[&str] = &[
     -- The hash of the row, so that damage to it is noticed; rows of older files have none.
     ALTER TABLE commands ADD COLUMN digest BLOB;
     ",
+    "
+    -- Documents that are open or recent are listed under what they belong to, so that they are
+    -- found without visiting the others: `ViewDocument::listing`. All is folded again when it is
+    -- opened, for documents gained fields.
+    UPDATE reached SET
+        seq = max(seq, coalesce((SELECT max(seq) FROM docs), 0),
+                  coalesce((SELECT max(seq) FROM events), 0)),
+        folded = 0;
+    DROP TABLE docs;
+    CREATE TABLE docs (
+        view   INTEGER NOT NULL,
+        key    BLOB NOT NULL,
+        seq    INTEGER NOT NULL,
+        doc    BLOB NOT NULL,
+        parent BLOB,
+        open   INTEGER,
+        at     INTEGER,
+        PRIMARY KEY (view, key)
+    ) WITHOUT ROWID;
+    CREATE INDEX docs_listed ON docs (view, parent, open, at) WHERE parent IS NOT NULL;
+    ",
 ];
 
 /// The version of files that this program writes.

@@ -249,8 +249,13 @@ impl<'a> WriteBatch<'a> {
             self.insert_blob(hash, bytes)?;
         }
         self.insert.execute(params![seq, place.id, hash.as_bytes(), record])?;
-        let metadata =
-            EventMetadata { seq, at, principal: &prepared.principal, actor: &prepared.actor };
+        let metadata = EventMetadata {
+            seq,
+            at,
+            principal: &prepared.principal,
+            actor: &prepared.actor,
+            command: prepared.command.as_ref().map(|command| command.key.as_str()),
+        };
         self.fold_fact(metadata, &event.fact)?;
 
         self.written.streams.insert(event.stream, StreamPosition { version, ..place });
@@ -333,8 +338,10 @@ impl<'a> WriteBatch<'a> {
                 hash_chain::EventRecord::parse(row.get_ref(0)?.as_blob().unwrap_or_default())
                     .map_err(|error| StoreError::Damaged(error.to_string()))?;
             if let Some(fact) = read_fact(db, &record)? {
-                let hash_chain::EventRecord { seq, at, principal, actor, .. } = &record;
-                self.fold_fact(EventMetadata { seq: *seq, at: *at, principal, actor }, &fact)?;
+                let hash_chain::EventRecord { seq, at, principal, actor, command, .. } = &record;
+                let command = command.as_deref();
+                let metadata = EventMetadata { seq: *seq, at: *at, principal, actor, command };
+                self.fold_fact(metadata, &fact)?;
             }
             if self.docs.docs.len() > MAX_CACHED_STREAMS {
                 self.write_documents()?;

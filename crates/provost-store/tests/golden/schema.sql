@@ -1,4 +1,6 @@
-user_version 5
+user_version 6
+
+CREATE INDEX docs_listed ON docs (view, parent, open, at) WHERE parent IS NOT NULL;
 
 CREATE INDEX events_of_stream ON events (stream);
 
@@ -16,10 +18,13 @@ CREATE TABLE commands (
 CREATE TABLE cuts (seq INTEGER NOT NULL, reached INTEGER NOT NULL);
 
 CREATE TABLE docs (
-        view INTEGER NOT NULL,
-        key  BLOB NOT NULL,
-        seq  INTEGER NOT NULL,
-        doc  BLOB NOT NULL,
+        view   INTEGER NOT NULL,
+        key    BLOB NOT NULL,
+        seq    INTEGER NOT NULL,
+        doc    BLOB NOT NULL,
+        parent BLOB,
+        open   INTEGER,
+        at     INTEGER,
         PRIMARY KEY (view, key)
     ) WITHOUT ROWID;
 

@@ -7,6 +7,8 @@ mod blobs;
 mod damage;
 mod disk;
 mod head;
+mod listed;
+mod search;
 mod tail;
 mod verify;
 mod views;

@@ -212,7 +212,7 @@ async fn a_view_that_cannot_be_read_is_found_and_is_no_fault_of_the_log() {
         sql(
             &path,
             "PRAGMA writable_schema = on; UPDATE sqlite_schema SET sql = \
-             replace(sql, 'doc  BLOB NOT NULL', 'doc BLOB') WHERE name = 'docs'",
+             replace(sql, 'doc    BLOB NOT NULL', 'doc BLOB') WHERE name = 'docs'",
         );
         sql_again(&path, tamper);
         let report = SqliteStore::verify_file(&path).unwrap();

@@ -44,6 +44,8 @@ pub(crate) fn approval(number: u128) -> Approval {
         resolved_by: None,
         scope: None,
         message: None,
+        resolved_actor: None,
+        resolved_command: None,
     }
 }
 

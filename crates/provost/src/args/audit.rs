@@ -16,8 +16,33 @@ pub(crate) struct EventsArgs {
     /// Only events after this sequence number; 0 begins with the first.
     #[arg(long, value_name = "SEQ")]
     pub(crate) after: Option<LogCursor>,
+    /// Only events of this project: id or short name.
+    #[arg(long, value_name = "P", conflicts_with = "stream")]
+    pub(crate) project: Option<String>,
+    /// Only events of these kinds, separated by commas.
+    #[arg(long, value_name = "KINDS")]
+    pub(crate) kind: Option<String>,
+    /// Only the last N events.
+    #[arg(long, value_name = "N", conflicts_with_all = ["follow", "after"])]
+    pub(crate) limit: Option<usize>,
+    #[command(flatten)]
+    pub(crate) filter: EventFilterArgs,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
+}
+
+/// Which events of the log.
+#[derive(Debug, Args)]
+pub(crate) struct EventFilterArgs {
+    /// Only by these actors, such as cli or agent:dev, separated by commas.
+    #[arg(long, value_name = "ACTORS")]
+    pub(crate) actor: Option<String>,
+    /// Only of this session.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["project", "stream"])]
+    pub(crate) session: Option<String>,
+    /// Only events in which all of these words occur, in any case.
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) text: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -33,6 +58,12 @@ pub(crate) struct AuditArgs {
     /// How many actions to list.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) limit: usize,
+    /// Only by these actors, such as cli or agent:dev, separated by commas.
+    #[arg(long, value_name = "ACTORS")]
+    pub(crate) actor: Option<String>,
+    /// Only actions in whose request all of these words occur, in any case.
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) text: Option<String>,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
 }

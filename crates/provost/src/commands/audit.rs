@@ -25,13 +25,10 @@ pub(crate) async fn run(args: AuditArgs, config: &Config) -> anyhow::Result<Exit
         (Some(AuditCommand::Rebuild), _) => rebuild_views(config).await,
         (None, Some(action)) => actions::show_action_report(&action, args.json.json, config).await,
         (None, None) => {
-            actions::list_recent_actions(
-                args.project.as_deref(),
-                args.limit,
-                args.json.json,
-                config,
-            )
-            .await
+            let mut filter = events::encode_parameter("actor", args.actor.as_deref());
+            filter.push_str(&events::encode_parameter("text", args.text.as_deref()));
+            filter.push_str(&events::encode_parameter("project", args.project.as_deref()));
+            actions::list_recent_actions(&filter, args.limit, args.json.json, config).await
         }
     }
 }

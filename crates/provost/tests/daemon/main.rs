@@ -6,6 +6,7 @@ mod actions;
 mod answers;
 mod cli;
 mod connections;
+mod documents;
 mod examples;
 mod govern;
 mod governance;

@@ -6,6 +6,7 @@
 
 mod draft;
 mod page;
+mod turn;
 mod usage;
 
 use provost_proto::session::{
@@ -27,7 +28,7 @@ fn truncate_to_uuid(hasher: &blake3::Hasher) -> Uuid {
     Uuid::from_bytes(key)
 }
 
-type AffectedDocuments = [Option<(DocumentKey, PriorDocument)>; 3];
+type AffectedDocuments = [Option<(DocumentKey, PriorDocument)>; 4];
 
 /// The documents that a fact of a session changes; none for other facts.
 pub(super) fn affected_session_documents(fact: &Fact) -> AffectedDocuments {
@@ -35,38 +36,39 @@ pub(super) fn affected_session_documents(fact: &Fact) -> AffectedDocuments {
     let own = |session: &SessionId| doc(ViewKind::Sessions, session.uuid());
     let page = |session: &SessionId, item| doc(ViewKind::Pages, page_key(*session, item));
     let draft = |session: &SessionId| doc(ViewKind::Drafts, session.uuid());
+    let turn = |turn: &TurnId| doc(ViewKind::Turns, turn.uuid());
     #[expect(clippy::wildcard_enum_match_arm, reason = "facts of other streams are ignored")]
     match fact {
         Fact::SessionOpened(SessionOpened { session, .. }) => {
             let key = DocumentKey { view: ViewKind::Sessions, key: session.uuid() };
-            [Some((key, PriorDocument::Ignored)), None, None]
+            [Some((key, PriorDocument::Ignored)), None, None, None]
         }
         Fact::MessageAdded(m) => {
             let draft = if m.from == MessageAuthor::Assistant { draft(&m.session) } else { None };
-            [own(&m.session), page(&m.session, m.item), draft]
+            [own(&m.session), page(&m.session, m.item), draft, None]
         }
-        Fact::MessageWithdrawn(m) => [own(&m.session), page(&m.session, m.item), None],
+        Fact::MessageWithdrawn(m) => [own(&m.session), page(&m.session, m.item), None, None],
         Fact::TurnStarted(t) => {
             let page = t.item.and_then(|item| page(&t.session, item));
-            [own(&t.session), draft(&t.session), page]
+            [own(&t.session), draft(&t.session), page, turn(&t.turn)]
         }
-        Fact::TextDelta(d) | Fact::ReasoningDelta(d) => [draft(&d.session), None, None],
-        Fact::ToolDelta(d) => [draft(&d.session), None, None],
-        Fact::AttemptFailed(a) => [draft(&a.session), None, None],
-        Fact::AttemptRestarted(a) => [draft(&a.session), None, None],
-        Fact::ToolCalled(c) => [own(&c.session), page(&c.session, c.item), None],
-        Fact::ToolReturned(r) => [page(&r.session, r.item), None, None],
-        Fact::HandedOff(h) => [page(&h.session, h.item), None, None],
-        Fact::SessionCompacted(c) => [own(&c.session), page(&c.session, c.item), None],
+        Fact::TextDelta(d) | Fact::ReasoningDelta(d) => [draft(&d.session), None, None, None],
+        Fact::ToolDelta(d) => [draft(&d.session), None, None, None],
+        Fact::AttemptFailed(a) => [draft(&a.session), None, None, None],
+        Fact::AttemptRestarted(a) => [draft(&a.session), None, None, None],
+        Fact::ToolCalled(c) => [own(&c.session), page(&c.session, c.item), None, None],
+        Fact::ToolReturned(r) => [page(&r.session, r.item), None, None, None],
+        Fact::HandedOff(h) => [page(&h.session, h.item), None, None, None],
+        Fact::SessionCompacted(c) => [own(&c.session), page(&c.session, c.item), None, None],
         Fact::UsageRecorded(u) => {
             let row = doc(ViewKind::Usage, usage::usage_key(u.day, u.project, &u.model));
-            [own(&u.session), row, draft(&u.session)]
+            [own(&u.session), row, turn(&u.turn), draft(&u.session)]
         }
-        Fact::TaskUsed(t) => [own(&t.session), None, None],
-        Fact::SessionClosed(c) => [own(&c.session), None, None],
+        Fact::TaskUsed(t) => [own(&t.session), t.turn.as_ref().and_then(turn), None, None],
+        Fact::SessionClosed(c) => [own(&c.session), None, None, None],
         _ => match ended_turn(fact) {
-            Some((session, _)) => [own(&session), None, None],
-            None => [None, None, None],
+            Some((session, id)) => [own(&session), turn(&id), None, None],
+            None => [None, None, None, None],
         },
     }
 }
@@ -104,6 +106,8 @@ pub(super) fn fold_session(
             draft::fold_draft(doc.and_then(ViewDocument::into_draft), metadata, fact)
                 .map(|draft| ViewDocument::Draft(Box::new(draft)))
         }
+        ViewKind::Turns => turn::fold_turn(doc.and_then(ViewDocument::into_turn), metadata, fact)
+            .map(|turn| ViewDocument::Turn(Box::new(turn))),
         ViewKind::Usage => {
             let Fact::UsageRecorded(used) = fact else { return doc };
             let row = doc.and_then(ViewDocument::into_usage);
@@ -118,7 +122,10 @@ pub(super) fn fold_session(
         | ViewKind::Grants
         | ViewKind::Trusted
         | ViewKind::Runtimes
-        | ViewKind::Looks => doc,
+        | ViewKind::Looks
+        | ViewKind::Daemon
+        | ViewKind::Governance
+        | ViewKind::Outputs => doc,
     }
 }
 
@@ -215,19 +222,7 @@ fn start_turn(session: &mut SessionView, metadata: EventMetadata<'_>, started: &
         return;
     }
     session.status = SessionStatus::Running;
-    session.turn = Some(TurnView {
-        id: started.turn,
-        status: TurnStatus::Running,
-        started_at: metadata.at,
-        ended_at: None,
-        principal: metadata.principal.to_owned(),
-        actor: metadata.actor.clone(),
-        calls: 0,
-        usage: TokenUsage::default(),
-        cost: 0,
-        reason: None,
-        fault: None,
-    });
+    session.turn = Some(turn::new_turn(metadata, started));
 }
 
 fn record_usage(session: &mut SessionView, used: &UsageRecorded) {
@@ -258,9 +253,7 @@ fn add_session_usage(
     session.cost = session.cost.saturating_add(nanos);
     session.unpriced = session.unpriced.saturating_add(u32::from(cost.is_none()));
     if let Some(now) = session.turn.as_mut().filter(|now| Some(now.id) == turn) {
-        now.calls = now.calls.saturating_add(1);
-        now.usage = now.usage.saturating_add(usage);
-        now.cost = now.cost.saturating_add(nanos);
+        turn::add_turn_usage(now, usage, cost);
     }
 }
 
@@ -268,22 +261,13 @@ fn add_session_usage(
 fn end_turn(session: &mut SessionView, turn: TurnId, metadata: EventMetadata<'_>, fact: &Fact) {
     let running = |open: &&mut TurnView| open.id == turn && open.status == TurnStatus::Running;
     let Some(open) = session.turn.as_mut().filter(running) else { return };
-    open.ended_at = Some(metadata.at);
-    let mut status = SessionStatus::Idle;
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the fourth fact that ends a turn")]
-    match fact {
-        Fact::TurnFinished(finished) => {
-            (open.status, open.reason) = (TurnStatus::Finished, Some(finished.reason));
+    turn::end_turn(open, metadata, fact);
+    let status = match open.status {
+        TurnStatus::Interrupted => SessionStatus::Interrupted,
+        TurnStatus::Running | TurnStatus::Finished | TurnStatus::Failed | TurnStatus::Cancelled => {
+            SessionStatus::Idle
         }
-        Fact::TurnFailed(failed) => {
-            (open.status, open.fault) = (TurnStatus::Failed, Some(failed.fault.clone()));
-        }
-        Fact::TurnCancelled(_) => open.status = TurnStatus::Cancelled,
-        _ => {
-            open.status = TurnStatus::Interrupted;
-            status = SessionStatus::Interrupted;
-        }
-    }
+    };
     if session.status != SessionStatus::Closed {
         session.status = status;
     }

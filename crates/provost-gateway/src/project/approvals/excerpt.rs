@@ -18,7 +18,7 @@ const MAX_PARAMS_BYTES: usize = 64 * 1024;
 
 /// The excerpt of an approval, and whether it is less than the approval. Large parts are not
 /// copied first.
-pub(super) fn excerpt_approval(approval: &Approval) -> (Approval, bool) {
+pub(crate) fn excerpt_approval(approval: &Approval) -> (Approval, bool) {
     let mut cutter = ExcerptCutter { is_cut: false, bytes_left: MAX_PARAMS_BYTES };
     let asked = &approval.question;
     let trust = asked.trust.as_ref().map(|trust| TrustPrompt {
@@ -65,6 +65,8 @@ pub(super) fn excerpt_approval(approval: &Approval) -> (Approval, bool) {
         resolved_by: approval.resolved_by.clone(),
         scope: approval.scope,
         message: approval.message.clone(),
+        resolved_actor: approval.resolved_actor.clone(),
+        resolved_command: approval.resolved_command.clone(),
     };
     (excerpt, cutter.is_cut)
 }

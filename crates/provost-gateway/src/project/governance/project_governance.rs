@@ -136,7 +136,11 @@ impl ProjectGovernance {
             | ViewDocument::Page(_)
             | ViewDocument::Draft(_)
             | ViewDocument::Usage(_)
-            | ViewDocument::Look(_) => {}
+            | ViewDocument::Look(_)
+            | ViewDocument::Daemon(_)
+            | ViewDocument::Governance(_)
+            | ViewDocument::Turn(_)
+            | ViewDocument::Output(_) => {}
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use provost_core::fold::{ViewDocument, ViewKind};
+use provost_core::fold::ViewKind;
 use provost_kernel::{KernelClient, KernelError};
 use provost_proto::kernel::ActionOutcome;
 use provost_proto::{ActionStatus, ActionView, Actor, Fact, ProjectId};
+use provost_store::ListQuery;
 
 use super::KernelPool;
 use super::faults::{failed_outcome, kernel_lost_fault};
@@ -67,10 +68,10 @@ impl KernelPool {
         &self,
         project: ProjectId,
     ) -> Result<Vec<ActionView>, GatewayError> {
-        let actions = self.log.store().list_documents(ViewKind::Actions).await?.into_iter();
-        let actions = actions.filter_map(ViewDocument::into_action);
+        let open = vec![ListQuery::open(ViewKind::Actions, project.uuid())];
+        let actions = self.log.store().list_under(open).await?.into_iter();
+        let actions = actions.filter_map(|stored| stored.doc.into_action());
         Ok(actions
-            .filter(|action| action.project == project)
             .filter(|action| matches!(action.status, ActionStatus::Allowed | ActionStatus::Running))
             .collect())
     }

@@ -2,7 +2,7 @@
 
 use provost_core::fold::{ViewDocument, ViewKind, session::page_key};
 use provost_proto::session::{
-    ITEMS_PER_PAGE, ItemContent, MessageAuthor, MessagePart, SessionItem, SessionView,
+    ITEMS_PER_PAGE, ItemContent, ItemNumber, MessageAuthor, MessagePart, SessionItem, SessionView,
     ToolCallStatus,
 };
 use provost_proto::{MessageId, TurnId};
@@ -26,6 +26,22 @@ pub(crate) async fn load_items(
     view: &SessionView,
 ) -> Result<Vec<SessionItem>, StoreError> {
     let mut items = load_items_from(store, view, 0).await?;
+    items.sort_by_key(|item| (item.turn.is_none(), item.turn, item.item));
+    Ok(items)
+}
+
+/// The last items before a number, at most `most` of them, in the order of the conversation.
+pub(crate) async fn load_items_before(
+    store: &dyn EventStore,
+    view: &SessionView,
+    before: ItemNumber,
+    most: u32,
+) -> Result<Vec<SessionItem>, StoreError> {
+    let end = before.min(view.items);
+    let first = end.saturating_sub(most);
+    let until = SessionView { items: end, ..view.clone() };
+    let mut items = load_items_from(store, &until, first).await?;
+    items.retain(|item| (first..end).contains(&item.item));
     items.sort_by_key(|item| (item.turn.is_none(), item.turn, item.item));
     Ok(items)
 }

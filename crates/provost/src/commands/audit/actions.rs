@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::action_report::{ActionReportStep, build_action_report};
 use crate::client::DaemonClient;
-use crate::commands::lookup::{find_by_short_id, resolve_project, short_id};
+use crate::commands::lookup::{find_by_short_id, short_id};
 use crate::config::Config;
 use crate::output::{self, bold, faint, print_line, sanitize_text};
 
@@ -19,22 +19,16 @@ const FIRST_EVENT_KINDS: [&str; 2] = ["ACTION_REQUESTED", "ACTION_READ"];
 /// Number of latest actions that are searched for a shortened id.
 const SHORT_ID_SEARCH_LIMIT: usize = 1000;
 
-/// Lists the latest actions, the newest first.
+/// Lists the latest actions that match a filter, the newest first.
 pub(super) async fn list_recent_actions(
-    named: Option<&str>,
+    filter: &str,
     limit: usize,
     json: bool,
     config: &Config,
 ) -> anyhow::Result<ExitCode> {
     let client = DaemonClient::connect(config)?;
-    let stream = match named {
-        Some(name) => {
-            format!("&stream=project/{}", resolve_project(Some(name), &client).await?.id.uuid())
-        }
-        None => String::new(),
-    };
     let mut actions: Vec<ActionView> = Vec::new();
-    for id in fetch_recent_action_ids(&client, &stream, limit).await? {
+    for id in fetch_recent_action_ids(&client, filter, limit).await? {
         actions.push(client.get(&format!("/api/actions/{}", id.uuid())).await?);
     }
     if json {
@@ -78,14 +72,14 @@ fn format_action_row(action: &ActionView) -> String {
 /// The latest actions, the newest first.
 async fn fetch_recent_action_ids(
     client: &DaemonClient,
-    stream: &str,
+    filter: &str,
     limit: usize,
 ) -> anyhow::Result<Vec<ActionId>> {
     let kinds = FIRST_EVENT_KINDS.join(",");
     let (mut found, mut before) = (Vec::new(), Some(LogCursor::END));
     while let Some(cursor) = before.filter(|_| found.len() < limit) {
         let path =
-            format!("/api/audit?before={cursor}&kind={kinds}&limit={}{stream}", limit.min(500));
+            format!("/api/audit?before={cursor}&kind={kinds}&limit={}{filter}", limit.min(500));
         let page: AuditPage = client.get(&path).await?;
         for event in &page.events {
             found.extend(extract_action_id(&hydrate_event(client, event).await?));

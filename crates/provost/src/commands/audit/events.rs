@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use futures::StreamExt;
-use provost_proto::{AuditPage, Event, LogCursor};
+use provost_proto::{AuditPage, Event, EventsPage, LogCursor, limits};
 
 use crate::args::EventsArgs;
 use crate::client::{DaemonClient, RequestRejected};
@@ -25,12 +25,58 @@ pub(crate) async fn run(args: &EventsArgs, config: &Config) -> anyhow::Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-fn build_query(args: &EventsArgs, after: LogCursor) -> String {
+/// The parts of the query that select events.
+fn build_filter(args: &EventsArgs) -> String {
     let stream = args.stream.map(|stream| format!("&stream={stream}")).unwrap_or_default();
-    format!("after={after}{stream}")
+    let parameters = [
+        ("project", &args.project),
+        ("session", &args.filter.session),
+        ("kind", &args.kind),
+        ("actor", &args.filter.actor),
+        ("text", &args.filter.text),
+    ];
+    let parameters = parameters.map(|(name, value)| encode_parameter(name, value.as_deref()));
+    format!("{stream}{}", parameters.concat())
+}
+
+/// One parameter of a query, if it has a value.
+pub(super) fn encode_parameter(name: &str, value: Option<&str>) -> String {
+    let Some(value) = value else { return String::new() };
+    let encode = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b',' | b':' => {
+            char::from(byte).to_string()
+        }
+        _ => format!("%{byte:02X}"),
+    };
+    format!("&{name}={}", value.bytes().map(encode).collect::<String>())
+}
+
+fn build_query(args: &EventsArgs, after: LogCursor) -> String {
+    format!("after={after}{}", build_filter(args))
+}
+
+/// Prints the last events, the oldest of them first.
+async fn print_latest(
+    args: &EventsArgs,
+    limit: usize,
+    client: &DaemonClient,
+) -> anyhow::Result<()> {
+    let (mut found, mut before) = (Vec::new(), Some(LogCursor::END));
+    let filter = build_filter(args);
+    while let Some(cursor) = before.filter(|_| found.len() < limit) {
+        let page_size = (limit - found.len()).min(limits::MAX_EVENT_PAGE_EVENTS);
+        let path = format!("/api/events?before={cursor}&limit={page_size}{filter}");
+        let page: EventsPage = client.get(&path).await?;
+        found.extend(page.events);
+        before = page.next;
+    }
+    found.iter().rev().try_for_each(|event| print_event(args, event))
 }
 
 async fn print_history(args: &EventsArgs, client: &DaemonClient) -> anyhow::Result<()> {
+    if let Some(limit) = args.limit {
+        return print_latest(args, limit, client).await;
+    }
     let mut after = Some(args.after.unwrap_or(LogCursor::START));
     while let Some(cursor) = after {
         let page: AuditPage =

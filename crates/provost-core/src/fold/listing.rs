@@ -1,0 +1,80 @@
+//! Where a document is listed, so that open and recent ones are found without visiting the others.
+
+use provost_proto::session::SessionStatus;
+use provost_proto::{ActionStatus, ActionView, ApprovalStatus, UnixMicros};
+use uuid::Uuid;
+
+use super::ViewDocument;
+
+/// Where a document is listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DocumentListing {
+    /// What it belongs to: the project, or the session for a turn.
+    pub group: Uuid,
+    /// Whether it is still going on.
+    pub is_open: bool,
+    /// The time that orders the documents of a group.
+    pub at: UnixMicros,
+}
+
+impl ViewDocument {
+    /// Where this document is listed; `None` for views that are read by key or as a whole, and
+    /// for actions that ended, which are too many.
+    pub fn listing(&self) -> Option<DocumentListing> {
+        match self {
+            Self::Action(action) => list_action(action),
+            Self::Approval(approval) => Some(DocumentListing {
+                group: approval.project.uuid(),
+                is_open: approval.status == ApprovalStatus::Pending,
+                at: approval.resolved_at.unwrap_or(approval.asked_at),
+            }),
+            // A grant ends at a time that no event marks, so that time is what orders them.
+            Self::Grant(grant) => Some(DocumentListing {
+                group: grant.project.uuid(),
+                is_open: grant.revoked_at.is_none(),
+                at: grant.revoked_at.or(grant.until).unwrap_or(UnixMicros::MAX >> 1),
+            }),
+            Self::Session(session) => Some(DocumentListing {
+                group: session.project.uuid(),
+                is_open: session.status == SessionStatus::Running || !session.queued.is_empty(),
+                at: session.updated_at,
+            }),
+            Self::Turn(turn) => Some(DocumentListing {
+                group: turn.session.uuid(),
+                is_open: turn.turn.ended_at.is_none(),
+                at: turn.turn.started_at,
+            }),
+            Self::Project(_)
+            | Self::Token(_)
+            | Self::Kernel(_)
+            | Self::Mode(_)
+            | Self::Trusted(_)
+            | Self::Runtime(_)
+            | Self::Page(_)
+            | Self::Draft(_)
+            | Self::Usage(_)
+            | Self::Look(_)
+            | Self::Daemon(_)
+            | Self::Governance(_)
+            | Self::Output(_) => None,
+        }
+    }
+}
+
+/// An ended action is listed only if an agent typed something with it.
+fn list_action(action: &ActionView) -> Option<DocumentListing> {
+    let is_open = match action.status {
+        ActionStatus::Requested
+        | ActionStatus::Waiting
+        | ActionStatus::Allowed
+        | ActionStatus::Running => true,
+        ActionStatus::Denied | ActionStatus::Finished => false,
+    };
+    let has_typed = action.input.is_some()
+        && action.outcome.as_ref().is_some_and(|outcome| outcome.fault.is_none());
+    (is_open || has_typed).then_some(DocumentListing {
+        group: action.project.uuid(),
+        is_open,
+        at: action.requested_at,
+    })
+}

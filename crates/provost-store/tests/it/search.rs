@@ -1,0 +1,154 @@
+//! Searching: what a search finds is what reading everything finds.
+
+use std::sync::Arc;
+
+use provost_proto::{Actor, LogCursor, Seq, Stream};
+use provost_store::{
+    AppendRequest, Durability, EventFilter, EventQuery, EventScope, EventStore, SearchFrom,
+    SqliteStore,
+};
+
+use super::{fresh, note, one, open};
+
+const PROJECT: Stream = Stream::Project(provost_proto::ProjectId::new(uuid::Uuid::from_u128(5)));
+
+/// More than two blocks that are indexed, and some that are not.
+const EVENTS: u64 = 1500;
+
+async fn write(store: &SqliteStore) {
+    for number in 1..=EVENTS {
+        let text = match number {
+            700 => "a RARE Word \"quoted\"".to_owned(),
+            // Stored as a blob.
+            900 => format!("{}needle", "x".repeat(8000)),
+            _ => format!("number {number}"),
+        };
+        let stream = if number % 3 == 0 { PROJECT } else { Stream::Sys };
+        let actor = if number % 500 == 0 { Actor::Daemon } else { Actor::Cli };
+        let append = AppendRequest { actor, ..one(stream, note(text)) };
+        let append = AppendRequest { durability: Durability::Buffered, ..append };
+        store.append(append).await.unwrap();
+    }
+}
+
+async fn search_all(
+    store: &SqliteStore,
+    scope: EventScope,
+    forward: bool,
+    limit: usize,
+    filter: &EventFilter,
+) -> Vec<Seq> {
+    let mut cursor = if forward { LogCursor::START } else { LogCursor::END };
+    let mut found = Vec::new();
+    loop {
+        let from = if forward { SearchFrom::After(cursor) } else { SearchFrom::Before(cursor) };
+        let query = EventQuery { scope, from, limit, filter: filter.clone() };
+        let page = store.search_events(query).await.unwrap();
+        assert!(page.events.len() <= limit);
+        found.extend(page.events.iter().map(|event| event.seq));
+        match page.next {
+            Some(next) => cursor = next,
+            None => return found,
+        }
+    }
+}
+
+async fn check(store: &SqliteStore, filter: EventFilter, scope: EventScope, expected: &[Seq]) {
+    for limit in [1, 7, 1000] {
+        if expected.len() > 100 && limit == 1 {
+            continue;
+        }
+        let found = search_all(store, scope, true, limit, &filter).await;
+        assert_eq!(found, expected, "{filter:?}");
+        let mut found = search_all(store, scope, false, limit, &filter).await;
+        found.reverse();
+        assert_eq!(found, expected, "{filter:?}, newest first");
+    }
+}
+
+async fn check_all(store: &SqliteStore) {
+    let words = |text: &str| EventFilter {
+        words: EventFilter::split_words(text),
+        ..EventFilter::default()
+    };
+    let every: Vec<Seq> = (1..=EVENTS).collect();
+    let of_project: Vec<Seq> = every.iter().copied().filter(|seq| seq % 3 == 0).collect();
+    check(store, EventFilter::default(), EventScope::All, &every).await;
+    check(store, EventFilter::default(), EventScope::Stream(PROJECT), &of_project).await;
+    check(store, words("rare word"), EventScope::All, &[700]).await;
+    check(store, words("WORD \"quoted\""), EventScope::All, &[700]).await;
+    check(store, words("needle"), EventScope::All, &[900]).await;
+    check(store, words("needle"), EventScope::Stream(PROJECT), &[900]).await;
+    check(store, words("absent-text"), EventScope::All, &[]).await;
+    check(store, words("#700"), EventScope::All, &[700]).await;
+    let daemon = EventFilter { actors: vec![Actor::Daemon], ..EventFilter::default() };
+    check(store, daemon, EventScope::All, &[500, 1000, 1500]).await;
+    let kinds = EventFilter { kinds: vec!["TOKEN_CREATED".to_owned()], ..EventFilter::default() };
+    check(store, kinds, EventScope::All, &[]).await;
+    let any_of = vec!["needle".to_owned(), "rare".to_owned()];
+    check(store, EventFilter { any_of, ..EventFilter::default() }, EventScope::All, &[700, 900])
+        .await;
+}
+
+/// The size of the file with the signatures.
+fn index_size(folder: &std::path::Path) -> u64 {
+    std::fs::metadata(folder.join("log.db-search")).map_or(0, |file| file.len())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_search_finds_what_reading_everything_finds_indexed_or_not() {
+    let (store, folder) = fresh();
+    write(&store).await;
+    check_all(&store).await;
+    drop(store);
+    // Whatever the index has when the log is opened again, and whatever is wrong with it.
+    for damage in [None, Some(0), Some(40_000)] {
+        if let Some(length) = damage {
+            let file = std::fs::OpenOptions::new()
+                .write(true)
+                .open(folder.path().join("log.db-search"))
+                .unwrap();
+            file.set_len(length).unwrap();
+        }
+        let store = open(folder.path());
+        check_all(&store).await;
+        while index_size(folder.path()) < 2 * (32 * 1024 + 32) {
+            tokio::task::yield_now().await;
+        }
+        check_all(&store).await;
+        drop(store);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_index_of_another_log_is_written_anew() {
+    let (other, others_folder) = fresh();
+    for number in 0..1100 {
+        let append = one(Stream::Sys, note(format!("other {number}")));
+        other.append(AppendRequest { durability: Durability::Buffered, ..append }).await.unwrap();
+    }
+    while index_size(others_folder.path()) < 2 * (32 * 1024 + 32) {
+        tokio::task::yield_now().await;
+    }
+    drop(other);
+    let (store, folder) = fresh();
+    write(&store).await;
+    drop(store);
+    let name = "log.db-search";
+    std::fs::copy(others_folder.path().join(name), folder.path().join(name)).unwrap();
+    let store = open(folder.path());
+    check_all(&store).await;
+    let _shared: Arc<SqliteStore> = store;
+}
+
+#[tokio::test]
+async fn times_limit_a_search() {
+    let (store, _folder) = fresh();
+    write(&store).await;
+    let all = store.read_events(EventScope::All, LogCursor::START, 2000).await.unwrap().events;
+    let at = |seq: usize| all[seq - 1].decode_event().unwrap().at;
+    let (since, until) = (Some(at(100)), Some(at(200)));
+    let filter = EventFilter { since, until, ..EventFilter::default() };
+    let expected: Vec<Seq> = (100..200).collect();
+    check(&store, filter, EventScope::All, &expected).await;
+}
