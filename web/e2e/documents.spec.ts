@@ -18,7 +18,7 @@ async function expectAgreement(page: Page, daemon: Daemon, walked: string): Prom
       open: (await page.getByRole('list', { name: 'Open projects' }).getByRole('link').allInnerTexts()).map((text) => text.split('\n')[0]?.trim()).sort(),
       closed: await page.getByText(/^Closed \d+$/).allInnerTexts(),
       approvals: await page.getByRole('button', { name: /pending approvals?$/ }).getAttribute('aria-label'),
-      mode: (await page.getByRole('button', { name: /^Mode: / }).innerText()).trim().toLowerCase(),
+      mode: (await page.getByRole('button', { name: /^Mode: / }).innerText()).split('\n').at(-1)?.trim().toLowerCase(),
     }
     const closed = names('closed').length
     expect(shown).toEqual({
