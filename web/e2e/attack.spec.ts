@@ -40,6 +40,7 @@ for (const host of ['127.0.0.1', 'localhost']) {
             read: await attempt({}, '/api/projects'),
             health: await attempt({}, '/api/health'),
             events: await attempt({}, '/api/events?after=0'),
+            documents: await attempt({}, '/api/documents'),
             write: await attempt({ method: 'POST', body, headers: { 'content-type': 'application/json' } }, '/api/projects'),
             blind: await attempt({ method: 'POST', body, mode: 'no-cors', headers: { 'content-type': 'text/plain' } }, '/api/projects'),
             blindToken: await attempt({ method: 'POST', body: '{"class":"operator"}', mode: 'no-cors' }, '/api/tokens'),

@@ -108,6 +108,13 @@ export class Daemon {
     await this.#run(this.#address)
   }
 
+  /** Kills the daemon, and runs this with the folder of its data before it is started again. */
+  async restartAfter(change: (data: string) => Promise<void>): Promise<void> {
+    await this.kill()
+    await change(join(this.#root, 'data'))
+    await this.#run(this.#address)
+  }
+
   /** Kills the daemon and its kernels, which outlive it, and removes its files. */
   async end(): Promise<void> {
     await this.kill()

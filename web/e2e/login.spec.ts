@@ -46,6 +46,7 @@ test('a server on another port gets the cookie, and cannot use it', async ({ pag
     for (const [method, path, more] of [
       ['GET', '/api/projects', {}],
       ['GET', '/api/events?after=0', { accept: 'text/event-stream' }],
+      ['GET', '/api/documents', { accept: 'text/event-stream' }],
       ['GET', '/api/audit', {}],
       ['GET', '/api/openapi.json', {}],
       ['GET', '/metrics', {}],

@@ -169,6 +169,7 @@ test('a page in the preview can neither read nor control Provost', async ({ page
       return {
         read: await attempt('/api/projects'),
         events: await attempt('/api/events?after=0'),
+        documents: await attempt('/api/documents'),
         run: await attempt(`/api/projects/${project}/runtime/stop`, { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } }),
         blind: await attempt(`/api/projects/${project}/runtime/stop`, { method: 'POST', body: '{}', mode: 'no-cors' }),
         mode: await attempt(`/api/projects/${project}/mode`, { method: 'PUT', body: '{"mode":"full","minutes":60}', headers: { 'content-type': 'application/json' } }),
@@ -185,7 +186,7 @@ test('a page in the preview can neither read nor control Provost', async ({ page
     },
     [daemon.origin, app.project] as const,
   )
-  expect(result).toEqual({ read: 'failed', events: 'failed', run: 'failed', blind: 'failed', mode: 'failed', own: '404', socket: 'failed', parent: 'failed', storage: 'failed', top: 'failed', cookies: '' })
+  expect(result).toEqual({ read: 'failed', events: 'failed', documents: 'failed', run: 'failed', blind: 'failed', mode: 'failed', own: '404', socket: 'failed', parent: 'failed', storage: 'failed', top: 'failed', cookies: '' })
   expect(page.url()).toBe(here)
   await expectRuntime(page, 'running')
   expect(await daemon.request('GET', `/api/projects/${app.project}/mode`)).toMatchObject({ mode: 'sandbox' })

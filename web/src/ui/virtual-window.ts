@@ -33,7 +33,7 @@ export function reveal(index: number, { scrollTop, viewport, rowHeight }: ItemEx
   return scrollTop
 }
 
-/** The scroll position that keeps the visible rows in place after rows were removed at the start. */
+/** The scroll position that keeps the visible rows in place after rows were removed (or added, if negative) at the start. */
 export function afterDrop(scrollTop: number, rows: number, rowHeight: number): number {
   return Math.max(0, scrollTop - rows * rowHeight)
 }

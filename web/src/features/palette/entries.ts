@@ -54,8 +54,8 @@ export function paletteEntries(store: Store, askPath: () => void): readonly Pale
     out.push({ id: `go ${project.id}`, title: `Go to ${project.name}`, icon: FolderOpen, hint: project.path, blocked: false, run: go })
   }
   out.push(...sessionEntries(store), ...runtimeEntries(store), ...governanceEntries(store))
-  if (store.log.connection.kind === 'lost') {
-    out.unshift({ id: 'retry', title: 'Reconnect now', icon: RotateCw, hint: '', blocked: false, run: () => store.log.retryNow() })
+  if (store.documents.connection.kind === 'lost') {
+    out.unshift({ id: 'retry', title: 'Reconnect now', icon: RotateCw, hint: '', blocked: false, run: () => store.retryNow() })
   }
   out.push({ id: 'verify', title: 'Verify the log', icon: ShieldCheck, hint, blocked, run: () => void store.verification.verify() })
   for (const choice of ['system', 'light', 'dark'] as const) {

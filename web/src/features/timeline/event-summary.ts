@@ -1,5 +1,6 @@
 /** A one-line summary of an event. Events of unknown kinds show their body. */
 import type { BuildFailed, Event, ActionOutcome, OutputChunk, ProjectId } from '../../proto/index.ts'
+import { isTruncated } from './truncated.ts'
 
 /** The longest summary, in characters. */
 const MAX_LENGTH = 300
@@ -20,7 +21,7 @@ export function projectLabel(event: Event, projectName: ProjectNameLookup): stri
 }
 
 function summarize(event: Event, projectName: ProjectNameLookup): string {
-  if ('$blob' in event.body) return 'Large body, stored as a blob'
+  if (isTruncated(event)) return 'Large body: open the event to read it'
   switch (event.kind) {
     case 'DAEMON_STARTED':
       return `Daemon ${event.body.version} listens on ${event.body.listen}, process ${String(event.body.pid)}`
@@ -91,7 +92,7 @@ function summarize(event: Event, projectName: ProjectNameLookup): string {
 
 /** Events of a session. */
 function summarizeSessionEvent(event: SessionEvent | RuntimeEvent): string {
-  if ('$blob' in event.body) return 'Large body, stored as a blob'
+  if (isTruncated(event)) return 'Large body: open the event to read it'
   switch (event.kind) {
     case 'SESSION_OPENED':
       return `Session of ${event.body.role} opened with ${event.body.model}`
@@ -140,7 +141,7 @@ function summarizeSessionEvent(event: SessionEvent | RuntimeEvent): string {
 
 /** Events of builds, dev server, preview and terminal. */
 function summarizeRuntimeEvent(event: RuntimeEvent): string {
-  if ('$blob' in event.body) return 'Large body, stored as a blob'
+  if (isTruncated(event)) return 'Large body: open the event to read it'
   switch (event.kind) {
     case 'BUILD_STARTED':
       return `Build started: ${event.body.build.command}, process ${String(event.body.build.pid)}`
@@ -202,7 +203,7 @@ function summarizeOutput({ stream, data, dropped }: OutputChunk): string {
   return `${stream}: ${gap}${text}`
 }
 
-type Body<K extends Event['kind']> = Exclude<Extract<Event, { kind: K }>['body'], { $blob: unknown }>
+type Body<K extends Event['kind']> = Extract<Event, { kind: K }>['body']
 
 /** A read that failed is not one: it says so, and why. */
 function summarizeRead({ what, outcome: { fault } }: Body<'ACTION_READ'>): string {

@@ -71,9 +71,9 @@ describe('the report', () => {
     expect(step).toMatchObject({ tone: 'bad', lines: ['use pnpm'] })
   })
 
-  it('mentions a body that is stored as a blob', () => {
+  it('mentions a body that was not sent', () => {
     const [step] = reportSteps([event(1, { kind: 'APPROVAL_ASKED', body: { $blob: 'x', size: 1 } } as unknown as Fact)])
-    expect(step?.text).toContain('stored as a blob')
+    expect(step?.text).toContain('large body')
   })
 
   it('says what allowed an action', () => {

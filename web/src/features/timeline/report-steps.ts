@@ -2,6 +2,7 @@
 import type { ActionId, AllowedBy, Approval, ApprovalId, Event, ObservedChanges, RuleRef } from '../../proto/index.ts'
 import { NOTED_KEYS, outcomeNotes } from '../../store/index.ts'
 import { describeOutcome, describeOutput } from './event-summary.ts'
+import { isTruncated } from './truncated.ts'
 
 /** One step of the report. It may contain text of an agent: draw it with `UntrustedText` only. */
 export type ReportStep = {
@@ -27,7 +28,7 @@ export function reportSteps(events: readonly Event[]): readonly ReportStep[] {
   const steps: ReportStep[] = []
   for (const event of events) {
     const last = steps.at(-1)
-    if (event.kind === 'ACTION_OUTPUT' && last?.kind === event.kind && !('$blob' in event.body)) {
+    if (event.kind === 'ACTION_OUTPUT' && last?.kind === event.kind && !isTruncated(event)) {
       steps[steps.length - 1] = { ...last, lines: [...last.lines, ...outputLines(event)] }
     } else steps.push({ seq: event.seq, at: event.at, kind: event.kind, ...describeStep(event) })
   }
@@ -38,7 +39,7 @@ type StepContent = Pick<ReportStep, 'tone' | 'text' | 'lines'>
 
 function describeStep(event: Event): StepContent {
   const plain = (text: string, lines: readonly string[] = []): StepContent => ({ tone: 'plain', text, lines })
-  if ('$blob' in event.body) return plain(`${event.kind}: large body, stored as a blob`)
+  if (isTruncated(event)) return plain(`${event.kind}: large body`)
   const who = `${event.actor} (${event.principal})`
   switch (event.kind) {
     case 'ACTION_REQUESTED':

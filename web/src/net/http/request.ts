@@ -62,7 +62,8 @@ export function describeFailure(error: unknown): string {
   return error instanceof Error ? error.message : 'the connection was lost'
 }
 
-function isErrorResponse(value: unknown): value is ErrorResponse {
+/** Whether a value is the body of an error response. */
+export function isErrorResponse(value: unknown): value is ErrorResponse {
   if (typeof value !== 'object' || value === null) return false
   const { error, code } = value as Record<string, unknown>
   return typeof error === 'string' && typeof code === 'string'

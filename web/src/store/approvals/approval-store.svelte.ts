@@ -1,23 +1,26 @@
-/** The approvals, and how a person answers them. They are folded from the log. */
-import type { ActionId, AnswerApprovalRequest, Approval, ApprovalId, ApprovalList } from '../../proto/index.ts'
+/** The approvals, and how a person answers them. */
+import type { ActionId, AnswerApprovalRequest, Approval, ApprovalDocument, ApprovalId } from '../../proto/index.ts'
 import { sendRequest } from '../../net/index.ts'
 import type { CommandTracker } from '../commands/command-tracker.svelte.ts'
-import type { EventLog } from '../log/event-log.svelte.ts'
+import type { DocumentFollower } from '../documents/document-follower.svelte.ts'
 import type { Navigation } from '../navigation/navigation.svelte.ts'
 import type { Notices } from '../notices/notices.svelte.ts'
 import { ApprovalDrawer } from './approval-drawer.svelte.ts'
-import { pendingApprovals, resolvedApprovals, withApproval } from './approvals.ts'
+import { pendingApprovals, resolvedApprovals } from './approvals.ts'
 import { BrowserNotifications } from './browser-notifications.svelte.ts'
 import { sortByRisk } from './risk.ts'
 import { approvalState, submissionAfter, SubmittedAnswers, type ApprovalState } from './submitted-answers.svelte.ts'
 
 /** The parts of the store that this one needs. */
 export type ApprovalStoreDeps = {
-  readonly log: EventLog
+  readonly documents: DocumentFollower
   readonly commands: CommandTracker
   readonly navigation: Navigation
   readonly notices: Notices
 }
+
+/** How many approvals that were fetched whole are kept, besides those that are pending. */
+const MAX_FETCHED = 50
 
 /** See the head of this file. */
 export class ApprovalStore {
@@ -25,20 +28,25 @@ export class ApprovalStore {
   readonly answers = new SubmittedAnswers()
   readonly notifications = new BrowserNotifications()
   readonly drawer: ApprovalDrawer
-  #fetched = $state.raw<Approval | null>(null)
-  /** The seq of the last truncated approval event whose approval was fetched. */
-  #hydratedSeq = 0
+  /** Approvals that were fetched whole: their document is cut, or there is none. */
+  #fetched = $state.raw<ReadonlyMap<ApprovalId, Approval>>(new Map())
+  readonly #fetching = new Set<ApprovalId>()
   /** Answered from this page: the drawer moves on once the log confirms them. */
   readonly #answeredHere = new Set<ApprovalId>()
 
   readonly #pending: readonly Approval[]
   readonly #resolved: readonly Approval[]
+  /** Pending approvals whose document is cut and which are not fetched yet. */
+  readonly #missing: readonly ApprovalId[]
 
   constructor(deps: ApprovalStoreDeps) {
     this.#deps = deps
-    const { navigation, log } = deps
-    const approvals = $derived(log.projection.approvals)
-    this.#pending = $derived(sortByRisk(pendingApprovals(approvals)))
+    const { navigation, documents } = deps
+    const approvals = $derived(documents.views.approvals)
+    const pending = $derived(pendingApprovals(approvals))
+    this.#missing = $derived(pending.filter(({ id, truncated }) => truncated && !this.#fetched.has(id)).map(({ id }) => id))
+    // A cut approval is neither shown nor answered: it appears once it was fetched.
+    this.#pending = $derived(sortByRisk(pending.flatMap((approval) => this.#whole(approval) ?? [])))
     this.#resolved = $derived(resolvedApprovals(approvals))
     this.drawer = new ApprovalDrawer((id) => navigation.showApproval(id))
   }
@@ -53,11 +61,24 @@ export class ApprovalStore {
     return this.#resolved
   }
 
+  /** The pending approvals that must be fetched before they can be shown. */
+  get missing(): readonly ApprovalId[] {
+    return this.#missing
+  }
+
   /** The approval that is selected in the drawer, if it is known. */
   get selected(): Approval | null {
     const id = this.drawer.selected
-    if (id === null) return null
-    return this.#deps.log.projection.approvals.all.get(id) ?? (this.#fetched?.id === id ? this.#fetched : null)
+    return id === null ? null : this.find(id)
+  }
+
+  /** The whole approval with this id, if it is known. */
+  find(id: ApprovalId): Approval | null {
+    const document = this.#deps.documents.views.approvals.get(id)
+    if (document !== undefined) return this.#whole(document)
+    const fetched = this.#fetched.get(id)
+    // All pending approvals are documents: one that is not was resolved since it was fetched.
+    return fetched === undefined || fetched.status === 'pending' ? null : fetched
   }
 
   /** The pending approval of an action, or null. */
@@ -67,7 +88,7 @@ export class ApprovalStore {
 
   /** The state of an approval. */
   stateOf(approval: Approval): ApprovalState {
-    return approvalState(approval, this.answers.get(approval.id), this.#deps.log.projection.approvals.resolutions.get(approval.id))
+    return approvalState(approval, this.answers.get(approval.id))
   }
 
   /** Answers an approval. The answer is bound to the action that was shown. */
@@ -91,23 +112,9 @@ export class ApprovalStore {
     else this.drawer.close()
   }
 
-  /** Fetches the approvals if there is a new truncated approval event. */
-  async hydrate(): Promise<void> {
-    const { log } = this.#deps
-    const { truncatedSeq } = log.projection.approvals
-    if (truncatedSeq < this.#hydratedSeq) this.#hydratedSeq = 0
-    if (log.replaying || log.connection.kind !== 'live' || truncatedSeq <= this.#hydratedSeq) return
-    this.#hydratedSeq = truncatedSeq
-    const before = pendingApprovals(log.projection.approvals)
-    const result = await sendRequest<ApprovalList>({ method: 'GET', path: '/api/approvals' })
-    if (result.kind !== 'ok') {
-      this.#hydratedSeq = 0
-      if (result.kind === 'refused') this.#deps.notices.add('error', result.problem.error)
-      return
-    }
-    const listed = new Set(result.value.approvals.map(({ id }) => id))
-    for (const approval of result.value.approvals) this.#add(approval)
-    for (const { id } of before) if (!listed.has(id)) await this.fetchApproval(id)
+  /** Fetches the pending approvals whose documents are cut. */
+  async fetchMissing(): Promise<void> {
+    for (const id of this.#missing) await this.fetchApproval(id)
   }
 
   /** Opens the drawer at the approval in the address; fetches it if it is unknown. */
@@ -116,19 +123,30 @@ export class ApprovalStore {
     if (this.selected === null) void this.fetchApproval(id)
   }
 
-  /** Fetches one approval. */
+  /** Fetches one approval whole, unless that is under way. */
   async fetchApproval(id: ApprovalId): Promise<void> {
+    if (this.#fetching.has(id)) return
+    this.#fetching.add(id)
     const result = await sendRequest<Approval>({ method: 'GET', path: `/api/approvals/${encodeURIComponent(id)}` })
-    if (result.kind === 'ok') {
-      this.#fetched = result.value
-      this.#add(result.value)
-    } else if (result.kind === 'refused') {
+    this.#fetching.delete(id)
+    if (result.kind === 'ok') this.#fetched = new Map(this.#keptFetched()).set(id, result.value)
+    else if (result.kind === 'refused') {
       this.#deps.notices.add('error', result.problem.error)
       if (this.drawer.selected === id) this.drawer.close()
     }
   }
 
-  #add(approval: Approval): void {
-    this.#deps.log.amend((projection) => ({ ...projection, approvals: withApproval(projection.approvals, approval) }))
+  /** The fetched approvals without the oldest, of which those that are pending are needed. */
+  #keptFetched(): readonly (readonly [ApprovalId, Approval])[] {
+    const { approvals } = this.#deps.documents.views
+    const all = [...this.#fetched]
+    return all.filter(([id], index) => all.length - index < MAX_FETCHED || approvals.get(id)?.status === 'pending')
+  }
+
+  /** The whole of an approval: of a cut one, the prompt as it was fetched and the status as it is now. */
+  #whole(document: ApprovalDocument): Approval | null {
+    if (!document.truncated) return document
+    const fetched = this.#fetched.get(document.id)
+    return fetched === undefined ? null : { ...document, question: fetched.question }
   }
 }

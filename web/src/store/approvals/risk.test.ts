@@ -1,14 +1,11 @@
 /** The order of pending approvals. */
 import { expect, it } from 'vitest'
 import type { Approval, ApprovalPrompt } from '../../proto/index.ts'
-import { foldApprovals, NO_APPROVALS, pendingApprovals } from './approvals.ts'
 import { sortByRisk, riskOf } from './risk.ts'
-import { requested, sampleEvent } from '../testing/sample-events.ts'
+import { sampleApproval, samplePrompt } from '../testing/samples.ts'
 
 function approval(seq: number, id: string, more: Partial<ApprovalPrompt>): Approval {
-  const [one] = pendingApprovals(foldApprovals(NO_APPROVALS, sampleEvent(seq, requested(id, more))))
-  if (one === undefined) throw new Error('not asked')
-  return one
+  return sampleApproval(id, { askedAt: seq, question: samplePrompt(more) })
 }
 
 const read = approval(1, 'read', { name: 'fs.readFile', demands: [] })

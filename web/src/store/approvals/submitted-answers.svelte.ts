@@ -6,7 +6,6 @@
  */
 import type { AnswerApprovalRequest, Approval, ApprovalId, Code } from '../../proto/index.ts'
 import type { CommandOutcome } from '../commands/command-tracker.svelte.ts'
-import type { ApprovalResolution } from './approvals.ts'
 
 /** The state of an answer that was submitted from this page. */
 export type SubmissionState =
@@ -30,11 +29,11 @@ export type ApprovalState =
 const NONE: SubmissionState = { kind: 'none' }
 
 /** Combines the log and the submission. The log takes precedence. */
-export function approvalState(approval: Approval, submission: SubmissionState, resolution: ApprovalResolution | undefined): ApprovalState {
+export function approvalState(approval: Approval, submission: SubmissionState): ApprovalState {
   if (approval.status !== 'pending') {
     // While a submission is in flight, only its response tells whether this resolution is ours.
     if (submission.kind === 'sending') return { kind: 'sending', answer: submission.answer }
-    return submission.kind === 'confirmed' ? { kind: 'confirmed', approval } : { kind: 'resolvedElsewhere', approval, actor: resolution?.actor ?? null }
+    return submission.kind === 'confirmed' ? { kind: 'confirmed', approval } : { kind: 'resolvedElsewhere', approval, actor: approval.resolvedActor ?? null }
   }
   switch (submission.kind) {
     case 'none':

@@ -1,13 +1,12 @@
 /**
  * The commands that were sent, each pending until the log confirms it.
  *
- * A response never changes what is shown. It only says that the command was
- * refused, or that there was nothing to do. A command is done when the log holds
- * an event with its id; an action is done when the log holds its end.
+ * A response never changes what is shown. It says that the command was refused, or
+ * which project or session it is about. A command is done when the log holds an event
+ * with its id; an action is done when the log holds its end.
  */
-import type { ActionId, ActionResponse, ActionView, Code, Event, Project, ProjectId } from '../../proto/index.ts'
+import type { ActionId, ActionResponse, ActionView, Code, DocumentChange, Project, ProjectId } from '../../proto/index.ts'
 import { newCommandId, sendRequest, type ApiResult } from '../../net/index.ts'
-import { isTruncated } from '../log/truncated.ts'
 import { requestFor, type Command, type RuntimeCommand } from './command.ts'
 
 /** A command that the log has not confirmed yet. */
@@ -15,7 +14,8 @@ export type PendingCommand = { readonly id: string; readonly command: Command }
 
 /** How a command ended. */
 export type CommandOutcome =
-  | { readonly kind: 'done'; readonly event: Event | null }
+  /** The log confirms it. The response is null if it was lost. */
+  | { readonly kind: 'done'; readonly response: unknown }
   | { readonly kind: 'alreadyOpen'; readonly project: Project }
   /** The daemon accepted it. Its effect is a file, or events without the command's id. */
   | { readonly kind: 'accepted' }
@@ -23,12 +23,18 @@ export type CommandOutcome =
 
 type WaitingCommand = {
   readonly command: Command
-  readonly resolve: (outcome: CommandOutcome) => void
+  /** Resolves `confirmed`: the log holds the command, or how its action ended. */
+  readonly confirm: (outcome: CommandOutcome) => void
+  readonly confirmed: Promise<CommandOutcome>
+  /** Whether the daemon has accepted it. */
+  accepted: boolean
   /** The action that it started, once that is known. */
   action: ActionId | null
 }
 
 const CONFIRM_TIMEOUT_MS = 30_000
+
+const DONE: CommandOutcome = { kind: 'done', response: null }
 
 /** Commands whose events do not carry the command's id: a successful response ends them. */
 const DONE_WHEN_ACCEPTED: ReadonlySet<Command['kind']> = new Set(['setModel', 'answerApproval', 'cancelTurn', 'continueTurn', 'closeSession'])
@@ -52,65 +58,66 @@ export class CommandTracker {
   async send(command: Command): Promise<CommandOutcome> {
     const id = newCommandId()
     this.#pending = [...this.#pending, { id, command }]
-    const confirmed = new Promise<CommandOutcome>((resolve) => this.#waiting.set(id, { command, resolve, action: null }))
-    const outcome = await Promise.race([confirmed, this.#request(command, id, confirmed)])
+    let confirm: WaitingCommand['confirm'] = () => undefined
+    const confirmed = new Promise<CommandOutcome>((resolve) => (confirm = resolve))
+    const waiting: WaitingCommand = { command, confirm, confirmed, accepted: false, action: null }
+    this.#waiting.set(id, waiting)
+    const outcome = await this.#request(waiting, id)
     this.#waiting.delete(id)
     this.#pending = this.#pending.filter((pending) => pending.id !== id)
     return outcome
   }
 
-  /** Resolves the commands that these events confirm. */
-  confirm(events: readonly Event[]): void {
+  /** Resolves the commands that are in the log, and those whose action may have ended. */
+  confirm(commands: readonly string[], changes: readonly DocumentChange[]): void {
     if (this.#waiting.size === 0) return
-    for (const event of events) {
-      const waiting = event.command === null ? undefined : this.#waiting.get(event.command)
-      if (waiting?.command.kind === 'runtime') recordAction(waiting, event)
-      else waiting?.resolve({ kind: 'done', event })
-      if (event.kind === 'ACTION_FINISHED' || event.kind === 'ACTION_DENIED') this.#resolveAction(event)
+    for (const id of commands) {
+      const waiting = this.#waiting.get(id)
+      if (waiting !== undefined && waiting.command.kind !== 'runtime') waiting.confirm(DONE)
     }
-  }
-
-  /** Resolves the command whose action this event ends, if there is one. */
-  #resolveAction(event: Extract<Event, { kind: 'ACTION_FINISHED' | 'ACTION_DENIED' }>): void {
     for (const waiting of this.#waiting.values()) {
-      if (waiting.action === null) continue
-      // A truncated event does not say which action it ends.
-      if (isTruncated(event)) void this.#fetchAction(waiting, waiting.action)
-      else if (event.body.action === waiting.action) {
-        const fault = event.kind === 'ACTION_DENIED' ? event.body.fault : event.body.outcome.fault
-        waiting.resolve(fault === null ? { kind: 'done', event } : { kind: 'failed', reason: fault.message, code: fault.code })
-      }
+      const { action } = waiting
+      if (action !== null && changes.some(({ view, key }) => view === 'actions' && key === action)) void this.#fetchAction(waiting, action)
     }
   }
 
+  /** Resolves what a snapshot includes: it says what is, and not by which commands. */
+  confirmAccepted(): void {
+    for (const waiting of this.#waiting.values()) {
+      if (waiting.action !== null) void this.#fetchAction(waiting, waiting.action)
+      else if (waiting.accepted && waiting.command.kind !== 'runtime') waiting.confirm(DONE)
+    }
+  }
+
+  /** Resolves a command if its action has ended. */
   async #fetchAction(waiting: WaitingCommand, action: ActionId): Promise<void> {
     const result = await sendRequest<ActionView>({ method: 'GET', path: `/api/actions/${encodeURIComponent(action)}` })
-    if (result.kind !== 'ok' || result.value.status !== 'finished') return
+    if (result.kind !== 'ok') return
+    if (result.value.status === 'denied') waiting.confirm({ kind: 'failed', reason: `It was denied to ${result.value.what}; the timeline says why.`, code: null })
+    if (result.value.status !== 'finished') return
     const fault = result.value.outcome?.fault ?? null
-    waiting.resolve(fault === null ? { kind: 'done', event: null } : { kind: 'failed', reason: fault.message, code: fault.code })
+    waiting.confirm(fault === null ? DONE : { kind: 'failed', reason: fault.message, code: fault.code })
   }
 
-  async #request(command: Command, id: string, confirmed: Promise<CommandOutcome>): Promise<CommandOutcome> {
+  async #request(waiting: WaitingCommand, id: string): Promise<CommandOutcome> {
+    const { command, confirmed } = waiting
     const result = await sendRequest<unknown>({ ...requestFor(command), command: id })
     const failure = this.#failureOf(result)
-    if (failure !== null) return failure
+    // The response was lost, but the command may be in the log.
+    if (failure !== null) return result.kind === 'unreachable' ? Promise.race([confirmed, failure]) : failure
+    if (result.kind !== 'ok') return confirmed
+    waiting.accepted = true
     if (DONE_WHEN_ACCEPTED.has(command.kind)) return { kind: 'accepted' }
-    // No timeout: the log says when the action has ended.
-    if (command.kind === 'runtime') return this.#awaitAction(id, result, confirmed)
-    if (result.kind === 'ok' && result.status === 200 && command.kind === 'openProject') {
-      return { kind: 'alreadyOpen', project: result.value as Project }
-    }
-    return Promise.race([confirmed, confirmTimeout()])
-  }
-
-  async #awaitAction(id: string, result: ApiResult<unknown>, confirmed: Promise<CommandOutcome>): Promise<CommandOutcome> {
-    const waiting = this.#waiting.get(id)
-    if (waiting !== undefined && result.kind === 'ok') {
+    if (command.kind === 'runtime') {
       waiting.action = (result.value as ActionResponse).actionId
       // The action may have ended before its id was known here.
       await this.#fetchAction(waiting, waiting.action)
+      // No timeout: the log says when the action has ended.
+      return confirmed
     }
-    return confirmed
+    if (result.status === 200 && command.kind === 'openProject') return { kind: 'alreadyOpen', project: result.value as Project }
+    const outcome = await Promise.race([confirmed, confirmTimeout()])
+    return outcome.kind === 'done' ? { kind: 'done', response: result.value } : outcome
   }
 
   #failureOf(result: ApiResult<unknown>): CommandOutcome | null {
@@ -130,11 +137,6 @@ export class CommandTracker {
         }
     }
   }
-}
-
-/** Records the action that a command started, from the event that requested it. */
-function recordAction(waiting: WaitingCommand, event: Event): void {
-  if (event.kind === 'ACTION_REQUESTED' && !isTruncated(event)) waiting.action = event.body.action
 }
 
 async function confirmTimeout(): Promise<CommandOutcome> {

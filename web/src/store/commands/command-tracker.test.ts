@@ -1,8 +1,7 @@
 /** CommandTracker: pending until the log confirms them. */
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { Fact } from '../../proto/index.ts'
+import type { DocumentChange } from '../../proto/index.ts'
 import { CommandTracker, pendingRuntimeCommand } from './command-tracker.svelte.ts'
-import { opened, sampleEvent, truncated } from '../testing/sample-events.ts'
 
 /** Responds to every request with this; returns a function that gives the last command id. */
 function daemon(status: number, body: unknown): () => string {
@@ -25,11 +24,11 @@ describe('a command', () => {
     const outcome = commands.send({ kind: 'openProject', path: '/x' })
     await soon()
     expect(commands.pending).toMatchObject([{ id: id(), command: { path: '/x' } }])
-    commands.confirm([sampleEvent(1, opened('other'), { command: 'another' })])
+    commands.confirm(['another'], [])
     await soon()
     expect(commands.pending).toHaveLength(1)
-    commands.confirm([sampleEvent(2, opened('p1'), { command: id() })])
-    expect(await outcome).toMatchObject({ kind: 'done', event: { seq: 2 } })
+    commands.confirm([id()], [])
+    expect(await outcome).toEqual({ kind: 'done', response: { id: 'p1', slug: 'x' } })
     expect(commands.pending).toEqual([])
   })
 
@@ -53,38 +52,54 @@ describe('a command', () => {
     expect(loggedOut).toHaveBeenCalledOnce()
   })
 
-  const ended = (fault: object | null): Fact =>
-    ({ kind: 'ACTION_FINISHED', body: { action: 'a1', project: 'p1', report: null, outcome: { exitCode: null, signal: null, durationMs: 1, fault, summary: {} } } }) as Fact
-  const requested: Fact = { kind: 'ACTION_REQUESTED', body: { action: 'a1', project: 'p1', name: 'runtime.run', params: {}, what: 'run', actionHash: 'h' } }
-
-  it.each([
-    [null, { kind: 'done' }],
-    [{ code: 'NOTHING_TO_RUN', message: 'Nothing to run.', details: null }, { kind: 'failed', reason: 'Nothing to run.', code: 'NOTHING_TO_RUN' }],
-  ])('that starts an action is pending until the action ends: %j', async (fault, expected) => {
-    const id = daemon(202, { actionId: 'a1', status: 'running' })
+  it('that the daemon accepted is done once a snapshot includes it', async () => {
+    daemon(201, { id: 'p1' })
     const commands = new CommandTracker(() => undefined)
-    const outcome = commands.send({ kind: 'runtime', project: 'p1', command: 'run' })
+    const outcome = commands.send({ kind: 'openProject', path: '/x' })
+    commands.confirmAccepted()
     await soon()
-    commands.confirm([sampleEvent(1, requested, { command: id() }), sampleEvent(2, { ...ended(null), body: { ...ended(null).body, action: 'another' } } as Fact)])
-    await soon()
-    expect(pendingRuntimeCommand(commands.pending, 'p1')).toBe('run')
-    commands.confirm([sampleEvent(3, ended(fault))])
-    expect(await outcome).toMatchObject(expected)
-    expect(commands.pending).toEqual([])
+    expect(commands.pending).toHaveLength(1)
+    commands.confirmAccepted()
+    expect((await outcome).kind).toBe('done')
   })
 
-  it('whose action ends with a truncated event is fetched', async () => {
-    let over = false
-    vi.stubGlobal('fetch', (path: string) => {
-      const action = { id: 'a1', status: over ? 'finished' : 'running', outcome: over ? { fault: { code: 'BUILD_FAILED', message: 'No.' } } : null }
+  it('whose response was lost is done if the log has it', async () => {
+    let lose: () => void = () => undefined
+    let command = ''
+    vi.stubGlobal('fetch', (_: string, init: RequestInit) => {
+      command = new Headers(init.headers).get('idempotency-key') ?? ''
+      return new Promise((_resolve, reject) => (lose = () => reject(new TypeError('lost'))))
+    })
+    const commands = new CommandTracker(() => undefined)
+    const outcome = commands.send({ kind: 'sendMessage', session: 's1', text: 'x' })
+    await soon()
+    commands.confirm([command], [])
+    lose()
+    expect(await outcome).toEqual({ kind: 'done', response: null })
+  })
+
+  const changed = (key: string): DocumentChange => ({ view: 'actions', key, seq: 1, document: null })
+
+  it.each([
+    [{ status: 'finished', outcome: { fault: null } }, { kind: 'done' }],
+    [{ status: 'finished', outcome: { fault: { code: 'NOTHING_TO_RUN', message: 'Nothing to run.' } } }, { kind: 'failed', reason: 'Nothing to run.', code: 'NOTHING_TO_RUN' }],
+    [{ status: 'denied', what: 'run it', outcome: null }, { kind: 'failed', reason: 'It was denied to run it; the timeline says why.', code: null }],
+  ])('that starts an action is pending until the action ends: %j', async (end, expected) => {
+    let action: object = { status: 'running', outcome: null }
+    let command = ''
+    vi.stubGlobal('fetch', (path: string, init: RequestInit) => {
+      command = new Headers(init.headers).get('idempotency-key') ?? command
       return Promise.resolve(new Response(JSON.stringify(path.startsWith('/api/actions/') ? action : { actionId: 'a1' }), { status: 200 }))
     })
     const commands = new CommandTracker(() => undefined)
-    const outcome = commands.send({ kind: 'runtime', project: 'p1', command: 'build' })
+    const outcome = commands.send({ kind: 'runtime', project: 'p1', command: 'run' })
     await soon()
-    expect(commands.pending).toHaveLength(1)
-    over = true
-    commands.confirm([sampleEvent(1, truncated(ended(null)))])
-    expect(await outcome).toEqual({ kind: 'failed', reason: 'No.', code: 'BUILD_FAILED' })
+    commands.confirm([command], [changed('another'), changed('a1')])
+    await soon()
+    expect(pendingRuntimeCommand(commands.pending, 'p1')).toBe('run')
+    action = end
+    commands.confirm([], [changed('a1')])
+    expect(await outcome).toMatchObject(expected)
+    expect(commands.pending).toEqual([])
   })
 })

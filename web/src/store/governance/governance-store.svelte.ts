@@ -1,25 +1,24 @@
 /**
  * Modes, grants, roles and rules of the projects, and the commands for them.
  *
- * Modes and grants are folded from the log. Roles and rules are files: the log says
- * when they changed, and then they are fetched.
+ * Modes and grants are documents. Roles and rules are files: a document says when they
+ * changed, and then they are fetched.
  */
-import type { Grant, GrantList, PolicyView, ProjectId, ProjectMode, RoleList, RoleView, TrustFileRequest } from '../../proto/index.ts'
-import { sendRequest } from '../../net/index.ts'
+import type { Grant, PolicyView, ProjectId, ProjectMode, RoleList, RoleView, TrustFileRequest } from '../../proto/index.ts'
 import { projectPath, type Command } from '../commands/command.ts'
 import type { CommandTracker } from '../commands/command-tracker.svelte.ts'
-import type { EventLog } from '../log/event-log.svelte.ts'
+import type { DocumentFollower } from '../documents/document-follower.svelte.ts'
+import { NIL_KEY } from '../documents/views.ts'
 import type { PageName } from '../navigation/route.ts'
 import type { Notices } from '../notices/notices.svelte.ts'
 import { Resource } from '../resource/resource.svelte.ts'
-import { lastPolicyChange, lastRolesChange } from './file-changes.ts'
-import { grantsOf, withGrants } from './grants.ts'
+import { grantsOf } from './grants.ts'
 import { modeAt, type CurrentMode } from './modes.ts'
 import { PolicyExplainer } from './policy-explainer.svelte.ts'
 
 /** The parts of the store that this one needs. */
 export type GovernanceStoreDeps = {
-  readonly log: EventLog
+  readonly documents: DocumentFollower
   readonly commands: CommandTracker
   readonly notices: Notices
 }
@@ -33,7 +32,7 @@ export class GovernanceStore {
 
   constructor(deps: GovernanceStoreDeps) {
     this.#deps = deps
-    const onLoggedOut = (): void => deps.log.setLoggedOut()
+    const onLoggedOut = (): void => deps.documents.setLoggedOut()
     this.roles = new Resource(onLoggedOut)
     this.policy = new Resource(onLoggedOut)
     this.explainer = new PolicyExplainer(onLoggedOut)
@@ -41,12 +40,12 @@ export class GovernanceStore {
 
   /** The mode of a project at a time in milliseconds. */
   modeOf(project: ProjectId, now: number): CurrentMode {
-    return modeAt(this.#deps.log.projection.modes, project, now)
+    return modeAt(this.#deps.documents.views.modes, project, now)
   }
 
   /** The grants of a project, the latest first. */
   grantsOf(project: ProjectId): readonly Grant[] {
-    return grantsOf(this.#deps.log.projection.grants, project)
+    return grantsOf(this.#deps.documents.views.grants, project)
   }
 
   /** Sets the mode of a project. Returns why it failed, or null. */
@@ -79,8 +78,9 @@ export class GovernanceStore {
 
   /** The seq of the last change of a project's roles or rules. */
   lastFileChange(project: ProjectId): number {
-    const { fileChanges } = this.#deps.log.projection
-    return Math.max(lastRolesChange(fileChanges, project), lastPolicyChange(fileChanges, project))
+    const { governance } = this.#deps.documents.views
+    const own = governance.get(project)
+    return Math.max(own?.rolesChanged ?? 0, own?.policyChanged ?? 0, governance.get(NIL_KEY)?.policyChanged ?? 0)
   }
 
   /** Loads the files that these pages (names separated by spaces) show; null is no project. */
@@ -90,14 +90,6 @@ export class GovernanceStore {
     void this.roles.load(shows('roles', 'policy', 'chat') ? `${path}/roles` : null)
     void this.policy.load(shows('policy') ? `${path}/policy` : null)
     if (!shows('policy')) this.explainer.clear()
-  }
-
-  /** Fetches the grants of a project: the log may hold only references to some. */
-  async loadGrants(project: ProjectId): Promise<void> {
-    const result = await sendRequest<GrantList>({ method: 'GET', path: `${projectPath(project)}/grants?all=true` })
-    if (result.kind === 'ok') this.#deps.log.amend((projection) => ({ ...projection, grants: withGrants(projection.grants, result.value.grants) }))
-    else if (result.kind === 'refused') this.#deps.notices.add('error', result.problem.error)
-    else if (result.kind === 'loggedOut') this.#deps.log.setLoggedOut()
   }
 
   async #send(command: Command): Promise<string | null> {

@@ -1,24 +1,14 @@
-/** The modes of the projects, folded from the log. Pure. */
-import type { Event, ProjectId, ProjectMode, ProjectModeView } from '../../proto/index.ts'
+/** The modes of the projects at a time. Pure. */
+import type { ProjectId, ProjectMode, ProjectModeView } from '../../proto/index.ts'
 
 /** The last mode that was set, by project. */
 export type Modes = ReadonlyMap<ProjectId, ProjectModeView>
-
-/** The state before the first event. */
-export const NO_MODES: Modes = new Map()
 
 /** The mode of a project at a time. */
 export type CurrentMode = {
   readonly mode: ProjectMode
   /** The milliseconds until it ends; null if it has no end. */
   readonly remainingMs: number | null
-}
-
-/** Folds one event. */
-export function foldModes(modes: Modes, event: Event): Modes {
-  if (event.kind !== 'MODE_CHANGED') return modes
-  const { project, mode, until } = event.body
-  return new Map(modes).set(project, { project, mode, until, by: event.principal, at: event.at })
 }
 
 /** The mode of a project at a time in milliseconds. After its end the mode is `sandbox`. */

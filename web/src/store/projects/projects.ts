@@ -1,34 +1,8 @@
-/** The projects, folded from the log. Pure. */
-import type { Event, Project, ProjectId } from '../../proto/index.ts'
+/** Selections of the projects. Pure. */
+import type { Project, ProjectId } from '../../proto/index.ts'
 
-/** All projects, open or closed, in the order they were first opened. */
+/** All projects, open or closed. */
 export type Projects = ReadonlyMap<ProjectId, Project>
-
-/** The state before the first event. */
-export const NO_PROJECTS: Projects = new Map()
-
-/** Folds one event; events about other things change nothing. */
-export function foldProjects(projects: Projects, event: Event): Projects {
-  if (event.kind === 'PROJECT_OPENED') {
-    const { project: id, name, slug, path } = event.body
-    const project: Project = {
-      id,
-      name,
-      slug,
-      path,
-      status: 'open',
-      openedAt: event.at,
-      openedBy: event.principal,
-    }
-    return new Map(projects).set(id, project)
-  }
-  if (event.kind === 'PROJECT_CLOSED') {
-    const project = projects.get(event.body.project)
-    if (project === undefined) return projects
-    return new Map(projects).set(project.id, { ...project, status: 'closed' })
-  }
-  return projects
-}
 
 /** The open projects, by name. */
 export function openProjects(projects: Projects): readonly Project[] {
@@ -39,7 +13,8 @@ export function openProjects(projects: Projects): readonly Project[] {
 export function closedProjects(projects: Projects): readonly Project[] {
   const open = new Set(openProjects(projects).map((project) => project.path))
   const closed = new Map<string, Project>()
-  for (const project of projects.values()) {
+  // Of those with the same folder, the last one that was opened.
+  for (const project of [...projects.values()].sort((a, b) => a.openedAt - b.openedAt)) {
     if (project.status === 'closed' && !open.has(project.path)) closed.set(project.path, project)
   }
   return sortByName([...closed.values()])

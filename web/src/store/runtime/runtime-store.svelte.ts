@@ -1,23 +1,22 @@
 /**
  * What the projects run, and the commands for it.
  *
- * The state is folded from the log. Only what the log does not hold is fetched: the
- * kernel's heartbeat, the URL of a preview, and the output.
+ * The state is in documents. Only what the log does not hold is fetched: the kernel's
+ * heartbeat, the URL of a preview, and the output.
  */
-import type { PreviewUrl, Project, ProjectId, RuntimeStatusResponse } from '../../proto/index.ts'
+import type { PreviewUrl, Project, ProjectId, RuntimeStatusResponse, TypedInput } from '../../proto/index.ts'
 import { sendRequest, type TerminalDisplay } from '../../net/index.ts'
 import { projectPath, type RuntimeCommand } from '../commands/command.ts'
 import { pendingRuntimeCommand, type CommandTracker } from '../commands/command-tracker.svelte.ts'
-import type { EventLog } from '../log/event-log.svelte.ts'
+import type { DocumentFollower } from '../documents/document-follower.svelte.ts'
 import type { Notices } from '../notices/notices.svelte.ts'
-import type { AgentInput } from '../terminal/agent-input.ts'
 import { TerminalConnection } from '../terminal/terminal-connection.svelte.ts'
 import { RuntimeOutput } from './runtime-output.svelte.ts'
-import { initialRuntime, withRuntime, type RuntimeState } from './runtimes.ts'
+import { runtimeState, type RuntimeState } from './runtimes.ts'
 
 /** The parts of the store that this one needs. */
 export type RuntimeStoreDeps = {
-  readonly log: EventLog
+  readonly documents: DocumentFollower
   readonly commands: CommandTracker
   readonly notices: Notices
 }
@@ -47,7 +46,8 @@ export class RuntimeStore {
 
   /** The runtime of a project. */
   runtimeOf(project: ProjectId): RuntimeState {
-    return this.#deps.log.projection.runtimes.get(project) ?? initialRuntime(project)
+    const { runtimes, kernels } = this.#deps.documents.views
+    return runtimeState(project, runtimes.get(project), kernels.get(project))
   }
 
   /** The last heartbeat of the project's kernel, if one was fetched. */
@@ -61,13 +61,13 @@ export class RuntimeStore {
   }
 
   /** What agents typed into the project's terminal, the latest last. */
-  agentInputOf(project: ProjectId): readonly AgentInput[] {
-    return this.#deps.log.projection.agentInput.typed.get(project) ?? []
+  agentInputOf(project: ProjectId): readonly TypedInput[] {
+    return this.#deps.documents.views.agentInput.get(project)?.typed ?? []
   }
 
   /** Why a command cannot be sent now, or null. */
   blockedReason(project: Project, command: RuntimeCommand): string | null {
-    if (this.#deps.log.connection.kind !== 'live') return 'The daemon is not connected'
+    if (this.#deps.documents.connection.kind !== 'live') return 'The daemon is not connected'
     if (project.status !== 'open') return 'The project is closed'
     const { status } = this.runtimeOf(project.id).view
     const pending = this.pendingCommand(project.id)
@@ -89,20 +89,15 @@ export class RuntimeStore {
     if (outcome.kind === 'failed' && !SHOWN_AS_STATE.has(outcome.code)) this.#deps.notices.add('error', outcome.reason)
   }
 
-  /** Fetches the status: the heartbeat, and the bodies of truncated events. */
+  /** Fetches the heartbeat of the project's kernel. */
   async refresh(project: ProjectId): Promise<void> {
     if (this.#refreshing === project) return
     this.#refreshing = project
     const result = await sendRequest<RuntimeStatusResponse>({ method: 'GET', path: `${projectPath(project)}/runtime/status` })
     if (this.#refreshing === project) this.#refreshing = null
-    if (result.kind === 'loggedOut') this.#deps.log.setLoggedOut()
+    if (result.kind === 'loggedOut') this.#deps.documents.setLoggedOut()
     if (result.kind !== 'ok') return
-    const status = result.value
-    this.#heartbeat = { project, ms: status.kernel.heartbeatMs, at: Date.now() }
-    this.#deps.log.amend((projection) => {
-      const runtimes = withRuntime(projection.runtimes, status)
-      return runtimes === projection.runtimes ? projection : { ...projection, runtimes }
-    })
+    this.#heartbeat = { project, ms: result.value.kernel.heartbeatMs, at: Date.now() }
   }
 
   /** Requests a URL that opens the preview once, at a path. */
@@ -118,7 +113,7 @@ export class RuntimeStore {
       case 'unreachable':
         return { kind: 'failed', reason: `The daemon did not respond: ${result.reason}.` }
       case 'loggedOut':
-        this.#deps.log.setLoggedOut()
+        this.#deps.documents.setLoggedOut()
         return { kind: 'unavailable' }
     }
   }
@@ -129,11 +124,11 @@ export class RuntimeStore {
       const { status } = this.runtimeOf(project).view
       return status !== 'stopped' && status !== 'crashed'
     }
-    return new RuntimeOutput(project, isBusy, () => this.#deps.log.setLoggedOut())
+    return new RuntimeOutput(project, isBusy, () => this.#deps.documents.setLoggedOut())
   }
 
   /** A connection to the project's terminal that draws on this display. */
   openTerminal(project: ProjectId, display: TerminalDisplay): TerminalConnection {
-    return new TerminalConnection(project, display, () => this.#deps.log.setLoggedOut())
+    return new TerminalConnection(project, display, () => this.#deps.documents.setLoggedOut())
   }
 }

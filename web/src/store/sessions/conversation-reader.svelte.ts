@@ -1,16 +1,9 @@
-/**
- * The conversation on the screen: loaded once from the daemon, then kept up to
- * date from the event stream.
- *
- * The loaded conversation has a cursor; every later event is folded exactly once,
- * in order. The body of a truncated event is fetched before the next event is
- * folded.
- */
-import type { ActionId, Event, SessionDetail, SessionId } from '../../proto/index.ts'
+/** The conversation on the screen: the documents of its session, followed as long as it is shown. */
+import type { ActionId, ActionView, ApprovalDocument, ProjectId, SessionDetail, SessionId, SessionItem } from '../../proto/index.ts'
 import { sendRequest } from '../../net/index.ts'
-import { hydrateEvent, isTruncated } from '../log/truncated.ts'
-import { foldActionDetails, foldConversation, type ActionDetails, type Conversation } from './conversation.ts'
-import { isSessionEvent, type SessionEvent } from './sessions.ts'
+import { DocumentFollower } from '../documents/document-follower.svelte.ts'
+import type { DocumentViews } from '../documents/views.ts'
+import { actionDetails, conversationItems, endedTurns, firstItem, type ActionDetails, type Conversation } from './conversation.ts'
 
 /** The loading state of the conversation. */
 export type ConversationState =
@@ -19,22 +12,24 @@ export type ConversationState =
   | { readonly kind: 'loaded'; readonly conversation: Conversation }
   | { readonly kind: 'failed'; readonly session: SessionId; readonly reason: string }
 
+/** A session adds its other views itself; without a view, those of the whole page would be sent again. */
+const VIEWS = 'drafts'
+const NO_DETAILS: ActionDetails = { output: '', notes: [] }
+
 /** See the head of this file. */
 export class ConversationReader {
-  #state = $state.raw<ConversationState>({ kind: 'none' })
-  #actionDetails = $state.raw<ActionDetails>(new Map())
-  #session: SessionId | null = null
-  /** Incremented by each load: only the result of the latest one counts. */
-  #generation = 0
-  /** Events that are not folded yet. */
-  #queue: SessionEvent[] = []
-  #folding = false
-  /** Nothing is folded while loading: the response may be older than the queued events. */
-  #loading = false
-  readonly #actions = new Set<ActionId>()
-  /** Actions with the phase in which they were fetched. */
-  readonly #fetchedActions = new Set<string>()
+  #session = $state.raw<SessionId | null>(null)
+  #documents = $state.raw<DocumentFollower | null>(null)
+  #failure = $state.raw<string | null>(null)
+  /** Items before those that the documents hold. */
+  #fetched = $state.raw<readonly SessionItem[]>([])
+  #fetchingEarlier = false
+  readonly #fetchedActions = new Set<ActionId>()
   readonly #onLoggedOut: () => void
+  readonly #state = $derived.by(() => this.#deriveState())
+  /** The last items: they stay the same value while a text is streamed. */
+  #items: { readonly pages: DocumentViews['pages']; readonly fetched: readonly SessionItem[]; readonly all: readonly SessionItem[] } | null = null
+  #turns: { readonly documents: DocumentViews['turns']; readonly ended: Conversation['endedTurns'] } | null = null
 
   constructor(onLoggedOut: () => void) {
     this.#onLoggedOut = onLoggedOut
@@ -45,114 +40,95 @@ export class ConversationReader {
     return this.#state
   }
 
-  /** The details of the conversation's actions, as far as they are known. */
-  get actionDetails(): ActionDetails {
-    return this.#actionDetails
+  /** Shows a conversation of a project; null shows none. */
+  show(project: ProjectId | null, session: SessionId | null): void {
+    if (session === this.#session) return
+    this.#documents?.stop()
+    this.#session = session
+    this.#failure = null
+    this.#fetched = []
+    this.#fetchedActions.clear()
+    this.#documents = session === null || project === null ? null : this.#followerOf(project, session)
   }
 
-  /** Loads a conversation, or reloads the current one; null unloads it. */
-  async load(session: SessionId | null): Promise<void> {
-    const generation = ++this.#generation
-    if (session !== this.#session) {
-      this.#session = session
-      this.#actionDetails = new Map()
-      this.#actions.clear()
-      this.#fetchedActions.clear()
-      this.#queue = []
-      this.#state = session === null ? { kind: 'none' } : { kind: 'loading', session }
-    }
-    this.#loading = session !== null
-    if (session === null) return
-    const result = await sendRequest<SessionDetail>({ method: 'GET', path: `/api/sessions/${encodeURIComponent(session)}` })
-    if (generation !== this.#generation) return
-    this.#loading = false
-    switch (result.kind) {
-      case 'ok':
-        this.#setConversation(result.value)
-        break
-      case 'loggedOut':
-        this.#onLoggedOut()
-        break
-      case 'refused':
-        this.#state = { kind: 'failed', session, reason: result.problem.error }
-        break
-      case 'unreachable':
-        // Keep a conversation that is already shown: the header shows that the daemon is unreachable.
-        if (this.#state.kind !== 'loaded') this.#state = { kind: 'failed', session, reason: `The daemon did not respond: ${result.reason}.` }
-    }
-    void this.#foldQueue()
+  /** Follows the conversation, or pauses: what is shown stays. */
+  setFollowing(following: boolean): void {
+    if (following) void this.#documents?.start()
+    else this.#documents?.stop()
   }
 
-  /** Applies new events of the log. */
-  append(events: readonly Event[]): void {
-    if (this.#session === null) return
-    const stream = `session/${this.#session}`
-    let details = this.#actionDetails
-    for (const event of events) {
-      if (event.stream === stream && isSessionEvent(event)) this.#queue.push(event)
-      else details = foldActionDetails(details, event, (action) => this.#actions.has(action))
-    }
-    this.#actionDetails = details
-    void this.#foldQueue()
+  /** Skips the rest of the current retry delay. */
+  retryNow(): void {
+    this.#documents?.retryNow()
   }
 
-  /**
-   * Fetches the details of an action, once while it runs and once after its end: its events
-   * may be older than this page, and the body of the last may be truncated.
-   */
-  async fetchActionDetails(action: ActionId, phase: 'running' | 'ended'): Promise<void> {
-    const key = `${action} ${phase}`
-    if (this.#fetchedActions.has(key)) return
-    this.#fetchedActions.add(key)
+  /** Fetches items before those that are loaded. */
+  async fetchEarlier(): Promise<void> {
     const session = this.#session
-    const result = await sendRequest<{ readonly events: readonly Event[] }>({ method: 'GET', path: `/api/audit?action=${encodeURIComponent(action)}` })
-    if (result.kind !== 'ok' || session !== this.#session) return
-    let fetched: ActionDetails = new Map()
-    for (const event of result.value.events) {
-      const whole = isTruncated(event) && (event.kind === 'APPROVAL_ASKED' || event.kind === 'ACTION_FINISHED') ? await hydrateEvent(event) : event
-      if (whole !== null) fetched = foldActionDetails(fetched, whole, () => true)
-    }
-    const details = fetched.get(action)
-    if (details !== undefined && session === this.#session) this.#actionDetails = new Map(this.#actionDetails).set(action, details)
+    if (session === null || this.#state.kind !== 'loaded' || this.#fetchingEarlier) return
+    const before = firstItem(this.#state.conversation.items)
+    this.#fetchingEarlier = true
+    const result = await sendRequest<SessionDetail>({ method: 'GET', path: `/api/sessions/${encodeURIComponent(session)}?before=${String(before)}` })
+    this.#fetchingEarlier = false
+    if (result.kind === 'loggedOut') this.#onLoggedOut()
+    if (result.kind === 'ok' && session === this.#session) this.#fetched = [...result.value.items, ...this.#fetched]
   }
 
-  /** Folds the queue in order. Only one call runs at a time, because bodies may have to be fetched. */
-  async #foldQueue(): Promise<void> {
-    if (this.#folding) return
-    this.#folding = true
-    try {
-      while (this.#queue.length > 0 && this.#state.kind === 'loaded' && !this.#loading) await this.#foldToNextTruncated()
-    } finally {
-      this.#folding = false
-    }
+  /** The action of a tool call, if its document is known. */
+  actionOf(action: ActionId): ActionView | undefined {
+    return this.#documents?.views.actions.get(action)
   }
 
-  /** Folds up to the next truncated event, and fetches its body. */
-  async #foldToNextTruncated(): Promise<void> {
-    if (this.#state.kind !== 'loaded') return
-    let { conversation } = this.#state
-    let truncated: SessionEvent | undefined
-    for (let event = this.#queue.shift(); event !== undefined; event = this.#queue.shift()) {
-      if (event.seq > conversation.cursor && isTruncated(event)) {
-        truncated = event
-        break
-      }
-      conversation = foldConversation(conversation, event)
-    }
-    this.#setConversation(conversation)
-    if (truncated === undefined) return
-    const { id } = conversation.session
-    const whole = await hydrateEvent(truncated)
-    if (id !== this.#session) return
-    // Later events cannot be folded without this body: reload everything.
-    if (whole === null) await this.load(id)
-    else this.#queue.unshift(whole)
+  /** The approval that a tool call's action waited for last, which may be cut. */
+  approvalOf(action: ActionId): ApprovalDocument | undefined {
+    const views = this.#documents?.views
+    const approval = views?.actions.get(action)?.approval
+    return approval === undefined ? undefined : views?.approvals.get(approval)
   }
 
-  #setConversation(conversation: Conversation): void {
-    for (const { content } of conversation.items) {
-      if (content.type === 'tool' && content.action !== null && content.result === null) this.#actions.add(content.action)
-    }
-    this.#state = { kind: 'loaded', conversation }
+  /** The details of a tool call's action, as far as they are known. */
+  detailsOf(action: ActionId): ActionDetails {
+    const views = this.#documents?.views
+    return views === undefined ? NO_DETAILS : actionDetails(views.actions.get(action), views.outputs.get(action))
+  }
+
+  /** Fetches an action whose document is not sent, because its tool call is too old. */
+  async fetchAction(action: ActionId): Promise<void> {
+    const documents = this.#documents
+    if (documents === null || documents.views.actions.has(action) || this.#fetchedActions.has(action)) return
+    this.#fetchedActions.add(action)
+    const result = await sendRequest<ActionView>({ method: 'GET', path: `/api/actions/${encodeURIComponent(action)}` })
+    if (result.kind === 'ok') documents.addFetched([{ view: 'actions', key: action, seq: 0, document: result.value }])
+  }
+
+  #followerOf(project: ProjectId, session: SessionId): DocumentFollower {
+    return new DocumentFollower(new URLSearchParams({ views: VIEWS, project, session }), {
+      refused: (problem) => {
+        if (session === this.#session) this.#failure = problem.error
+      },
+      loggedOut: this.#onLoggedOut,
+    })
+  }
+
+  #deriveState(): ConversationState {
+    const [session, documents] = [this.#session, this.#documents]
+    if (session === null || documents === null) return { kind: 'none' }
+    if (this.#failure !== null) return { kind: 'failed', session, reason: this.#failure }
+    const view = documents.views.sessions.get(session)
+    if (view === undefined) return documents.loading ? { kind: 'loading', session } : { kind: 'failed', session, reason: 'The log has no such session.' }
+    const { pages, turns, drafts } = documents.views
+    const items = this.#itemsOf(pages, this.#fetched)
+    const conversation = { session: view, items, unloaded: firstItem(items), endedTurns: this.#turnsOf(turns, session), draft: drafts.get(session) ?? null }
+    return { kind: 'loaded', conversation }
+  }
+
+  #itemsOf(pages: DocumentViews['pages'], fetched: readonly SessionItem[]): readonly SessionItem[] {
+    if (this.#items?.pages !== pages || this.#items.fetched !== fetched) this.#items = { pages, fetched, all: conversationItems(pages.values(), fetched) }
+    return this.#items.all
+  }
+
+  #turnsOf(documents: DocumentViews['turns'], session: SessionId): Conversation['endedTurns'] {
+    if (this.#turns?.documents !== documents) this.#turns = { documents, ended: endedTurns(documents, session) }
+    return this.#turns.ended
   }
 }

@@ -1,22 +1,21 @@
 /**
  * The sessions with models, and the commands for them.
  *
- * The list of sessions and the conversation are folded from the log. The list of
- * models is not in the log, so it is fetched.
+ * The list of sessions and the conversation are documents. The list of models is not in
+ * the log, and what was used is a sum over more sessions than are listed: both are fetched.
  */
-import type { MessageId, ModelList, Project, ProjectId, SessionId, SessionList, SessionView, TurnView } from '../../proto/index.ts'
-import { sendRequest } from '../../net/index.ts'
+import type { MessageId, ModelList, Project, ProjectId, SessionId, SessionView, StartTourResponse, UsageReport } from '../../proto/index.ts'
 import type { CommandTracker } from '../commands/command-tracker.svelte.ts'
-import type { EventLog } from '../log/event-log.svelte.ts'
+import type { DocumentFollower } from '../documents/document-follower.svelte.ts'
 import type { Navigation } from '../navigation/navigation.svelte.ts'
 import type { Notices } from '../notices/notices.svelte.ts'
-import { Resource } from '../resource/resource.svelte.ts'
+import { latestValue, Resource } from '../resource/resource.svelte.ts'
 import { ConversationReader } from './conversation-reader.svelte.ts'
-import { sessionsOf, withSessions } from './sessions.ts'
+import { sessionsOf } from './sessions.ts'
 
 /** The parts of the store that this one needs. */
 export type ConversationStoreDeps = {
-  readonly log: EventLog
+  readonly documents: DocumentFollower
   readonly commands: CommandTracker
   readonly navigation: Navigation
   readonly notices: Notices
@@ -26,7 +25,7 @@ export type ConversationStoreDeps = {
 export type NewSession = { readonly project: Project; readonly role: string; readonly model: string | null; readonly text: string }
 
 /** What the sessions of a project used: the cost in nano-dollars, tokens, and completions without a known price. */
-export type UsageTotals = { readonly cost: number; readonly tokens: number; readonly unpriced: number; readonly sessions: number }
+export type UsageTotals = { readonly cost: number; readonly tokens: number; readonly unpriced: number }
 
 const UNEXPECTED_RESPONSE = 'The daemon sent an unexpected response.'
 
@@ -37,46 +36,45 @@ export class ConversationStore {
   readonly current: ConversationReader
   /** The available models. */
   readonly models: Resource<ModelList>
-  /** The seq of the last truncated session event whose session was fetched. */
-  #hydratedSeq = 0
+  /** What all sessions used, by day, project and model. */
+  readonly usage: Resource<UsageReport>
   #drafts = $state.raw<ReadonlyMap<string, string>>(new Map())
 
   constructor(deps: ConversationStoreDeps) {
     this.#deps = deps
-    const onLoggedOut = (): void => deps.log.setLoggedOut()
+    const onLoggedOut = (): void => deps.documents.setLoggedOut()
     this.current = new ConversationReader(onLoggedOut)
     this.models = new Resource(onLoggedOut)
+    this.usage = new Resource(onLoggedOut)
   }
 
   /** The sessions of a project, the latest first. */
   sessionsOf(project: ProjectId): readonly SessionView[] {
-    return sessionsOf(this.#deps.log.projection.sessions, project)
+    return sessionsOf(this.#deps.documents.views.sessions, project)
   }
 
   /** Whether a session was ever opened; also true while that is unknown. */
   get hasSessions(): boolean {
-    const { replaying, partial, projection } = this.#deps.log
-    return replaying || partial || projection.sessions.all.size > 0 || projection.sessions.truncatedSeq > 0
-  }
-
-  /** The turns of a session that have ended. */
-  endedTurns(session: SessionId): readonly TurnView[] {
-    return this.#deps.log.projection.sessions.endedTurns.get(session) ?? []
+    const { loading, views } = this.#deps.documents
+    return loading || views.sessions.size > 0
   }
 
   /** What the sessions of a project used. */
   totalUsage(project: ProjectId): UsageTotals {
-    let [cost, tokens, unpriced, sessions] = [0, 0, 0, 0]
-    for (const session of this.#deps.log.projection.sessions.all.values()) {
-      if (session.project !== project) continue
-      // Usage of handed-off tasks is counted in the session that did them.
-      const { usage, handed } = session
-      cost += session.cost - handed.cost
-      tokens += usage.input + usage.output - handed.usage.input - handed.usage.output
-      unpriced += session.unpriced - handed.unpriced
-      sessions++
+    let [cost, tokens, unpriced] = [0, 0, 0]
+    for (const row of latestValue(this.usage.state)?.rows ?? []) {
+      if (row.project !== project) continue
+      cost += row.cost
+      tokens += row.usage.input + row.usage.output
+      unpriced += row.unpriced
     }
-    return { cost, tokens, unpriced, sessions }
+    return { cost, tokens, unpriced }
+  }
+
+  /** Changes whenever a session of the project has used something. */
+  usageVersion(project: ProjectId): string {
+    const sessions = this.sessionsOf(project)
+    return sessions.map(({ usage }) => usage.input + usage.output).reduce((a, b) => a + b, 0).toString()
   }
 
   /** The messages that were sent and are not in the log yet. */
@@ -93,8 +91,8 @@ export class ConversationStore {
   async openSession({ project, role, model, text }: NewSession): Promise<string | null> {
     const outcome = await this.#deps.commands.send({ kind: 'openSession', project: project.id, role, model })
     if (outcome.kind === 'failed') return outcome.reason
-    if (outcome.kind !== 'done' || outcome.event?.kind !== 'SESSION_OPENED') return UNEXPECTED_RESPONSE
-    const { session } = outcome.event.body
+    if (outcome.kind !== 'done' || outcome.response === null) return UNEXPECTED_RESPONSE
+    const { id: session } = outcome.response as SessionView
     // Show the session before the message is sent, so that its first approval appears in it.
     this.#deps.navigation.showSession(session)
     const failure = await this.sendMessage(session, text)
@@ -143,10 +141,9 @@ export class ConversationStore {
     if (this.isPending('startTour')) return null
     const outcome = await this.#deps.commands.send({ kind: 'startTour' })
     if (outcome.kind === 'failed') return outcome.reason
-    if (outcome.kind !== 'done' || outcome.event?.kind !== 'SESSION_OPENED') return UNEXPECTED_RESPONSE
-    const { session, project } = outcome.event.body
-    const slug = this.#deps.log.projection.projects.get(project)?.slug
-    if (slug !== undefined) this.#deps.navigation.goToSession(slug, session)
+    if (outcome.kind !== 'done' || outcome.response === null) return UNEXPECTED_RESPONSE
+    const { session, project } = outcome.response as StartTourResponse
+    this.#deps.navigation.goToSession(project.slug, session.id)
     return null
   }
 
@@ -161,19 +158,6 @@ export class ConversationStore {
     if (text === '') drafts.delete(key)
     else drafts.set(key, text)
     this.#drafts = drafts
-  }
-
-  /** Fetches the sessions if there is a new truncated session event. */
-  async hydrate(): Promise<void> {
-    const { log } = this.#deps
-    const { truncatedSeq } = log.projection.sessions
-    if (truncatedSeq < this.#hydratedSeq) this.#hydratedSeq = 0
-    if (truncatedSeq <= this.#hydratedSeq) return
-    this.#hydratedSeq = truncatedSeq
-    const result = await sendRequest<SessionList>({ method: 'GET', path: '/api/sessions' })
-    if (result.kind === 'ok') log.amend((projection) => ({ ...projection, sessions: withSessions(projection.sessions, result.value.sessions) }))
-    else if (result.kind === 'loggedOut') log.setLoggedOut()
-    else this.#hydratedSeq = 0
   }
 
   async #sendOrNotify(command: { readonly kind: 'cancelTurn' | 'continueTurn' | 'closeSession'; readonly session: SessionId }): Promise<void> {

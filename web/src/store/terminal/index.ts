@@ -1,4 +1,3 @@
-/** The terminal of a project: the connection to it, and what agents typed into it. */
+/** The terminal of a project: the connection to it. */
 export type { TerminalConnectionState, TerminalDisplay } from '../../net/index.ts'
-export type { AgentInput } from './agent-input.ts'
 export type { TerminalConnection } from './terminal-connection.svelte.ts'

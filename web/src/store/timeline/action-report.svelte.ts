@@ -1,7 +1,6 @@
 /** The report of one action: its events in order, loaded from the daemon and then followed in the log. */
-import type { ActionId, ApprovalId, Event } from '../../proto/index.ts'
-import { sendRequest } from '../../net/index.ts'
-import { hydrateEvent, isTruncated } from '../log/truncated.ts'
+import type { ActionId, ApprovalId, Event, EventsPage } from '../../proto/index.ts'
+import { EventStream, sendRequest } from '../../net/index.ts'
 
 /** The loading state of the report. */
 export type ActionReportState =
@@ -12,10 +11,8 @@ export type ActionReportState =
 
 type AuditPage = { readonly events: readonly Event[]; readonly next: number | null }
 
-/** How many truncated events are hydrated; the others are only listed. */
-const MAX_HYDRATED = 40
-/** How long to wait before the daemon is asked about truncated events, in milliseconds. */
-const CATCH_UP_MS = 500
+/** How many bodies that were not sent are fetched. */
+const MAX_FETCHED_BODIES = 40
 /** How many events a report has at most. */
 export const REPORT_LIMIT = 5_000
 
@@ -38,7 +35,7 @@ export class ActionReportStore {
   #state = $state.raw<ActionReportState>({ kind: 'none' })
   #action: ActionId | null = null
   #generation = 0
-  #catchUpTimer: ReturnType<typeof setTimeout> | undefined
+  #stream: EventStream | null = null
   readonly #onLoggedOut: () => void
 
   constructor(onLoggedOut: () => void) {
@@ -50,72 +47,87 @@ export class ActionReportStore {
     return this.#state
   }
 
-  /** Loads the report of an action; null unloads it. */
+  /** Loads and follows the report of an action; null unloads it. */
   async load(action: ActionId | null): Promise<void> {
     const generation = ++this.#generation
+    this.#stream?.stop()
+    this.#stream = null
     if (action !== this.#action) this.#state = action === null ? { kind: 'none' } : { kind: 'loading' }
     this.#action = action
     if (action === null) return
-    const events = await this.#fetch(action, 0, generation)
-    if (events !== null && generation === this.#generation) this.#state = { kind: 'loaded', events }
+    // The end of the log before the report is read: what comes later is followed from there.
+    const end = await this.#request<EventsPage>('/api/events?limit=1', generation)
+    const events = end === null ? null : await this.#fetch(action, generation)
+    if (end === null || events === null) return
+    this.#state = { kind: 'loaded', events }
+    this.#follow(action, end.head, generation)
   }
 
-  /** The events after a seq; null if that failed or another report was requested since. */
-  async #fetch(action: ActionId, from: number, generation: number): Promise<readonly Event[] | null> {
+  /** The events of the action; null if that failed or another report was requested since. */
+  async #fetch(action: ActionId, generation: number): Promise<readonly Event[] | null> {
     const events: Event[] = []
-    let after = from
+    let after = 0
     while (events.length < REPORT_LIMIT) {
-      const result = await sendRequest<AuditPage>({ method: 'GET', path: `/api/audit?action=${encodeURIComponent(action)}&after=${String(after)}` })
-      if (generation !== this.#generation) return null
-      if (result.kind !== 'ok') {
-        if (result.kind === 'loggedOut') this.#onLoggedOut()
-        else this.#state = { kind: 'failed', reason: result.kind === 'refused' ? result.problem.error : `The daemon did not respond: ${result.reason}.` }
-        return null
-      }
-      events.push(...result.value.events)
-      if (result.value.next === null) break
-      after = result.value.next
+      const page = await this.#request<AuditPage>(`/api/audit?action=${encodeURIComponent(action)}&after=${String(after)}`, generation)
+      if (page === null) return null
+      events.push(...page.events)
+      if (page.next === null) break
+      after = page.next
     }
-    return hydrateSome(events)
+    return this.#withBodies(events, generation)
   }
 
-  /** Fetches the events since the last known one. */
-  async #catchUp(): Promise<void> {
-    this.#catchUpTimer = undefined
-    if (this.#action === null || this.#state.kind !== 'loaded') return
-    const generation = this.#generation
-    const known = this.#state.events
-    const more = await this.#fetch(this.#action, known.at(-1)?.seq ?? 0, generation)
-    if (more === null || generation !== this.#generation) return
-    const fresh = more.filter(({ seq }) => !known.some((event) => event.seq === seq))
-    this.#state = { kind: 'loaded', events: [...known, ...fresh].slice(0, REPORT_LIMIT) }
+  /** Fetches bodies that were not sent, up to a limit; the other events are only listed. */
+  async #withBodies(events: readonly Event[], generation: number): Promise<readonly Event[] | null> {
+    let remaining = MAX_FETCHED_BODIES
+    const out: Event[] = []
+    for (const event of events) {
+      const fetches = '$blob' in event.body && remaining-- > 0
+      const page = fetches ? await this.#request<EventsPage>(`/api/events?after=${String(event.seq - 1)}&limit=1&hydrate=true`, generation) : null
+      if (fetches && page === null) return null
+      out.push(page?.events.find(({ seq }) => seq === event.seq) ?? event)
+    }
+    return out
+  }
+
+  /** The response; null if that failed or another report was requested since. */
+  async #request<T>(path: string, generation: number): Promise<T | null> {
+    const result = await sendRequest<T>({ method: 'GET', path })
+    if (generation !== this.#generation) return null
+    if (result.kind === 'ok') return result.value
+    if (result.kind === 'loggedOut') this.#onLoggedOut()
+    else this.#state = { kind: 'failed', reason: result.kind === 'refused' ? result.problem.error : `The daemon did not respond: ${result.reason}.` }
+    return null
+  }
+
+  /** Follows the log, unless the action has ended or does not exist. */
+  #follow(action: ActionId, after: number, generation: number): void {
+    if (this.#hasEnded || this.#state.kind !== 'loaded' || this.#state.events.length === 0) return
+    this.#stream = new EventStream(new URLSearchParams({ hydrate: 'true' }), after, {
+      state: (state) => {
+        if (state.kind === 'loggedOut') this.#onLoggedOut()
+      },
+      events: (events) => {
+        if (generation === this.#generation) this.#append(action, events)
+        return undefined
+      },
+      resync: () => void this.load(this.#action),
+    })
+    this.#stream.start()
+  }
+
+  get #hasEnded(): boolean {
+    return this.#state.kind === 'loaded' && this.#state.events.some(({ kind }) => kind === 'ACTION_FINISHED' || kind === 'ACTION_DENIED' || kind === 'ACTION_READ')
   }
 
   /** Applies new events of the log. */
-  append(events: readonly Event[]): void {
-    if (this.#action === null || this.#state.kind !== 'loaded') return
+  #append(action: ActionId, events: readonly Event[]): void {
+    if (this.#state.kind !== 'loaded') return
     const known = this.#state.events
-    const last = known.at(-1)?.seq ?? 0
-    // A truncated event does not say which action it is about, so the daemon is asked.
-    if (this.#catchUpTimer !== undefined || events.some((event) => event.seq > last && isTruncated(event) && /^(?:ACTION|APPROVAL|GRANT)_/.test(event.kind))) {
-      this.#catchUpTimer ??= setTimeout(() => void this.#catchUp(), CATCH_UP_MS)
-      return
-    }
-    const approvals = approvalsOf(known)
-    const action = this.#action
+    const [last, approvals] = [known.at(-1)?.seq ?? 0, approvalsOf(known)]
     const more = events.filter((event) => event.seq > last && belongsToReport(event, action, approvals))
-    if (more.length > 0) this.#state = { kind: 'loaded', events: [...known, ...more].slice(0, REPORT_LIMIT) }
+    if (more.length === 0) return
+    this.#state = { kind: 'loaded', events: [...known, ...more].slice(0, REPORT_LIMIT) }
+    if (this.#hasEnded) this.#stream?.stop()
   }
-}
-
-/** Hydrates truncated events, up to a limit. */
-async function hydrateSome(events: readonly Event[]): Promise<readonly Event[]> {
-  let remaining = MAX_HYDRATED
-  const out: Event[] = []
-  for (const event of events) {
-    if (isTruncated(event) && remaining-- > 0) {
-      out.push((await hydrateEvent(event)) ?? event)
-    } else out.push(event)
-  }
-  return out
 }

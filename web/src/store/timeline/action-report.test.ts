@@ -1,6 +1,6 @@
 /** Which events belong to the report of an action. */
 import { expect, it } from 'vitest'
-import { answered, requested, granted, opened, sampleEvent } from '../testing/sample-events.ts'
+import { answered, requested, granted, opened, sampleEvent } from '../testing/samples.ts'
 import { approvalsOf, belongsToReport } from './action-report.svelte.ts'
 
 it('contains the events of the action, of its approvals and of their grants', () => {

@@ -1,0 +1,301 @@
+/**
+ * The timeline: a window of the log that is read in pages and moves with the scrolling.
+ *
+ * The daemon filters. While the window reaches the end of the log, new events are
+ * followed; otherwise later pages are read when they are scrolled to.
+ */
+import type { Event, EventsPage } from '../../proto/index.ts'
+import { EventStream, sendRequest } from '../../net/index.ts'
+import { nextFrame } from '../documents/next-frame.ts'
+import { latestValue, Resource } from '../resource/resource.svelte.ts'
+import { EventWindow, type TimelineRows, type WindowEdges } from './event-window.ts'
+import { eventQuery, NO_FILTER, seqOf, type EventFilter, type EventScope } from './filter.ts'
+
+/** The loading state of the rows. */
+export type TimelineState =
+  | { readonly kind: 'loading' }
+  | { readonly kind: 'loaded' }
+  | { readonly kind: 'failed'; readonly reason: string }
+
+/** How many events a page has. */
+const PAGE_SIZE = 200
+/** How many rows are loaded at first, if there are as many. A page may have fewer than it could. */
+const MIN_ROWS = 60
+/** How many rows before an edge of the window the next page is read. */
+const EDGE_ROWS = 60
+/** How many new events wait for a frame before reading pauses. */
+const MAX_WAITING = 1_000
+
+/** See the head of this file. */
+export class TimelineStore {
+  readonly #onLoggedOut: () => void
+  /** The event whose details are shown. */
+  readonly detail: Resource<EventsPage>
+  readonly #window = new EventWindow()
+  #rows: TimelineRows
+  #state = $state.raw<TimelineState>({ kind: 'loading' })
+  #actors = $state.raw<ReadonlySet<string>>(new Set())
+  #partial = $state(false)
+  #scope: EventScope = { kind: 'none' }
+  #filter: EventFilter = NO_FILTER
+  #query = new URLSearchParams()
+  /** Incremented by each load: only the results of the latest one count. */
+  #generation = 0
+  #reading = false
+  #stream: EventStream | null = null
+  #followed: number | null = null
+  #following = false
+  #waiting: Event[] = []
+  #flushed: Promise<void> | null = null
+  #firstVisible = 0
+
+  constructor(onLoggedOut: () => void) {
+    this.#rows = $state.raw(this.#window.rows())
+    this.#onLoggedOut = onLoggedOut
+    this.detail = new Resource(onLoggedOut)
+  }
+
+  /** The rows. */
+  get rows(): TimelineRows {
+    return this.#rows
+  }
+
+  /** The loading state. */
+  get state(): TimelineState {
+    return this.#state
+  }
+
+  /** The actors that were seen. */
+  get actors(): ReadonlySet<string> {
+    return this.#actors
+  }
+
+  /** Whether this login may see only a part of the log. */
+  get partial(): boolean {
+    return this.#partial
+  }
+
+  /** Selects the events. If `event` is given, the window includes it. */
+  select(scope: EventScope, filter: EventFilter, event: number | null): void {
+    this.#scope = scope
+    this.#filter = filter
+    this.#query = eventQuery(scope, filter)
+    void this.#load(event)
+  }
+
+  /** Loads one event with its whole body, if it is not loaded. */
+  loadDetail(seq: number): void {
+    if (latestValue(this.detail.state)?.events[0]?.seq === seq) return
+    void this.detail.load(`/api/events?after=${String(seq - 1)}&limit=1&hydrate=true`)
+  }
+
+  /** Reads the log again: it was replaced, or events were missed. */
+  reload(): void {
+    void this.#load(null)
+  }
+
+  /** Goes to the end of the log. */
+  async showLatest(): Promise<void> {
+    if (this.#window.edges.later !== null) await this.#load(null)
+  }
+
+  /** Goes to the beginning of the log. */
+  async showEarliest(): Promise<void> {
+    if (this.#window.edges.earlier === null) return
+    const generation = this.#restart()
+    const page = await this.#fetchRows({ after: 0 }, generation)
+    if (page !== null) this.#show(page.events, { earlier: null, later: page.next }, page.head)
+  }
+
+  /** Reads the pages next to the visible rows. */
+  setVisible(start: number, end: number): void {
+    this.#firstVisible = start
+    if (this.#state.kind !== 'loaded' || this.#reading) return
+    if (start < EDGE_ROWS && this.#window.edges.earlier !== null) void this.#readEarlier(this.#window.edges.earlier)
+    else if (end > this.#rows.length - EDGE_ROWS && this.#window.edges.later !== null) void this.#readLater(this.#window.edges.later)
+  }
+
+  /** Follows new events as long as the window reaches the end of the log, or pauses. */
+  setFollowing(following: boolean): void {
+    this.#following = following
+    if (following) this.#follow()
+    else this.#stopStream()
+  }
+
+  /** Skips the rest of the current retry delay. */
+  retryNow(): void {
+    this.#stream?.retryNow()
+    if (this.#state.kind === 'failed') void this.#load(null)
+  }
+
+  /** The event with this seq, if it is in memory. */
+  find(seq: number): Event | undefined {
+    return this.#window.find(seq)
+  }
+
+  #restart(): number {
+    this.#stopStream()
+    this.#followed = null
+    this.#waiting = []
+    this.#reading = false
+    return ++this.#generation
+  }
+
+  async #load(event: number | null): Promise<void> {
+    const generation = this.#restart()
+    this.#window.replace([], { earlier: null, later: null })
+    this.#publish()
+    this.#state = { kind: 'loading' }
+    if (this.#scope.kind === 'none') return
+    const only = seqOf(this.#filter)
+    if (only !== null) return this.#loadOnly(only, generation)
+    const newest = await this.#fetchRows({}, generation)
+    if (newest === null) return
+    const events = newest.events.toReversed()
+    const first = events[0]?.seq ?? 0
+    if (event !== null && newest.next !== null && event < first) return this.#loadAround(event, generation)
+    this.#show(events, { earlier: newest.next, later: null }, newest.head)
+  }
+
+  /** Loads the events before and after one. */
+  async #loadAround(event: number, generation: number): Promise<void> {
+    const [before, after] = await Promise.all([this.#fetchRows({ before: event }, generation), this.#fetchRows({ after: event - 1 }, generation)])
+    if (before === null || after === null) return
+    this.#show([...before.events.toReversed(), ...after.events], { earlier: before.next, later: after.next }, after.head)
+  }
+
+  async #loadOnly(seq: number, generation: number): Promise<void> {
+    const page = await this.#fetchPage({ after: seq - 1, limit: 1 }, generation)
+    if (page !== null) this.#show(page.events.filter((event) => event.seq === seq), { earlier: null, later: null }, null)
+  }
+
+  #show(events: readonly Event[], edges: WindowEdges, head: number | null): void {
+    this.#window.replace(events, edges)
+    this.#note(events)
+    this.#state = { kind: 'loaded' }
+    this.#publish()
+    if (edges.later === null) this.#followed = head
+    this.#follow()
+  }
+
+  async #readEarlier(before: number): Promise<void> {
+    await this.#readPage({ before }, (page) => {
+      this.#window.prepend(page.events.toReversed(), page.next)
+      if (this.#window.edges.later === null) return
+      this.#stopStream()
+      this.#followed = null
+    })
+  }
+
+  async #readLater(after: number): Promise<void> {
+    await this.#readPage({ after }, (page) => {
+      this.#window.append(page.events, page.next)
+      if (page.next !== null) return
+      this.#followed = page.head
+      this.#follow()
+    })
+  }
+
+  async #readPage(cursor: PageCursor, apply: (page: EventsPage) => void): Promise<void> {
+    const generation = this.#generation
+    this.#reading = true
+    const page = await this.#fetchPage(cursor, generation)
+    if (generation !== this.#generation) return
+    this.#reading = false
+    if (page === null) return
+    apply(page)
+    this.#note(page.events)
+    this.#publish()
+  }
+
+  /** As many pages as are needed for the first rows. */
+  async #fetchRows(cursor: PageCursor, generation: number): Promise<EventsPage | null> {
+    let page = await this.#fetchPage(cursor, generation)
+    while (page !== null && page.next !== null && page.events.length < MIN_ROWS) {
+      const { events } = page
+      const more = await this.#fetchPage(cursor.after === undefined ? { before: page.next } : { after: page.next }, generation)
+      page = more === null ? null : { ...more, events: [...events, ...more.events] }
+    }
+    return page
+  }
+
+  /** A page of matching events; null if that failed or another selection was made since. */
+  async #fetchPage({ before, after, limit = PAGE_SIZE }: PageCursor, generation: number): Promise<EventsPage | null> {
+    const query = new URLSearchParams(this.#query)
+    query.set('limit', String(limit))
+    if (before !== undefined) query.set('before', String(before))
+    if (after !== undefined) query.set('after', String(after))
+    const result = await sendRequest<EventsPage>({ method: 'GET', path: `/api/events?${query.toString()}` })
+    if (generation !== this.#generation) return null
+    if (result.kind === 'ok') return result.value
+    if (result.kind === 'loggedOut') this.#onLoggedOut()
+    else if (this.#state.kind === 'loading') {
+      this.#state = { kind: 'failed', reason: result.kind === 'refused' ? result.problem.error : `The daemon did not respond: ${result.reason}.` }
+    }
+    return null
+  }
+
+  #follow(): void {
+    if (!this.#following || this.#stream !== null || this.#followed === null) return
+    const generation = this.#generation
+    this.#stream = new EventStream(this.#query, this.#followed, {
+      state: (state) => {
+        if (state.kind === 'loggedOut') this.#onLoggedOut()
+      },
+      events: (events) => (generation === this.#generation ? this.#enqueue(events) : undefined),
+      resync: () => {
+        if (generation === this.#generation) this.reload()
+      },
+    })
+    this.#stream.start()
+  }
+
+  #stopStream(): void {
+    this.#stream?.stop()
+    this.#stream = null
+    this.#flush()
+  }
+
+  #enqueue(events: readonly Event[]): Promise<void> | undefined {
+    this.#waiting.push(...events)
+    this.#flushed ??= nextFrame().then(() => {
+      this.#flushed = null
+      this.#flush()
+    })
+    return this.#waiting.length >= MAX_WAITING ? this.#flushed : undefined
+  }
+
+  #flush(): void {
+    const events = this.#waiting
+    const last = events.at(-1)
+    if (last === undefined) return
+    this.#waiting = []
+    if (this.#window.wouldDrop(events.length, this.#firstVisible)) {
+      // Rows that are being read stay: the rest is read when it is scrolled to.
+      this.#window.detach()
+      this.#followed = null
+      this.#stream?.stop()
+      this.#stream = null
+    } else {
+      this.#window.append(events, null)
+      this.#followed = last.seq
+      this.#note(events)
+    }
+    this.#publish()
+  }
+
+  /** Notes the actors, and whether events are missing where none should be. */
+  #note(events: readonly Event[]): void {
+    const unseen = events.filter(({ actor }) => !this.#actors.has(actor))
+    if (unseen.length > 0) this.#actors = new Set([...this.#actors, ...unseen.map(({ actor }) => actor)])
+    if (this.#query.size > 0) return
+    const seqs = events.map(({ seq }) => seq).sort((a, b) => a - b)
+    if (seqs.some((seq, index) => index > 0 && seq !== (seqs[index - 1] ?? 0) + 1)) this.#partial = true
+  }
+
+  #publish(): void {
+    this.#rows = this.#window.rows()
+  }
+}
+
+type PageCursor = { readonly before?: number; readonly after?: number; readonly limit?: number }
