@@ -218,7 +218,7 @@ pub(crate) fn to_lower(text: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn check(filter: EventFilter, expected: bool) {
+    fn check(filter: &EventFilter, expected: bool) {
         let record = br#"{"actor":"cli","at":5,"body":{"kind":"x","text":"Caf\u00c9 \"quoted\""},"cause":null,"command":null,"id":"019","kind":"DAEMON_STOPPED","principal":"local:ann","seq":7,"stream":"sys","version":1}"#;
         let record: serde_json::Value = serde_json::from_slice(record).unwrap();
         let mut record = serde_json::to_string(&record).unwrap();
@@ -236,18 +236,18 @@ mod tests {
         };
         let kind =
             |kind: &str| EventFilter { kinds: vec![kind.to_owned()], ..EventFilter::default() };
-        check(EventFilter::default(), true);
-        check(words("café"), true);
-        check(words("CAFÉ daemon_stopped"), true);
-        check(words("\"QUOTED\""), true);
-        check(words("cafe"), false);
-        check(words("#7"), true);
-        check(words("#8"), false);
-        check(kind("DAEMON_STOPPED"), true);
-        check(kind("x"), false);
-        check(EventFilter { actors: vec![Actor::Cli], ..EventFilter::default() }, true);
-        check(EventFilter { actors: vec![Actor::Daemon], ..EventFilter::default() }, false);
-        check(EventFilter { since: Some(6), ..EventFilter::default() }, false);
-        check(EventFilter { until: Some(6), ..EventFilter::default() }, true);
+        check(&EventFilter::default(), true);
+        check(&words("café"), true);
+        check(&words("CAFÉ daemon_stopped"), true);
+        check(&words("\"QUOTED\""), true);
+        check(&words("cafe"), false);
+        check(&words("#7"), true);
+        check(&words("#8"), false);
+        check(&kind("DAEMON_STOPPED"), true);
+        check(&kind("x"), false);
+        check(&EventFilter { actors: vec![Actor::Cli], ..EventFilter::default() }, true);
+        check(&EventFilter { actors: vec![Actor::Daemon], ..EventFilter::default() }, false);
+        check(&EventFilter { since: Some(6), ..EventFilter::default() }, false);
+        check(&EventFilter { until: Some(6), ..EventFilter::default() }, true);
     }
 }

@@ -93,7 +93,9 @@ impl ChangeTracker {
 
     /// The page shows these actions.
     pub(super) fn show_actions(&mut self, ids: &BTreeSet<Uuid>) {
-        ids.iter().for_each(|id| insert_bounded(&mut self.shown, *id));
+        for id in ids {
+            insert_bounded(&mut self.shown, *id);
+        }
     }
 
     /// Whether the page shows an action of its session.
@@ -198,10 +200,10 @@ impl ChangeTracker {
                 self.typing.remove(&action.uuid());
             }
             Fact::ActionFinished { action, project, .. } => {
-                if self.typing.remove(&action.uuid())
-                    && self.selection.has(PageView::AgentInput)
-                    && self.selection.has_project(*project)
-                {
+                let typed = self.typing.remove(&action.uuid());
+                let selected = self.selection.has(PageView::AgentInput)
+                    && self.selection.has_project(*project);
+                if typed && selected {
                     batch.typed.insert(*project);
                 }
             }
@@ -257,7 +259,7 @@ pub(super) fn draft_is_current(doc: &ViewDocument, session: Option<&SessionView>
 }
 
 fn session_key(selection: &AllowedSelection) -> Uuid {
-    selection.session.map_or(Uuid::nil(), |session| session.uuid())
+    selection.session.map_or(Uuid::nil(), provost_proto::SessionId::uuid)
 }
 
 /// Whether no draft is shown after this fact, though it does not change the draft.

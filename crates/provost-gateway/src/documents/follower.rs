@@ -116,14 +116,14 @@ impl DocumentFollower {
                 self.read_snapshot().await?;
                 Ok(vec![DocumentMessage::Resync])
             }
-            Phase::Snapshot(parts) => match parts.pop_front() {
-                Some(part) => Ok(vec![DocumentMessage::Snapshot(part)]),
-                None => {
-                    let until = self.at.max(self.tracker.text_end());
-                    self.phase = Phase::CatchUp(until);
-                    Ok(Vec::new())
+            Phase::Snapshot(parts) => {
+                if let Some(part) = parts.pop_front() {
+                    return Ok(vec![DocumentMessage::Snapshot(part)]);
                 }
-            },
+                let until = self.at.max(self.tracker.text_end());
+                self.phase = Phase::CatchUp(until);
+                Ok(Vec::new())
+            }
             Phase::CatchUp(until) if self.at >= *until => {
                 self.phase = Phase::Live;
                 Ok(vec![DocumentMessage::Live(self.cursor())])

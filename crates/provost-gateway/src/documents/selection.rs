@@ -167,20 +167,17 @@ impl DocumentSelection {
         }
         let is_visible = |view: &PageView| bound.is_none() || view.is_of_project_stream();
         let mut all_actions = false;
-        let mut views: BTreeSet<_> = match self.views {
-            Some(names) => {
-                let views: BTreeSet<_> =
-                    names.iter().map(|name| parse_view(name)).collect::<Result<_, _>>()?;
-                if !views.iter().all(is_visible) {
-                    return Err(GatewayError::BoundToOtherProject);
-                }
-                all_actions = views.contains(&PageView::Actions);
-                views
+        let mut views: BTreeSet<_> = if let Some(names) = self.views {
+            let views: BTreeSet<_> =
+                names.iter().map(|name| parse_view(name)).collect::<Result<_, _>>()?;
+            if !views.iter().all(is_visible) {
+                return Err(GatewayError::BoundToOtherProject);
             }
-            None => {
-                let page = |view: &PageView| !view.is_of_session() && *view != PageView::Actions;
-                PageView::ALL.into_iter().filter(page).filter(is_visible).collect()
-            }
+            all_actions = views.contains(&PageView::Actions);
+            views
+        } else {
+            let page = |view: &PageView| !view.is_of_session() && *view != PageView::Actions;
+            PageView::ALL.into_iter().filter(page).filter(is_visible).collect()
         };
         if self.session.is_some() {
             let conversation = |view: &PageView| view.is_of_session();

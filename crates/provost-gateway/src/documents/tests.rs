@@ -40,7 +40,9 @@ impl Page {
                 self.is_live = false;
             }
             DocumentMessage::Snapshot(documents) => {
-                documents.into_iter().for_each(|change| self.apply_change(change));
+                for change in documents {
+                    self.apply_change(change);
+                }
             }
             DocumentMessage::Live(cursor) => {
                 self.cursor = Some(cursor);
@@ -157,6 +159,7 @@ fn question() -> Value {
 }
 
 /// One plausible event about two projects and two sessions.
+#[expect(clippy::too_many_lines, reason = "a table of events")]
 async fn append_any(log: &EventLog, walk: &mut Walk, number: u32) {
     let project = id(1 + u128::from(walk.pick(2)));
     let session = id(10 + u128::from(walk.pick(2)));

@@ -58,8 +58,13 @@ impl SearchIndex {
         let mut path = log.as_os_str().to_owned();
         path.push("-search");
         let path = PathBuf::from(path);
-        let options =
-            OpenOptions::new().read(true).write(true).create(true).mode(0o600).open(&path);
+        let options = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path);
         // A search works without the file.
         let file = options
             .inspect_err(|error| tracing::warn!(%error, "searches of the log are slow"))

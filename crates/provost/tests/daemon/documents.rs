@@ -25,8 +25,8 @@ impl DocumentClient {
     async fn read_until(&mut self, wanted: &str) {
         while !self.text.contains(wanted) {
             let piece = self.response.chunk().await.unwrap();
-            let piece = piece.unwrap_or_else(|| panic!("no {wanted} in {}", self.text));
-            self.text.push_str(&String::from_utf8_lossy(&piece));
+            assert!(piece.is_some(), "no {wanted} in {}", self.text);
+            self.text.push_str(&String::from_utf8_lossy(&piece.unwrap_or_default()));
         }
     }
 

@@ -238,8 +238,9 @@ async fn what_a_rule_denies_to_write_holds_for_builds_and_in_the_background() {
     fixture.set_mode("full").await;
     fixture.write("deploy/prod.yaml", "kept");
     fixture.write("w.sh", "echo x > deploy/prod.yaml; echo x > free; sleep 1000\n");
-    let role = "---\nname: dev\nskills: [fs.read, fs.write, terminal.*, runtime.*]\n---\nWork.\n";
-    fixture.write(ROLE, role);
+    let role_file =
+        "---\nname: dev\nskills: [fs.read, fs.write, terminal.*, runtime.*]\n---\nWork.\n";
+    fixture.write(ROLE, role_file);
     fixture.trust_role().await;
     fixture.write("b.sh", "echo x > deploy/prod.yaml; echo x > built\n");
     fixture.write("provost.toml", "[runtime]\nbuild = 'sh b.sh'\n");
