@@ -39,11 +39,13 @@ const LAYERS: &[&str] = &[
 const ROOT_TYPES: &[(&str, &str)] = &[
     ("ActionSubmission", "project::actions"),
     ("AuthorizedReader", "caller"),
+    ("ByteAllowance", "config"),
     ("Caller", "caller"),
     ("DaemonOwner", "config"),
     ("Gateway", "gateway"),
     ("GatewayConfig", "config"),
     ("GatewayError", "error"),
+    ("LogQuotaLimits", "config"),
     ("NewProjectFolder", "team::project_template"),
     ("OpenProjectOutcome", "team::projects"),
     ("Operator", "caller"),

@@ -217,7 +217,7 @@ fn update_kernel(kernel: KernelView, fact: &Fact) -> KernelView {
             return mark_responsiveness(kernel, KernelStatus::Connected);
         }
         Fact::KernelStopped { boot, .. } if *boot == kernel.boot => {
-            return KernelView { status: KernelStatus::Stopped, ..kernel };
+            return KernelView { status: KernelStatus::Stopped, why: None, ..kernel };
         }
         Fact::ActionStarted { report, .. }
         | Fact::ActionOutput { report, .. }

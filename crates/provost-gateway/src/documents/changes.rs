@@ -13,6 +13,7 @@ use provost_core::fold::{
 use provost_proto::session::{SessionStatus, SessionView};
 use provost_proto::{
     Actor, AppendedPart, DocumentAppend, Event, Fact, IdempotencyKey, ProjectId, Seq, Stream,
+    TurnId,
 };
 use provost_store::StoredDocument;
 use uuid::Uuid;
@@ -28,6 +29,8 @@ pub(super) struct ChangeTracker {
     pub(super) selection: AllowedSelection,
     /// Up to which event the page has the text of a document.
     text_seqs: HashMap<DocumentKey, Seq>,
+    /// The turn that the last text belongs to: text of another one begins a new draft.
+    text_turn: Option<TurnId>,
     /// The actions of the session that the page shows. Ids are in order of creation.
     shown: BTreeSet<Uuid>,
     /// The actions with which agents are typing.
@@ -67,6 +70,7 @@ impl ChangeTracker {
         Self {
             selection,
             text_seqs: HashMap::new(),
+            text_turn: None,
             shown: BTreeSet::new(),
             typing: BTreeSet::new(),
         }
@@ -211,12 +215,21 @@ impl ChangeTracker {
         }
     }
 
-    fn add_change(&self, key: DocumentKey, event: &Event, fact: &Fact, batch: &mut ChangeBatch) {
+    fn add_change(
+        &mut self,
+        key: DocumentKey,
+        event: &Event,
+        fact: &Fact,
+        batch: &mut ChangeBatch,
+    ) {
         if !is_text(key.view) {
             batch.loaded.remove(&key);
             batch.pending.insert(key);
             return;
         }
+        let turn = delta_turn(fact);
+        let continues_text = turn.is_none() || turn == self.text_turn;
+        self.text_turn = turn.or(self.text_turn);
         if let Some(Some(stored)) = batch.loaded.get_mut(&key) {
             // It was read before this event was: what was read may include it.
             if event.seq > stored.seq {
@@ -230,7 +243,7 @@ impl ChangeTracker {
         }
         match (self.text_seqs.get(&key), appended_text(fact)) {
             (Some(has), Some(_)) if event.seq <= *has => {}
-            (Some(_), Some(text)) if !batch.pending.contains(&key) => {
+            (Some(_), Some(text)) if continues_text && !batch.pending.contains(&key) => {
                 let (seq, texts) = batch.appended.entry(key).or_default();
                 *seq = event.seq;
                 push_text(texts, text);
@@ -272,6 +285,16 @@ fn ends_draft(fact: &Fact) -> bool {
             | Fact::TurnInterrupted(_)
             | Fact::SessionClosed(_)
     )
+}
+
+/// The turn that streams this text.
+fn delta_turn(fact: &Fact) -> Option<TurnId> {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "no other fact is a delta")]
+    match fact {
+        Fact::TextDelta(delta) | Fact::ReasoningDelta(delta) => Some(delta.turn),
+        Fact::ToolDelta(delta) => Some(delta.turn),
+        _ => None,
+    }
 }
 
 /// The text that a fact appends to a draft or to the output of a command.

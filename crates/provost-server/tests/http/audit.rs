@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Method, Server, refused};
 
-/// More events than one request scans.
+/// More events than fit into a page.
 const MANY: usize = 20_500;
 
 async fn with_many_events() -> Server {
@@ -37,7 +37,8 @@ async fn a_page_that_finds_little_ends_and_says_where_to_go_on() {
             place = page["next"].clone();
             calls += 1;
         }
-        assert_eq!((calls, found.len()), (2, 1), "{query}");
+        // A request searches for a limited time, so their number depends on the machine.
+        assert_eq!(found.len(), 1, "{query}, {calls} requests");
     }
     let page = server.get("/api/audit?limit=3").await;
     assert_eq!((page["events"].as_array().unwrap().len(), &page["next"]), (3, &json!(3)));

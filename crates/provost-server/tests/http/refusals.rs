@@ -260,7 +260,7 @@ async fn unknown_routes_methods_and_queries_are_json_too() {
         (Method::GET, "/index.html.br", "NOT_FOUND", ""),
         (Method::PATCH, "/api/projects", "METHOD_NOT_ALLOWED", "does not take PATCH"),
         (Method::GET, "/api/shutdown", "METHOD_NOT_ALLOWED", "does not take GET"),
-        (Method::GET, "/api/events?after=x", "INVALID_REQUEST", "invalid digit"),
+        (Method::GET, "/api/events?after=x", "INVALID_REQUEST", "number of an event"),
         (Method::GET, "/api/events?stream=nope", "INVALID_REQUEST", "expected sys"),
         (Method::GET, "/api/projects?everything=1", "INVALID_REQUEST", "unknown field"),
         (Method::GET, "/api/projects/nope", "PROJECT_NOT_FOUND", "nope"),

@@ -51,7 +51,7 @@ async fn a_page_continues_after_a_restart_of_the_daemon() {
     let daemon = home.up();
     let mut page = DocumentClient::connect(&daemon, &daemon.token, "", None).await;
     let cursor = page.read_until_live().await;
-    for view in ["daemon", "projects", "kernels"] {
+    for view in ["daemon", "projects"] {
         assert!(page.text.contains(&format!("\"view\":\"{view}\"")), "{view}: {}", page.text);
     }
     home.run_ok(&["mode", "auto", "--project", "app"]);
