@@ -16,7 +16,7 @@ async function expectAgreement(page: Page, daemon: Daemon, walked: string): Prom
     const mode = documentsOf(snapshot, 'modes').find((document) => document['project'] === alpha)?.['mode'] ?? 'sandbox'
     const shown = {
       open: (await page.getByRole('list', { name: 'Open projects' }).getByRole('link').allInnerTexts()).map((text) => text.split('\n')[0]?.trim()).sort(),
-      closed: await page.getByText(/^Closed \d+$/).allInnerTexts(),
+      closed: (await page.getByText(/^Closed \d+$/).allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' ')),
       approvals: await page.getByRole('button', { name: /pending approvals?$/ }).getAttribute('aria-label'),
       mode: (await page.getByRole('button', { name: /^Mode: / }).innerText()).split('\n').at(-1)?.trim().toLowerCase(),
     }
