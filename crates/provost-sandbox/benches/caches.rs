@@ -27,7 +27,7 @@ const WARM_UP: usize = 2;
 const LIMIT: f64 = 1.1;
 
 /// A tool and what it builds.
-struct Tool {
+struct CachedTool {
     name: &'static str,
     /// The files of its project.
     files: &'static [(&'static str, &'static str)],
@@ -39,9 +39,9 @@ struct Tool {
     build: &'static str,
 }
 
-const TOOLS: &[Tool] = &[
-    Tool { name: "true", files: &[], prepare: "true", built: "none", build: "true" },
-    Tool {
+const TOOLS: &[CachedTool] = &[
+    CachedTool { name: "true", files: &[], prepare: "true", built: "none", build: "true" },
+    CachedTool {
         name: "cargo build",
         files: &[
             (
@@ -55,7 +55,7 @@ const TOOLS: &[Tool] = &[
         built: "target",
         build: "cargo build --offline --quiet",
     },
-    Tool {
+    CachedTool {
         name: "npm ci",
         files: &[(
             "package.json",
@@ -66,7 +66,7 @@ const TOOLS: &[Tool] = &[
         built: "node_modules",
         build: "npm ci --offline --no-audit --no-fund --silent",
     },
-    Tool {
+    CachedTool {
         name: "pip install",
         files: &[],
         prepare: "pip download --quiet --dest wheels flask==3.1.2",
@@ -84,7 +84,7 @@ fn main() -> ExitCode {
     if text.contains("FAIL") { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-fn measure_tool(tool: &Tool) -> String {
+fn measure_tool(tool: &CachedTool) -> String {
     let dir = tempfile::tempdir().unwrap();
     for name in ["data", "scratch"] {
         fs::create_dir(dir.path().join(name)).unwrap();

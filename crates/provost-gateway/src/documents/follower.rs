@@ -50,11 +50,11 @@ pub struct DocumentFollower {
     /// Everything up to here was sent.
     at: Seq,
     at_hash: u32,
-    phase: Phase,
+    phase: FollowerPhase,
 }
 
 #[derive(Debug)]
-enum Phase {
+enum FollowerPhase {
     /// The snapshot is to be read.
     Start,
     /// Parts of the snapshot are to be sent.
@@ -77,7 +77,7 @@ impl DocumentFollower {
             head,
             at: 0,
             at_hash: 0,
-            phase: Phase::Start,
+            phase: FollowerPhase::Start,
             log,
         };
         let Some(cursor) = after else {
@@ -87,7 +87,7 @@ impl DocumentFollower {
         };
         if follower.can_resume(cursor).await? {
             (follower.at, follower.at_hash) = (cursor.seq, cursor.hash);
-            follower.phase = Phase::CatchUp(follower.head.borrow().seq());
+            follower.phase = FollowerPhase::CatchUp(follower.head.borrow().seq());
             follower.restore_tracker().await?;
         }
         Ok(follower)
@@ -95,7 +95,7 @@ impl DocumentFollower {
 
     /// Waits until there is something to send. Dropping the future loses nothing.
     pub async fn wait(&mut self) -> Result<(), GatewayError> {
-        if let Phase::Live = self.phase {
+        if let FollowerPhase::Live = self.phase {
             let at = self.at;
             let moved = self.head.wait_for(|head| head.seq() > at).await;
             moved.map_err(|_| StoreError::Closed)?;
@@ -112,23 +112,23 @@ impl DocumentFollower {
     /// The next messages. Must not be dropped before it completes.
     pub async fn next(&mut self) -> Result<Vec<DocumentMessage>, GatewayError> {
         match &mut self.phase {
-            Phase::Start => {
+            FollowerPhase::Start => {
                 self.read_snapshot().await?;
                 Ok(vec![DocumentMessage::Resync])
             }
-            Phase::Snapshot(parts) => {
+            FollowerPhase::Snapshot(parts) => {
                 if let Some(part) = parts.pop_front() {
                     return Ok(vec![DocumentMessage::Snapshot(part)]);
                 }
                 let until = self.at.max(self.tracker.text_end());
-                self.phase = Phase::CatchUp(until);
+                self.phase = FollowerPhase::CatchUp(until);
                 Ok(Vec::new())
             }
-            Phase::CatchUp(until) if self.at >= *until => {
-                self.phase = Phase::Live;
+            FollowerPhase::CatchUp(until) if self.at >= *until => {
+                self.phase = FollowerPhase::Live;
                 Ok(vec![DocumentMessage::Live(self.cursor())])
             }
-            Phase::CatchUp(_) | Phase::Live => self.next_changes().await,
+            FollowerPhase::CatchUp(_) | FollowerPhase::Live => self.next_changes().await,
         }
     }
 
@@ -165,7 +165,7 @@ impl DocumentFollower {
         self.tracker = ChangeTracker::new(selection.clone());
         let reader = SnapshotReader::new(&self.log, &selection, &mut self.tracker);
         let documents = reader.read().await?;
-        self.phase = Phase::Snapshot(split_messages(documents).into());
+        self.phase = FollowerPhase::Snapshot(split_messages(documents).into());
         Ok(())
     }
 
@@ -193,10 +193,10 @@ impl DocumentFollower {
     async fn next_changes(&mut self) -> Result<Vec<DocumentMessage>, GatewayError> {
         let head = self.head.borrow().seq();
         if head.saturating_sub(self.at) > limits::MAX_RESUME_EVENTS {
-            self.phase = Phase::Start;
+            self.phase = FollowerPhase::Start;
             return Ok(Vec::new());
         }
-        let is_resuming = matches!(self.phase, Phase::CatchUp(_));
+        let is_resuming = matches!(self.phase, FollowerPhase::CatchUp(_));
         let mut batch = ChangeBatch::default();
         while self.at < head && batch.len() < MAX_BATCH_DOCUMENTS {
             self.read_changes(EVENTS_PER_READ, &mut batch).await?;

@@ -23,7 +23,7 @@ fn id(number: u128) -> Uuid {
 
 /// What a page has.
 #[derive(Debug, Default, Clone)]
-struct Page {
+struct ClientPage {
     documents: BTreeMap<(String, Uuid), Value>,
     commands: Vec<String>,
     cursor: Option<DocumentCursor>,
@@ -31,7 +31,7 @@ struct Page {
     is_live: bool,
 }
 
-impl Page {
+impl ClientPage {
     fn apply(&mut self, message: DocumentMessage) {
         match message {
             DocumentMessage::Resync => {
@@ -102,8 +102,8 @@ async fn follow(
     DocumentFollower::start(Arc::clone(log), selection, after).await
 }
 
-async fn read_new_page(log: &Arc<EventLog>, selection: &DocumentSelection) -> Page {
-    let mut page = Page::default();
+async fn read_new_page(log: &Arc<EventLog>, selection: &DocumentSelection) -> ClientPage {
+    let mut page = ClientPage::default();
     let mut follower = follow(log, selection, None, None).await.unwrap();
     page.read_all(&mut follower).await;
     page
@@ -123,13 +123,13 @@ async fn append(log: &EventLog, stream: Stream, command: Option<u32>, kind: &str
 }
 
 /// A deterministic generator: a failing walk can be repeated.
-struct Walk {
+struct EventWalk {
     state: u64,
     /// The actions that were requested, with their projects: an id is used once.
     actions: Vec<(Uuid, Uuid)>,
 }
 
-impl Walk {
+impl EventWalk {
     fn new(seed: u64) -> Self {
         Self { state: seed, actions: Vec::new() }
     }
@@ -160,7 +160,7 @@ fn question() -> Value {
 
 /// One plausible event about two projects and two sessions.
 #[expect(clippy::too_many_lines, reason = "a table of events")]
-async fn append_any(log: &EventLog, walk: &mut Walk, number: u32) {
+async fn append_any(log: &EventLog, walk: &mut EventWalk, number: u32) {
     let project = id(1 + u128::from(walk.pick(2)));
     let session = id(10 + u128::from(walk.pick(2)));
     // A turn belongs to one session.
@@ -255,7 +255,12 @@ async fn append_any(log: &EventLog, walk: &mut Walk, number: u32) {
 }
 
 /// Compares with what a new page is sent; a page that was open longer may have more.
-async fn check_page(log: &Arc<EventLog>, selection: &DocumentSelection, page: &Page, at: &str) {
+async fn check_page(
+    log: &Arc<EventLog>,
+    selection: &DocumentSelection,
+    page: &ClientPage,
+    at: &str,
+) {
     let fresh = read_new_page(log, selection).await;
     for (key, document) in &fresh.documents {
         let mut known = page.documents.get(key).cloned();
@@ -279,7 +284,7 @@ async fn a_page_that_was_disconnected_anywhere_has_what_a_new_page_gets() {
     for seed in 0..12 {
         let folder = tempfile::tempdir().unwrap();
         let log = Arc::new(open_log(folder.path(), &GatewayConfig::default()).await);
-        let mut walk = Walk::new(seed);
+        let mut walk = EventWalk::new(seed);
         let session = Some(SessionId::from(id(10)));
         let selection = DocumentSelection { session, ..DocumentSelection::default() };
         for project in [1, 2] {
@@ -288,7 +293,7 @@ async fn a_page_that_was_disconnected_anywhere_has_what_a_new_page_gets() {
         }
         let body = json!({ "session": id(10), "project": id(1), "role": "dev", "model": "m", "budget": {}, "depth": 0 });
         append(&log, Stream::Session(id(10).into()), None, "SESSION_OPENED", body).await;
-        let mut page = Page::default();
+        let mut page = ClientPage::default();
         let mut follower = follow(&log, &selection, None, None).await.unwrap();
         for number in 1..400 {
             append_any(&log, &mut walk, number).await;
@@ -301,7 +306,7 @@ async fn a_page_that_was_disconnected_anywhere_has_what_a_new_page_gets() {
                     page.is_live = false;
                     follower = follow(&log, &selection, None, page.cursor).await.unwrap();
                     if page.cursor.is_none() {
-                        page = Page::default();
+                        page = ClientPage::default();
                     }
                 }
                 1 | 2 => page.read_all(&mut follower).await,
@@ -320,7 +325,7 @@ async fn commands_are_named_with_the_changes_of_their_events() {
     let log = Arc::new(open_log(folder.path(), &GatewayConfig::default()).await);
     let selection = DocumentSelection::default();
     let mut follower = follow(&log, &selection, None, None).await.unwrap();
-    let mut page = Page::default();
+    let mut page = ClientPage::default();
     page.read_all(&mut follower).await;
     let body = json!({ "project": id(1), "name": "p", "slug": "p", "path": "/p" });
     append(&log, Stream::Sys, Some(7), "PROJECT_OPENED", body).await;
@@ -342,7 +347,7 @@ async fn a_cursor_of_another_log_of_the_future_or_of_other_documents_starts_anew
     let resumed = |cursor, selection: DocumentSelection| {
         let log = Arc::clone(&log);
         async move {
-            let mut page = Page::default();
+            let mut page = ClientPage::default();
             let mut follower = follow(&log, &selection, None, Some(cursor)).await.unwrap();
             page.read_all(&mut follower).await;
             (page.n_resyncs, page.documents.len())
@@ -364,7 +369,7 @@ async fn a_page_that_is_too_far_behind_starts_anew() {
     let log = Arc::new(open_log(folder.path(), &GatewayConfig::default()).await);
     let selection = DocumentSelection::default();
     let mut follower = follow(&log, &selection, None, None).await.unwrap();
-    let mut page = Page::default();
+    let mut page = ClientPage::default();
     page.read_all(&mut follower).await;
     for number in 0..5100 {
         let body = json!({ "pid": number, "version": "1", "listen": "" });
@@ -379,16 +384,16 @@ async fn a_page_that_is_too_far_behind_starts_anew() {
 async fn a_reader_of_one_project_gets_nothing_of_others_and_no_conversation() {
     let folder = tempfile::tempdir().unwrap();
     let log = Arc::new(open_log(folder.path(), &GatewayConfig::default()).await);
-    let mut walk = Walk::new(3);
+    let mut walk = EventWalk::new(3);
     let only = Some(ProjectId::from(id(1)));
     let selection = DocumentSelection::default();
-    let mut live = Page::default();
+    let mut live = ClientPage::default();
     let mut follower = follow(&log, &selection, only, None).await.unwrap();
     for number in 1..500 {
         append_any(&log, &mut walk, number).await;
         live.read_all(&mut follower).await;
     }
-    let mut fresh = Page::default();
+    let mut fresh = ClientPage::default();
     let mut follower = follow(&log, &selection, only, None).await.unwrap();
     fresh.read_all(&mut follower).await;
     for page in [live, fresh] {

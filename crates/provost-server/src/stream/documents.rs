@@ -6,9 +6,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::body::Body;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use bytes::Bytes;
 use futures::stream;
 use provost_gateway::{DocumentFollower, DocumentMessage, GatewayError, TokenLease};
@@ -17,7 +15,7 @@ use provost_store::StoreError;
 use serde::Serialize;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::sse::{PING_INTERVAL, send_interval};
+use super::sse::{PING_INTERVAL, respond_with_events, send_interval};
 use crate::AppState;
 use crate::middleware::server_metrics::FollowerGuard;
 
@@ -48,8 +46,7 @@ pub(crate) fn stream_documents(
         let chunk = feed.next().await?;
         Some((Ok::<_, Infallible>(chunk), feed))
     });
-    let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")];
-    (headers, Body::from_stream(chunks)).into_response()
+    respond_with_events(chunks)
 }
 
 impl DocumentStream {

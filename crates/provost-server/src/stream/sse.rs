@@ -16,7 +16,7 @@ use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use bytes::{BufMut, Bytes, BytesMut};
-use futures::stream;
+use futures::{Stream, stream};
 use provost_gateway::{EventLog, GatewayError, TokenLease};
 use provost_proto::{BlobRef, LogCursor};
 use provost_store::{EventFilter, EventMatcher, EventScope, LogTail, RecordedEvent, StoreError};
@@ -100,6 +100,13 @@ pub(crate) fn stream_events(
         let chunk = feed.next().await?;
         Some((Ok::<_, Infallible>(chunk), feed))
     });
+    respond_with_events(chunks)
+}
+
+/// A response that is sent as server-sent events.
+pub(super) fn respond_with_events(
+    chunks: impl Stream<Item = Result<Bytes, Infallible>> + Send + 'static,
+) -> Response {
     let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")];
     (headers, Body::from_stream(chunks)).into_response()
 }

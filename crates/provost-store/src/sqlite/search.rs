@@ -8,7 +8,9 @@ use provost_proto::{LogCursor, Seq, UnixMicros};
 use rusqlite::{Connection, OptionalExtension as _, Rows, params};
 
 use super::reader::decode_event_row;
-use super::search_index::{BLOCK_EVENTS, SignatureQuery, Signatures, block_range, read_body_blob};
+use super::search_index::{
+    BLOCK_EVENTS, BlockSignatures, SignatureQuery, block_range, read_body_blob,
+};
 use crate::event_query::{EventMatcher, EventQuery, SearchFrom, SearchPage};
 use crate::{EventScope, StoreError};
 
@@ -18,14 +20,14 @@ const MAX_SEARCH_TIME: Duration = Duration::from_millis(500);
 /// Searches events up to `head`, which is committed.
 pub(super) fn search_events(
     db: &Connection,
-    signatures: &Signatures,
+    signatures: &BlockSignatures,
     query: EventQuery,
     head: Seq,
 ) -> Result<SearchPage, StoreError> {
     let EventQuery { scope, from, limit, filter } = query;
     let matcher = EventMatcher::new(filter);
     let (first, last) = find_bounds(db, from, &matcher, head)?;
-    let mut search = Search {
+    let mut search = EventSearch {
         db,
         signature: SignatureQuery::new(&matcher),
         signatures,
@@ -80,9 +82,9 @@ fn find_first_at(db: &Connection, at: UnixMicros, head: Seq) -> Result<Seq, Stor
     Ok(low)
 }
 
-struct Search<'a> {
+struct EventSearch<'a> {
     db: &'a Connection,
-    signatures: &'a Signatures,
+    signatures: &'a BlockSignatures,
     signature: SignatureQuery,
     matcher: EventMatcher,
     scope: EventScope,
@@ -93,19 +95,19 @@ struct Search<'a> {
 
 /// Whether to go on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Progress {
+enum SearchProgress {
     Continue,
     Stop,
 }
 
-impl Search<'_> {
+impl EventSearch<'_> {
     fn search_backward(&mut self, first: Seq, last: Seq) -> Result<(), StoreError> {
         let mut high = last;
         while high >= first.max(1) {
             let block = (high - 1) / BLOCK_EVENTS;
             let low = block_range(block).0.max(first);
             if self.signatures.may_match(block, &self.signature)
-                && self.scan(low, high, Direction::Backward)? == Progress::Stop
+                && self.scan(low, high, SearchDirection::Backward)? == SearchProgress::Stop
             {
                 let rest = self.page.next.filter(|next| next.seq() > first);
                 self.page.next = rest;
@@ -122,7 +124,7 @@ impl Search<'_> {
             let block = (low - 1) / BLOCK_EVENTS;
             let high = block_range(block).1.min(last);
             if self.signatures.may_match(block, &self.signature)
-                && self.scan(low, high, Direction::Forward)? == Progress::Stop
+                && self.scan(low, high, SearchDirection::Forward)? == SearchProgress::Stop
             {
                 return Ok(());
             }
@@ -132,7 +134,12 @@ impl Search<'_> {
     }
 
     /// Searches a part of one block.
-    fn scan(&mut self, low: Seq, high: Seq, direction: Direction) -> Result<Progress, StoreError> {
+    fn scan(
+        &mut self,
+        low: Seq,
+        high: Seq,
+        direction: SearchDirection,
+    ) -> Result<SearchProgress, StoreError> {
         let db = self.db;
         let limit = if self.matcher.is_empty() {
             i64::try_from(self.limit - self.page.events.len()).unwrap_or(i64::MAX)
@@ -146,10 +153,10 @@ impl Search<'_> {
                 find.query(params![low, high, limit, stream.to_string()])?
             }
         };
-        self.scan_rows(rows, if direction == Direction::Forward { high } else { low })
+        self.scan_rows(rows, if direction == SearchDirection::Forward { high } else { low })
     }
 
-    fn scan_rows(&mut self, mut rows: Rows<'_>, end: Seq) -> Result<Progress, StoreError> {
+    fn scan_rows(&mut self, mut rows: Rows<'_>, end: Seq) -> Result<SearchProgress, StoreError> {
         while let Some(row) = rows.next()? {
             let seq: Seq = row.get(0)?;
             let record = row.get_ref(4)?.as_blob().unwrap_or_default();
@@ -157,25 +164,25 @@ impl Search<'_> {
                 self.page.events.push(Arc::new(decode_event_row(row)?));
                 if self.page.events.len() >= self.limit {
                     self.page.next = Some(LogCursor::from_seq(seq));
-                    return Ok(Progress::Stop);
+                    return Ok(SearchProgress::Stop);
                 }
             }
         }
         if Instant::now() >= self.deadline {
             self.page.next = Some(LogCursor::from_seq(end));
-            return Ok(Progress::Stop);
+            return Ok(SearchProgress::Stop);
         }
-        Ok(Progress::Continue)
+        Ok(SearchProgress::Continue)
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
+enum SearchDirection {
     Forward,
     Backward,
 }
 
-impl Direction {
+impl SearchDirection {
     /// Reads a range of events in this direction.
     const fn sql(self, scope: EventScope) -> &'static str {
         match (scope, self) {

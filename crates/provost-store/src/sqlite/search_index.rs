@@ -39,7 +39,7 @@ const SEQUENCE_BYTES: usize = 4;
 /// The signatures of the log's blocks.
 #[derive(Debug)]
 pub(super) struct SearchIndex {
-    signatures: Arc<Signatures>,
+    signatures: Arc<BlockSignatures>,
     /// `None` only while it is being dropped.
     wake: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -47,7 +47,7 @@ pub(super) struct SearchIndex {
 
 /// The file, and how many blocks it covers.
 #[derive(Debug)]
-pub(super) struct Signatures {
+pub(super) struct BlockSignatures {
     file: Option<File>,
     n_blocks: AtomicU64,
 }
@@ -69,7 +69,7 @@ impl SearchIndex {
         let file = options
             .inspect_err(|error| tracing::warn!(%error, "searches of the log are slow"))
             .ok();
-        let signatures = Arc::new(Signatures { file, n_blocks: AtomicU64::new(0) });
+        let signatures = Arc::new(BlockSignatures { file, n_blocks: AtomicU64::new(0) });
         let (wake, woken): (SyncSender<()>, Receiver<()>) = sync_channel(1);
         let (log, shared) = (log.to_owned(), Arc::clone(&signatures));
         let work = move || {
@@ -102,7 +102,7 @@ impl SearchIndex {
         self.signatures.n_blocks()
     }
 
-    pub(super) fn signatures(&self) -> Arc<Signatures> {
+    pub(super) fn signatures(&self) -> Arc<BlockSignatures> {
         Arc::clone(&self.signatures)
     }
 }
@@ -118,7 +118,7 @@ impl Drop for SearchIndex {
     }
 }
 
-impl Signatures {
+impl BlockSignatures {
     /// How many blocks have a signature, from the first one on.
     pub(super) fn n_blocks(&self) -> u64 {
         self.n_blocks.load(Ordering::Acquire)
@@ -187,7 +187,7 @@ fn add_text(signature: &mut [u8], text: &[u8]) {
 /// Adds the signatures of all blocks that are complete.
 fn extend_signatures(
     log: &Path,
-    signatures: &Signatures,
+    signatures: &BlockSignatures,
     checked: &mut bool,
     woken: &Receiver<()>,
 ) -> Result<(), StoreError> {
