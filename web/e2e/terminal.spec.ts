@@ -214,11 +214,10 @@ test('a large paste arrives completely', async ({ page, context, daemon }) => {
   const text = Array.from({ length: 5000 }, (_, n) => `line ${String(n).padStart(5, '0')} of what was pasted in one go\n`).join('')
   await page.evaluate((pasted) => navigator.clipboard.writeText(pasted), text)
   // The command line is on the screen before the shell runs it; a paste in between goes to the shell.
-  await typeInTerminal(page, 'echo reading; cat > pasted.txt; wc -c < pasted.txt\n')
+  // Linux drops echoed input when a terminal cannot print it fast enough, so nothing is echoed.
+  await typeInTerminal(page, 'stty -echo; echo reading; head -n 5000 > pasted.txt; stty echo; wc -c < pasted.txt\n')
   await expectLine(page, 'reading')
   await page.keyboard.press('Control+Shift+V')
-  await expectLine(page, 'line 04999 of what was pasted in one go')
-  await page.keyboard.press('Control+d')
   await expectLine(page, String(text.length))
   expect(await readFile(join(app.folder, 'pasted.txt'), 'utf8')).toBe(text)
 })
