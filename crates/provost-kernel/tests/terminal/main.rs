@@ -239,3 +239,13 @@ fn kernel_terminals() -> usize {
     };
     entries.filter_map(number).collect::<std::collections::HashSet<_>>().len()
 }
+
+/// Waits for a state that no message announces.
+async fn wait_until(is_reached: impl Fn() -> bool) {
+    let polling = async {
+        while !is_reached() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(LONG, polling).await.expect("the state is not reached");
+}
