@@ -89,6 +89,11 @@ impl Permit {
         self.hash
     }
 
+    /// What must still hold when it runs.
+    pub fn preconditions(&self) -> Option<&Preconditions> {
+        self.preconditions.as_ref()
+    }
+
     /// Consumes the permit: the action and its preconditions.
     pub fn consume(self) -> (ActionId, Action, Option<Preconditions>) {
         (self.id, self.action, self.preconditions)

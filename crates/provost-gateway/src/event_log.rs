@@ -23,7 +23,7 @@ pub struct EventLog {
     store: Arc<dyn EventStore>,
     clock: Clock,
     owner: DaemonOwner,
-    redactor: Redactor,
+    redactor: Arc<Redactor>,
 }
 
 impl EventLog {
@@ -35,7 +35,7 @@ impl EventLog {
         config: &GatewayConfig,
     ) -> Result<Self, GatewayError> {
         required_views::rebuild_if_damaged(&*store).await?;
-        let redactor = Redactor::new(&config.secrets)?;
+        let redactor = Arc::new(Redactor::new(&config.secrets)?);
         Ok(Self { store, clock, owner, redactor })
     }
 
@@ -57,6 +57,12 @@ impl EventLog {
         &self.owner
     }
 
+    /// The redactor of the known secrets, for others that outlive a call.
+    pub(crate) fn shared_redactor(&self) -> Arc<Redactor> {
+        Arc::clone(&self.redactor)
+    }
+
+    /// Redacts the known secrets.
     pub(crate) fn redactor(&self) -> &Redactor {
         &self.redactor
     }

@@ -40,6 +40,7 @@ pub use list_files::{ListFilesResult, ListedEntry, SkippedPath};
 pub use move_file::{DeleteFileResult, MoveFileResult};
 pub(crate) use observed_changes::{FileTimestamp, find_changes_since};
 pub use read_file::ReadFileResult;
+pub(crate) use read_file::whole_file_result;
 pub use search_files::{ContextLine, SearchFilesResult, SearchMatch};
 pub use stat_path::{EntryKind, StatPathResult};
 pub use visibility_filter::OmittedPaths;

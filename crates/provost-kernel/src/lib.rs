@@ -19,6 +19,7 @@ pub mod run_homes;
 mod socket_writer;
 mod wire;
 
+pub use client::cached_reader::CachedReader;
 pub use client::kernel_client::{ExecuteLimits, KernelClient, KernelError, ReportReceiver};
 pub use client::terminal_client::{TerminalReader, TerminalWriter, attach_terminal};
 pub use error::ActionError;

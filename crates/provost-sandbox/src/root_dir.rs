@@ -19,6 +19,7 @@
 //!
 //! Extended attributes and access control lists of a replaced file are not preserved.
 
+mod cached_read;
 mod directory_ops;
 mod error;
 mod path_validation;
@@ -27,6 +28,7 @@ mod staged_file;
 mod symlink_snapshot;
 mod write;
 
+pub use cached_read::DirIdentity;
 pub use error::RootDirError;
 pub use read::{FileKind, FileStat, RootDirEntry, RootDirListing};
 pub use symlink_snapshot::SymlinkSnapshot;

@@ -20,7 +20,9 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use provost_kernel::{KernelClient, KernelDir, KernelError, ReportReceiver, run_homes};
+use provost_kernel::{
+    CachedReader, KernelClient, KernelDir, KernelError, ReportReceiver, run_homes,
+};
 use provost_proto::kernel::{ErrorInfo, ReportNumber};
 use provost_proto::{ActionId, Actor, Fact, Project, ProjectId, ProjectStatus, UnixMicros};
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -179,6 +181,7 @@ impl KernelPool {
         let (program, secrets) = (&self.config.program, &self.config.secrets);
         match KernelClient::start(&dir, program, &args, secrets).await {
             Ok((kernel, reports)) => {
+                let kernel = kernel.with_cached_reader(self.cached_reader(project));
                 self.record_start(project.id, &kernel)
                     .await
                     .map_err(|error| kernel_lost_fault(&error.to_string()))?;
@@ -193,6 +196,11 @@ impl KernelPool {
                 Err(fault_from_kernel_error(&error))
             }
         }
+    }
+
+    /// Reads files of a project in this process if they are in memory.
+    fn cached_reader(&self, project: &Project) -> CachedReader {
+        CachedReader::new((&*project.path).into(), self.log.shared_redactor())
     }
 
     async fn record_start(

@@ -27,6 +27,7 @@ use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
+use super::cached_reader::CachedReader;
 use crate::frame_sender::FrameSender;
 use crate::kernel_dir::KernelDir;
 use crate::socket_writer::{SocketWriter, split_socket};
@@ -107,6 +108,7 @@ pub struct KernelClient {
     requests: Arc<RequestSender>,
     pending: Arc<PendingRequests>,
     welcome: HelloResponse,
+    cached_reader: Option<Arc<CachedReader>>,
 }
 
 /// Sends requests. The connection is closed when the last client of it is dropped.
@@ -182,7 +184,13 @@ impl KernelClient {
         let (up, reports) = mpsc::channel(REPORT_QUEUE_LEN);
         let pending = Arc::new(PendingRequests::default());
         tokio::spawn(run_connection(read, sender, up, Arc::clone(&pending)));
-        Ok((Self { requests, pending, welcome }, ReportReceiver(reports)))
+        Ok((Self { requests, pending, welcome, cached_reader: None }, ReportReceiver(reports)))
+    }
+
+    /// The same connection, with a reader for files that are in memory.
+    #[must_use]
+    pub fn with_cached_reader(self, reader: CachedReader) -> Self {
+        Self { cached_reader: Some(Arc::new(reader)), ..self }
     }
 
     /// What the kernel reported in the handshake.
@@ -202,6 +210,26 @@ impl KernelClient {
 
     /// Executes a permitted action that must not show or write some paths.
     pub async fn execute_with_limits(
+        &self,
+        permit: Permit,
+        limits: ExecuteLimits,
+    ) -> Result<RawJson, KernelError> {
+        let Some(reader) = self.cached_reader.as_ref().filter(|_| self.is_connected()) else {
+            return self.execute_in_kernel(permit, limits).await;
+        };
+        let permit = match reader.try_execute(permit) {
+            Ok(result) => return Ok(result),
+            Err(permit) => *permit,
+        };
+        let attempt = reader.begin_kernel_read(&permit);
+        let result = self.execute_in_kernel(permit, limits).await;
+        if result.is_ok() {
+            reader.confirm_project(attempt);
+        }
+        result
+    }
+
+    async fn execute_in_kernel(
         &self,
         permit: Permit,
         limits: ExecuteLimits,

@@ -1,4 +1,5 @@
 //! The daemon's side of the protocol with a kernel.
 
+pub(crate) mod cached_reader;
 pub(crate) mod kernel_client;
 pub(crate) mod terminal_client;

@@ -68,12 +68,19 @@ fn read_whole(root: &RootDir, action: &ReadFile) -> Result<ReadFileResult, Actio
         }
         error
     })?;
+    whole_file_result(bytes, action.encoding)
+}
+
+/// The result for a file that was read as a whole.
+pub(crate) fn whole_file_result(
+    bytes: Vec<u8>,
+    encoding: BytesEncoding,
+) -> Result<ReadFileResult, ActionError> {
     let size = bytes.len() as u64;
     let hash = Some(hash_content(&bytes));
-    let content = encode_content(bytes, action.encoding)?;
     Ok(ReadFileResult {
-        content,
-        encoding: action.encoding,
+        content: encode_content(bytes, encoding)?,
+        encoding,
         size,
         hash,
         offset: 0,

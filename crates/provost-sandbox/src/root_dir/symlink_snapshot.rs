@@ -20,7 +20,7 @@ use super::{
 const MAX_SYMLINK_DEPTH: u32 = 40;
 
 /// Resolves a path without any link.
-const RESOLVE_NO_SYMLINKS: ResolveFlags = RESOLVE_FLAGS.union(ResolveFlags::NO_SYMLINKS);
+pub(super) const RESOLVE_NO_SYMLINKS: ResolveFlags = RESOLVE_FLAGS.union(ResolveFlags::NO_SYMLINKS);
 
 /// Paths that are links, with their final targets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -52,6 +52,7 @@ impl KernelPool {
             Ok(found) => found,
             Err(why) => return self.record_lost_kernel(project.id, view, why).await,
         };
+        let kernel = kernel.with_cached_reader(self.cached_reader(project));
         self.settle_unfinished_actions(project.id, &kernel).await?;
         if project.status == ProjectStatus::Closed {
             drop(kernel.shut_down().await);

@@ -51,10 +51,11 @@ async fn a_read_is_recorded_though_the_client_disconnects() {
     let kernel = fixture.get("/api/projects/app/kernel").await["pid"].as_i64().unwrap();
     let kernel = rustix::process::Pid::from_raw(i32::try_from(kernel).unwrap()).unwrap();
     let signal = |signal| rustix::process::kill_process(kernel, signal).unwrap();
-    // Nobody answers while they wait.
+    // Nobody answers while they wait: a part of a file is read by the kernel process.
     signal(rustix::process::Signal::STOP);
     let address = fixture.daemon.base.strip_prefix("http://").unwrap();
-    let body = json!({ "action": "fs.readFile", "params": { "path": "a.txt" } }).to_string();
+    let params = json!({ "path": "a.txt", "startLine": 1 });
+    let body = json!({ "action": "fs.readFile", "params": params }).to_string();
     let request = format!(
         "POST /api/projects/app/actions HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {}\r\n\
          Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",

@@ -169,7 +169,8 @@ async fn what_was_read_for_a_daemon_that_is_gone_is_read_again_and_told() {
         FakeReply::Completion(FakeCompletion::from_tool_call(
             "c1",
             "fs_readFile",
-            json!({ "path": "hello.txt" }),
+            // A part of a file is read by the kernel process, which is stopped.
+            json!({ "path": "hello.txt", "startLine": 1 }),
         )),
         FakeReply::Completion(FakeCompletion::from_text("It says hello.")),
     ];
