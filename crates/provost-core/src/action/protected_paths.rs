@@ -518,7 +518,7 @@ pub fn command_read_only_paths() -> impl Iterator<Item = String> {
 }
 
 /// To upper case and back, so that letters with two lower-case forms (`ſ`) become one.
-pub(crate) fn fold_case(name: &str) -> String {
+pub fn fold_case(name: &str) -> String {
     if name.is_ascii() {
         return name.to_ascii_lowercase();
     }

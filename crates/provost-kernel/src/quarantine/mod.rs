@@ -17,17 +17,17 @@ mod snapshot;
 pub mod store;
 mod tree_scan;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use provost_core::action::protected_paths::command_read_only_paths;
+use provost_core::action::protected_paths::{command_read_only_paths, fold_case};
 use provost_core::quarantine::git_entries::EntryType;
 use provost_proto::Hash;
 use provost_sandbox::confine::Sandbox;
-use provost_sandbox::root_dir::{FileKind, RootDir, SymlinkSnapshot};
+use provost_sandbox::root_dir::{FileKind, RootDir, RootDirEntry, SymlinkSnapshot};
 use serde::Serialize;
 
 use led_to_paths::{LedToPath, find_led_to_paths};
@@ -41,6 +41,9 @@ use crate::ActionError;
 
 /// How often leftovers are looked for again while other processes may create more.
 const MAX_PASSES: usize = 3;
+
+/// How many names at the top of a project are read to find out which paths exist there.
+const MAX_TOP_NAMES: usize = 200;
 
 /// How many entries a result names.
 const MAX_REPORTED_ENTRIES: usize = 50;
@@ -201,7 +204,21 @@ impl Quarantine {
             let stat = self.root.stat(path);
             stat.is_ok_and(|stat| matches!(stat.kind, FileKind::File | FileKind::Directory))
         };
-        command_read_only_paths().map(PathBuf::from).filter(exists).collect()
+        let names = self.list_top_names();
+        // Opening each of some hundred paths would take longer than starting a command.
+        let may_exist = |path: &String| {
+            let first = path.split('/').next().unwrap_or_default();
+            names.as_ref().is_none_or(|names| names.contains(&fold_case(first)))
+        };
+        command_read_only_paths().filter(may_exist).map(PathBuf::from).filter(exists).collect()
+    }
+
+    /// The names at the top of the project without their case, which some file systems ignore.
+    /// `None` if there are too many to read them for each command.
+    fn list_top_names(&self) -> Option<HashSet<String>> {
+        let listing = self.root.list(Path::new("."), MAX_TOP_NAMES).ok()?;
+        let fold_name = |entry: &RootDirEntry| fold_case(&entry.name.to_string_lossy());
+        (!listing.more).then(|| listing.entries.iter().map(fold_name).collect())
     }
 
     /// Copies git's settings for a command in this sandbox; the links to the copies are created

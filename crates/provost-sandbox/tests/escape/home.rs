@@ -147,6 +147,10 @@ pub(crate) fn caches() {
         let shared = ".cargo/registry/src/index/shared-1.0/lib.rs";
         let report = run("home-read", &[shared]);
         assert!(report.text.contains("theirs"), "{layers:?} {report:?}");
+        // Nothing waits for the disk when it ends.
+        let mounts = run("read", &["/proc/self/mountinfo"]).text;
+        assert_eq!(mounts.contains("overlay"), own_layer(layers), "{mounts}");
+        assert_eq!(mounts.contains("volatile"), own_layer(layers), "{mounts}");
         // A new package beside it, which a later run finds, and nobody else.
         let new = ".cargo/registry/src/index/new-1.0/lib.rs";
         assert!(run("home-write", &[new, "mine"]).did_harm(), "{layers:?}");

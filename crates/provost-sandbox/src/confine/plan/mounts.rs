@@ -164,6 +164,8 @@ fn create_overlay(lower: &CStr, layer: &OverlayLayer) -> Result<OwnedFd, Errno> 
     }
     // As an ordinary user may use it, and the same for root.
     rustix::mount::fsconfig_set_flag(&overlay, c"userxattr")?;
+    // Otherwise Linux syncs the whole file system of the layer at the end of each run.
+    rustix::mount::fsconfig_set_flag(&overlay, c"volatile")?;
     rustix::mount::fsconfig_create(&overlay)?;
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
     rustix::mount::fsmount(&overlay, FsMountFlags::FSMOUNT_CLOEXEC, attributes)

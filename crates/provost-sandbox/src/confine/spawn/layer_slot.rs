@@ -3,7 +3,10 @@
 //! Two overlays can share an upper layer as long as they do not share the folder in
 //! which they prepare changes.
 
-use std::path::PathBuf;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 
@@ -43,6 +46,7 @@ impl LayerSlot {
         let create = |dir: &PathBuf| {
             let (upper, work) = (dir.join("upper"), dir.join(format!("work{}", self.0)));
             create_private_dir(&work)
+                .and_then(|()| remove_leftover_work(&work))
                 .map_err(SandboxError::wrap_io("create the layer of a cache"))?;
             let what = "the layer of a cache";
             Ok(OverlayLayer {
@@ -51,6 +55,23 @@ impl LayerSlot {
             })
         };
         layer_dirs.iter().map(create).collect()
+    }
+}
+
+/// Removes what the overlay of an earlier run left in its work folder: Linux refuses to mount a
+/// volatile one again, because its layer may have lost writes if the machine crashed. A layer
+/// holds caches only, and a run before would have lost the same writes without an overlay.
+fn remove_leftover_work(work: &Path) -> io::Result<()> {
+    // Linux creates these without any permissions.
+    for folder in ["work", "work/incompat", "work/incompat/volatile"] {
+        match fs::set_permissions(work.join(folder), Permissions::from_mode(0o700)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    match fs::remove_dir_all(work.join("work")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
     }
 }
 
