@@ -37,6 +37,7 @@ const BENCHMARKS: &[Benchmark] = &[
     Benchmark { name: "runner", targets: &[("provost", "runner")], needs: None },
     Benchmark { name: "http", targets: &[("provost", "http")], needs: None },
     Benchmark { name: "terminal", targets: &[("provost", "terminal")], needs: None },
+    Benchmark { name: "web", targets: &[("provost", "web")], needs: None },
 ];
 
 /// The names of all benchmarks, for the help.
