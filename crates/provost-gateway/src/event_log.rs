@@ -1,11 +1,13 @@
 //! The log as the services use it: the store behind the redaction of secrets, the clock, and
 //! the daemon's owner.
 
+mod open_documents;
 mod redact;
 mod required_views;
 
 use std::sync::Arc;
 
+use provost_core::fold::{ViewDocument, ViewKind};
 use provost_core::redact::Redactor;
 use provost_proto::kernel::{ErrorInfo, OutputData};
 use provost_proto::{Actor, BlobRef, Code, Event, Fact, ProjectId, Stream, UnixMicros};
@@ -34,7 +36,7 @@ impl EventLog {
         owner: DaemonOwner,
         config: &GatewayConfig,
     ) -> Result<Self, GatewayError> {
-        required_views::rebuild_if_damaged(&*store).await?;
+        required_views::rebuild_if_damaged(&*store, clock.now()).await?;
         let redactor = Redactor::new(&config.secrets)?;
         Ok(Self { store, clock, owner, redactor })
     }
@@ -47,6 +49,14 @@ impl EventLog {
     /// The clock of the log.
     pub fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    /// The documents of a view that are still going on, in all projects.
+    pub async fn list_open_documents(
+        &self,
+        view: ViewKind,
+    ) -> Result<Vec<ViewDocument>, StoreError> {
+        open_documents::list_open_documents(&*self.store, view, self.now()).await
     }
 
     pub(crate) fn now(&self) -> UnixMicros {

@@ -9,6 +9,7 @@ mod database_checks;
 mod document_cache;
 mod group_commit_writer;
 mod head_file;
+mod listed_columns;
 mod log_verifier;
 mod log_writer;
 mod reader;

@@ -205,13 +205,14 @@ pub(super) fn list_under(
 ) -> Result<Vec<StoredDocument>, StoreError> {
     let mut list = db.prepare_cached(
         "SELECT key, doc, seq FROM docs
-         WHERE view = ?1 AND parent = ?2 AND open = ?3 AND at > ?4 AND at < ?5
+         WHERE view = ?1 AND parent = ?2 AND open = ?3 AND at > ?4 AND at <= ?5
          ORDER BY at DESC LIMIT ?6",
     )?;
     let ListQuery { view, parent, is_open, after, before, limit } = query;
     // From before the beginning, if that is where to begin.
     let after = if after == 0 { -1 } else { i64::try_from(after).unwrap_or(i64::MAX) };
-    let before = i64::try_from(before).unwrap_or(i64::MAX);
+    // Inclusive, because what never ends has the latest time that the column can hold.
+    let before = i64::try_from(before.saturating_sub(1)).unwrap_or(i64::MAX);
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let (view_id, parent) = (view.storage_id(), parent.as_bytes());
     let mut rows = list.query(params![view_id, parent, is_open, after, before, limit])?;
