@@ -155,5 +155,9 @@ pub const MAX_RESUME_EVENTS: u64 = 5000;
 /// The largest message of a stream of documents, in bytes, unless one document is larger.
 pub const MAX_DOCUMENT_MESSAGE_BYTES: usize = 256 * 1024;
 
+/// The most bytes that are put back into the events of one page: more than most reports have,
+/// and little enough to be held a few times.
+pub const MAX_WHOLE_BODIES_BYTES: u64 = 8 * 1024 * 1024;
+
 /// The most events in one page of `/api/events`.
 pub const MAX_EVENT_PAGE_EVENTS: usize = 200;

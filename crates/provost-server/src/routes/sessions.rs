@@ -15,7 +15,7 @@ use provost_proto::session::{
     ItemNumber, OpenSessionRequest, SendMessageRequest, SendMessageResponse, SessionDetail,
     SessionList, SessionView, StartTourRequest, StartTourResponse,
 };
-use provost_proto::{Code, LogCursor, MessageId, SessionId, Stream, UnixMicros};
+use provost_proto::{Code, EventBodies, LogCursor, MessageId, SessionId, Stream, UnixMicros};
 use provost_runner::session::TurnPrompt;
 use provost_store::EventScope;
 use serde::Deserialize;
@@ -207,10 +207,13 @@ pub(crate) async fn continue_session(
 #[serde(deny_unknown_fields)]
 pub(crate) struct FollowSessionQuery {
     after: Option<LogCursor>,
+    /// What to send of bodies that are stored as blobs.
+    #[serde(default)]
+    bodies: EventBodies,
 }
 
 /// Follow a session: all events after a position, then live.
-#[utoipa::path(get, path = "/api/sessions/{id}/events", params(("id" = String, Path), ("after" = Option<u64>, Query), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content_type = "text/event-stream", body = provost_proto::Event)))]
+#[utoipa::path(get, path = "/api/sessions/{id}/events", params(("id" = String, Path), ("after" = Option<u64>, Query), ("bodies" = Option<String>, Query, description = "large bodies: `stored` as a reference, `whole`, or `short` with their size only"), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content_type = "text/event-stream", body = provost_proto::Event)))]
 pub(crate) async fn follow(
     State(app): State<Arc<AppState>>,
     RequireOperatorLease(_, lease): RequireOperatorLease,
@@ -221,6 +224,7 @@ pub(crate) async fn follow(
     let session = app.runner.load_session(parse_session_id(&name)?).await?;
     let last = super::events::parse_last_event_id(&headers)?;
     let scope = EventScope::Stream(Stream::Session(session.id));
-    let (selection, after) = (sse::EventSelection::whole(scope), last.or(which.after));
+    let selection = sse::EventSelection::all(scope, which.bodies);
+    let after = last.or(which.after);
     Ok(sse::stream_events(app, lease, selection, after.unwrap_or_default()))
 }
