@@ -113,6 +113,10 @@ impl EventStore for CountingStore {
         self.count(self.store.list_under(queries), Vec::len)
     }
 
+    fn list_latest(&self, queries: Vec<ListQuery>, limit: usize) -> Read<'_, Vec<StoredDocument>> {
+        self.count(self.store.list_latest(queries, limit), Vec::len)
+    }
+
     fn list_stored_documents(&self, view: ViewKind) -> Read<'_, Vec<StoredDocument>> {
         self.count(self.store.list_stored_documents(view), Vec::len)
     }

@@ -46,7 +46,7 @@ pub(crate) struct SessionListQuery {
     before: Option<UnixMicros>,
 }
 
-/// List the sessions, the most recently changed first. With `project`, at most 100 of this
+/// List the sessions, the most recently changed first. With `project`, at most 50 of this
 /// project that are neither running nor have queued messages, and that last changed before
 /// `before`, in microseconds since 1970.
 #[utoipa::path(get, path = "/api/sessions", params(("project" = Option<String>, Query, description = "id or short name"), ("before" = Option<u64>, Query)), responses((status = 200, body = SessionList)))]

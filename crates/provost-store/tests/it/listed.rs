@@ -131,3 +131,25 @@ async fn valid_tokens_and_the_usage_of_a_day_are_listed_also_in_a_file_of_an_ear
     assert_eq!(list(&store, usage).await, all_usage);
     assert_eq!(store.verify_log().await.unwrap().views, None, "the columns are what is written");
 }
+
+#[tokio::test]
+async fn the_latest_of_several_lists_are_found_on_disk_and_in_memory() {
+    let (store, folder) = fresh();
+    for number in 1..=300 {
+        request_and_finish(&store, number * 100).await;
+    }
+    let both = [1, 2].map(|parent| ListQuery::open(ViewKind::Actions, Uuid::from_u128(parent)));
+    let latest = async |store: &SqliteStore, limit| {
+        let docs = store.list_latest(both.to_vec(), limit).await.unwrap();
+        docs.into_iter().map(|stored| stored.key.as_u128()).collect::<Vec<_>>()
+    };
+    assert_eq!(latest(&store, 3).await, [30_000, 29_900, 29_800]);
+    drop(store);
+    let store = open(folder.path());
+    assert_eq!(latest(&store, 3).await, [30_000, 29_900, 29_800], "after a restart");
+    let body = json!({ "action": Uuid::from_u128(30_000), "fault": { "code": "CANCELLED", "message": "no" } });
+    append(&store, "ACTION_DENIED", body).await;
+    request_and_finish(&store, 30_100).await;
+    assert_eq!(latest(&store, 3).await, [30_100, 29_900, 29_800], "changed in memory");
+    assert_eq!(latest(&store, usize::MAX).await.len(), 300);
+}

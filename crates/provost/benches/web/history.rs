@@ -20,7 +20,7 @@ use crate::random::Random;
 use crate::turns::{self, Project};
 
 /// Changes when the generated events do: logs of another version are generated again.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// How many projects are open.
 pub(crate) const N_PROJECTS: usize = 100;
 /// How many turns a session has.
@@ -75,7 +75,8 @@ async fn generate(folder: &Path, n_events: u64) -> History {
         move || now.load(Ordering::Relaxed)
     });
     let store = SqliteStore::open(StoreOptions { path: log.clone(), clock }).unwrap();
-    let step = DAYS * 86_400_000_000 / n_events;
+    // The last session ends somewhat later.
+    let step = DAYS * 86_400_000_000 / (n_events + 500);
     let random = Random(17);
     let mut writer =
         HistoryWriter { store: &store, now, step, random, n_events: 0, waiting: Vec::new() };
