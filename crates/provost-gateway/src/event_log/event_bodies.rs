@@ -95,3 +95,70 @@ fn shorten_event(mut event: Event) -> Event {
     }
     event
 }
+
+#[cfg(test)]
+mod tests {
+    use provost_proto::{Fact, LogCursor};
+    use provost_store::EventScope;
+
+    use super::*;
+    use crate::GatewayConfig;
+    use crate::test_support::open_log;
+
+    /// A log with these facts, and a page with all of its events.
+    async fn log_with(facts: Vec<Fact>) -> (EventLog, AuditPage, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let log = open_log(folder.path(), &GatewayConfig::default()).await;
+        for fact in facts {
+            log.record_daemon_event(fact).await.unwrap();
+        }
+        let page = log.store().read_events(EventScope::All, LogCursor::START, 99).await.unwrap();
+        let events = page.events.iter().map(|event| event.decode_event().unwrap()).collect();
+        (log, AuditPage { events, next: None }, folder)
+    }
+
+    fn stopped(n_bytes: usize) -> Fact {
+        Fact::DaemonStopped { reason: "x".repeat(n_bytes) }
+    }
+
+    fn printed(n_bytes: usize) -> Fact {
+        let id = uuid::Uuid::new_v4();
+        let output = json!({
+            "stream": "stdout", "offset": 0, "dropped": 0, "data": { "text": "y".repeat(n_bytes) },
+        });
+        let body = json!({ "action": id, "project": id, "report": 1, "output": output });
+        Fact::from_kind_and_body("ACTION_OUTPUT", &body).unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_is_stored_as_a_blob_is_put_back_or_its_size_is_sent() {
+        let facts = vec![stopped(10), stopped(9000), printed(10), printed(9000)];
+        let (log, page, _folder) = log_with(facts.clone()).await;
+        let stored = log.with_bodies(page.clone(), EventBodies::Stored).await.unwrap();
+        assert_eq!(stored, page, "as it was hashed");
+        let whole = log.with_bodies(page.clone(), EventBodies::Whole).await.unwrap();
+        let read: Vec<_> = whole.events.iter().filter_map(Event::fact).collect();
+        assert_eq!(read, facts);
+        let short = log.with_bodies(page, EventBodies::Short).await.unwrap().events;
+        assert_eq!(short[0].fact().as_ref(), Some(&facts[0]));
+        assert!(short[1].body["omitted"].as_u64() > Some(9000), "{:?}", short[1]);
+        assert_eq!(short[2].fact().as_ref(), Some(&facts[2]));
+        assert_eq!(short[3].body["output"]["data"], json!({ "omitted": 9000 }));
+        assert!(!serde_json::to_string(&short).unwrap().contains("$blob"));
+    }
+
+    #[tokio::test]
+    async fn a_page_of_large_bodies_is_shorter_and_says_where_to_continue() {
+        let (log, page, _folder) = log_with(vec![stopped(5 << 20); 3]).await;
+        let all = page.events.clone();
+        let mut rest = page;
+        for event in &all {
+            let part = log.with_bodies(rest.clone(), EventBodies::Whole).await.unwrap();
+            assert_eq!(part.events.len(), 1, "each is too large for a second one");
+            assert_eq!(part.events[0].seq, event.seq);
+            let is_last = event.seq == all[all.len() - 1].seq;
+            assert_eq!(part.next, (!is_last).then(|| event.cursor()));
+            rest.events.remove(0);
+        }
+    }
+}
