@@ -113,6 +113,26 @@ test('a client that does not read slows no page', async ({ page, daemon }) => {
   for (const socket of idle) socket.destroy()
 })
 
+test('many tabs are live at once, and each of them can send commands', async ({ page, daemon, context }) => {
+  const { id } = (await daemon.request('POST', '/api/projects', { path: await daemon.folder('alpha') })) as { readonly id: string }
+  await login(page, daemon, '#/projects/alpha/timeline')
+  const tabs = [page]
+  for (let tab = 0; tab < 7; tab++) tabs.push(await context.newPage())
+  for (const tab of tabs.slice(1)) await tab.goto(`${daemon.origin}/#/projects/alpha/timeline`)
+  for (const tab of tabs) await expectLive(tab)
+  for (const [number, tab] of tabs.entries()) {
+    await openProject(tab, await daemon.folder(`tab${String(number)}`))
+    await expect(tab.getByRole('heading', { name: `tab${String(number)}` }).or(projects(tab).filter({ hasText: `tab${String(number)}` })).first()).toBeVisible()
+  }
+  await daemon.request('PUT', `/api/projects/${id}/mode`, { mode: 'auto' })
+  for (const tab of tabs) {
+    await expect(projects(tab)).toHaveCount(9)
+    await tab.goto(`${daemon.origin}/#/projects/alpha/timeline`)
+    await expect(tab.getByRole('button', { name: /^Mode: Auto/ })).toBeVisible()
+    await expect(connectionChip(tab)).toHaveAttribute('data-connection', 'live')
+  }
+})
+
 test('opening the page costs little however long the log is, and the timeline reaches its beginning', async ({ page, daemon }) => {
   test.setTimeout(180_000)
   const { request } = await agent(daemon)

@@ -9,8 +9,8 @@ struct Benchmark {
     name: &'static str,
     /// Packages and their bench targets, in order.
     targets: &'static [(&'static str, &'static str)],
-    /// A program that it needs, and the Debian package of the same name.
-    needs: Option<&'static str>,
+    /// A program that it needs, and its Debian package.
+    needs: Option<(&'static str, &'static str)>,
 }
 
 const BENCHMARKS: &[Benchmark] = &[
@@ -26,17 +26,19 @@ const BENCHMARKS: &[Benchmark] = &[
             ("provost-sandbox", "sandbox"),
             ("provost", "kernel"),
             ("provost-sandbox", "caches"),
+            ("provost", "shell"),
         ],
-        needs: None,
+        needs: Some(("bwrap", "bubblewrap")),
     },
     Benchmark {
         name: "gateway",
         targets: &[("provost-core", "decide"), ("provost", "gateway")],
-        needs: Some("wrk"),
+        needs: Some(("wrk", "wrk")),
     },
     Benchmark { name: "runner", targets: &[("provost", "runner")], needs: None },
     Benchmark { name: "http", targets: &[("provost", "http")], needs: None },
     Benchmark { name: "terminal", targets: &[("provost", "terminal")], needs: None },
+    Benchmark { name: "web", targets: &[("provost", "web")], needs: None },
 ];
 
 /// The names of all benchmarks, for the help.
@@ -51,8 +53,8 @@ pub(crate) fn run(name: &str, parts: &[&str]) -> Result<()> {
     let Some(benchmark) = BENCHMARKS.iter().find(|benchmark| benchmark.name == name) else {
         bail!("unknown benchmark `{name}`; one of: {}", names());
     };
-    if let Some(package) = benchmark.needs
-        && find(package).is_none()
+    if let Some((program, package)) = benchmark.needs
+        && find(program).is_none()
     {
         install(package)?;
     }

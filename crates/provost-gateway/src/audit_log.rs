@@ -64,15 +64,16 @@ impl AuditLog {
         limit: usize,
         filter: &AuditFilter,
     ) -> Result<AuditPage, GatewayError> {
-        let any_of = match filter.action {
-            Some(action) => self.list_related_ids(action).await?,
-            None => Vec::new(),
-        };
+        let mut filter_events = filter.to_event_filter();
+        if let Some(action) = filter.action {
+            let span = self.find_action_span(action).await?;
+            filter_events.any_of = self.list_related_ids(action, span).await?;
+            filter_events.since = filter_events.since.max(span.since);
+        }
         let from = match from {
             AuditCursor::After(after) => SearchFrom::After(after),
             AuditCursor::Before(before) => SearchFrom::Before(before),
         };
-        let filter_events = EventFilter { any_of, ..filter.to_event_filter() };
         let query = EventQuery { scope, from, limit, filter: filter_events };
         let page = self.log.store().search_events(query).await?;
         let mut known = ApprovalActions::default();
@@ -89,15 +90,19 @@ impl AuditLog {
     }
 
     /// The ids that events about an action hold: its own, and those of its approvals and grants.
-    async fn list_related_ids(&self, action: ActionId) -> Result<Vec<String>, GatewayError> {
+    async fn list_related_ids(
+        &self,
+        action: ActionId,
+        span: ActionSpan,
+    ) -> Result<Vec<String>, GatewayError> {
         let mut ids = vec![action.uuid().to_string()];
-        for fact in self.list_facts_with("APPROVAL_ASKED", &ids).await? {
+        for fact in self.list_facts_with("APPROVAL_ASKED", &ids, span).await? {
             if let Fact::ApprovalAsked { approval, .. } = fact {
                 ids.push(approval.uuid().to_string());
             }
         }
         if ids.len() > 1 {
-            for fact in self.list_facts_with("GRANT_CREATED", &ids).await? {
+            for fact in self.list_facts_with("GRANT_CREATED", &ids, span).await? {
                 if let Fact::GrantCreated { grant, .. } = fact {
                     ids.push(grant.uuid().to_string());
                 }
@@ -106,13 +111,30 @@ impl AuditLog {
         Ok(ids)
     }
 
+    /// When an action went on, as far as that is known: its approvals are asked and answered
+    /// then, so that the rest of the log need not be searched for them.
+    async fn find_action_span(&self, action: ActionId) -> Result<ActionSpan, GatewayError> {
+        let doc = self.log.store().get_document(ViewKind::Actions, action.uuid()).await?;
+        Ok(doc.and_then(ViewDocument::into_action).map_or(ActionSpan::default(), |action| {
+            let until = action.finished_at.map(|at| at.saturating_add(1));
+            ActionSpan { since: Some(action.requested_at), until }
+        }))
+    }
+
     /// The facts of a kind in which one of the ids occurs.
-    async fn list_facts_with(&self, kind: &str, ids: &[String]) -> Result<Vec<Fact>, GatewayError> {
+    async fn list_facts_with(
+        &self,
+        kind: &str,
+        ids: &[String],
+        ActionSpan { since, until }: ActionSpan,
+    ) -> Result<Vec<Fact>, GatewayError> {
         let (mut facts, mut from) = (Vec::new(), LogCursor::END);
         loop {
             let filter = EventFilter {
                 kinds: vec![kind.to_owned()],
                 any_of: ids.to_vec(),
+                since,
+                until,
                 ..EventFilter::default()
             };
             let query = EventQuery {
@@ -172,6 +194,13 @@ impl AuditLog {
         known.insert(id, action);
         Ok(action)
     }
+}
+
+/// The time between the first and the last event of an action; `None` where that is unknown.
+#[derive(Debug, Clone, Copy, Default)]
+struct ActionSpan {
+    since: Option<UnixMicros>,
+    until: Option<UnixMicros>,
 }
 
 /// The actions of the approvals that were found.

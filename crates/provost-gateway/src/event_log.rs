@@ -1,13 +1,16 @@
 //! The log as the services use it: the store behind the redaction of secrets, the clock, and
 //! the daemon's owner.
 
+mod event_bodies;
+mod open_documents;
 mod redact;
 mod required_views;
 
 use std::sync::Arc;
 
+use provost_core::fold::{ViewDocument, ViewKind};
 use provost_core::redact::Redactor;
-use provost_proto::kernel::{ErrorInfo, OutputData};
+use provost_proto::kernel::ErrorInfo;
 use provost_proto::{Actor, BlobRef, Code, Event, Fact, ProjectId, Stream, UnixMicros};
 use provost_store::{
     AppendOutcome, AppendRequest, Clock, Durability, EventStore, NewEvent, RecordedEvent,
@@ -34,7 +37,7 @@ impl EventLog {
         owner: DaemonOwner,
         config: &GatewayConfig,
     ) -> Result<Self, GatewayError> {
-        required_views::rebuild_if_damaged(&*store).await?;
+        required_views::rebuild_if_damaged(&*store, clock.now()).await?;
         let redactor = Arc::new(Redactor::new(&config.secrets)?);
         Ok(Self { store, clock, owner, redactor })
     }
@@ -47,6 +50,14 @@ impl EventLog {
     /// The clock of the log.
     pub fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    /// The documents of a view that are still going on, in all projects.
+    pub async fn list_open_documents(
+        &self,
+        view: ViewKind,
+    ) -> Result<Vec<ViewDocument>, StoreError> {
+        open_documents::list_open_documents(&*self.store, view, self.now()).await
     }
 
     pub(crate) fn now(&self) -> UnixMicros {
@@ -119,25 +130,6 @@ impl EventLog {
         event: &RecordedEvent,
     ) -> Result<Option<Fact>, GatewayError> {
         self.hydrate_event_fact(&event.decode_event()?).await
-    }
-
-    /// The event with everything put back that is stored as a blob, as redacted as it is there.
-    pub async fn hydrate_event(&self, mut event: Event) -> Result<Event, GatewayError> {
-        if let Ok(BlobRef { hash, .. }) = serde_json::from_value(event.body.clone()) {
-            let bytes = self.store.get_blob(hash).await?;
-            if let Some(body) = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
-                event.body = body;
-            }
-        }
-        let blob = event.body.pointer("/output/data/blob").cloned();
-        if let Some(BlobRef { hash, .. }) = blob.and_then(|blob| serde_json::from_value(blob).ok())
-            && let Some(bytes) = self.store.get_blob(hash).await?
-            && let Some(data) = event.body.pointer_mut("/output/data")
-        {
-            *data = serde_json::to_value(OutputData::from(bytes))
-                .map_err(|error| StoreError::NotCanonical(error.to_string()))?;
-        }
-        Ok(event)
     }
 
     /// The fact of an event; fetches its body if that is stored as a blob.

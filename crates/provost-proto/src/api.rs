@@ -177,6 +177,19 @@ pub struct AuditPage {
     pub next: Option<LogCursor>,
 }
 
+/// What a reader gets of bodies and output that are stored as blobs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum EventBodies {
+    /// The reference, as it was hashed: for those who verify the log.
+    #[default]
+    Stored,
+    /// The content.
+    Whole,
+    /// `{"omitted": BYTES}` in its place.
+    Short,
+}
+
 /// The result of verifying the hash chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -26,7 +26,7 @@ mod view;
 
 pub use api::{
     ActionResponse, AnswerApprovalRequest, ApprovalList, AuditPage, AuditReport, ChangeRoleRequest,
-    CorruptEvent, CreateTokenRequest, CreatedToken, DecisionDifference, ErrorResponse,
+    CorruptEvent, CreateTokenRequest, CreatedToken, DecisionDifference, ErrorResponse, EventBodies,
     ExplainPolicyRequest, GrantList, Health, LoginLink, OpenProjectRequest, PolicyExplanation,
     PolicyLayer, PolicySimulation, PolicyView, ProjectList, RejectedRole, RoleList, RoleView,
     RuleView, SetModeRequest, SimulatePolicyRequest, SubmitActionRequest, TokenList,

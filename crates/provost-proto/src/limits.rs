@@ -139,8 +139,9 @@ pub const MAX_COMMAND_OUTPUT_BYTES: usize = 16 * 1024;
 /// The most resolved approvals, and the most ended grants, that a page is sent at first.
 pub const MAX_RESOLVED_DOCUMENTS: usize = 30;
 
-/// The most sessions of a project that a page is sent at first, besides those that are active.
-pub const MAX_RECENT_SESSIONS: usize = 100;
+/// The most sessions that a page is sent at first, besides those that are active, and the most in
+/// one answer to a request for more of a project.
+pub const MAX_RECENT_SESSIONS: usize = 50;
 
 /// The most items, and the most turns, of a session that a page is sent at first.
 pub const MAX_RECENT_ITEMS: usize = 200;
@@ -154,6 +155,10 @@ pub const MAX_RESUME_EVENTS: u64 = 5000;
 
 /// The largest message of a stream of documents, in bytes, unless one document is larger.
 pub const MAX_DOCUMENT_MESSAGE_BYTES: usize = 256 * 1024;
+
+/// The most bytes that are put back into the events of one page: more than most reports have,
+/// and little enough to be held a few times.
+pub const MAX_WHOLE_BODIES_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The most events in one page of `/api/events`.
 pub const MAX_EVENT_PAGE_EVENTS: usize = 200;

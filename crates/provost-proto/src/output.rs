@@ -21,9 +21,7 @@ pub struct OutputChunk {
     /// The content.
     #[cfg_attr(
         feature = "ts",
-        ts(
-            type = "{ text: string } | { hex: string } | { blob: { $blob: string, size: number } }"
-        )
+        ts(type = "{ text: string } | { hex: string } | { omitted: number }")
     )]
     pub data: OutputData,
 }

@@ -2,7 +2,8 @@
 //!
 //! Linux may have a feature and still refuse it here (a container, a security module,
 //! a limit of zero namespaces), so nothing is inferred from version numbers: every
-//! layer is tried in a throwaway child process.
+//! layer is tried in a throwaway child process. Nothing is remembered: a file that says what
+//! the machine can do could be planted, and what it can do changes while it runs.
 #![expect(unsafe_code, reason = "the attempts run in forked children, by raw system calls")]
 
 mod attempt;
@@ -10,7 +11,7 @@ mod attempt;
 use serde::Serialize;
 
 use crate::cgroup::CgroupParents;
-use attempt::ProbeAttempt;
+use attempt::{ProbeAttempt, ProbeResults};
 
 /// The layers that the machine offers. Shown by `provost doctor`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -79,39 +80,34 @@ pub struct NamespaceSupport {
     pub terminals: LayerSupport,
 }
 
-/// Tries every layer. Takes a few milliseconds.
+/// Tries every layer, in one child: creating and removing namespaces is most of the cost, and
+/// each kind is created once.
 pub fn probe_machine() -> MachineFeatures {
-    let direct = attempt::run_in_child(ProbeAttempt::Unshare(libc::CLONE_NEWUTS)).is_available();
-    let kind = |flag| {
-        if direct {
-            attempt::run_in_child(ProbeAttempt::Unshare(flag))
-        } else {
-            attempt::run_in_child(ProbeAttempt::UnshareInUserNamespace(flag))
-        }
-    };
+    let results = attempt::run_all_in_child();
+    let found = |attempt| results.support(attempt);
     MachineFeatures {
         kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
         root: rustix::process::geteuid().is_root(),
         landlock_abi: probe_landlock_abi(),
-        seccomp: attempt::run_in_child(ProbeAttempt::Seccomp),
-        notification: probe_seccomp_notify(),
-        no_new_privs: attempt::run_in_child(ProbeAttempt::NoNewPrivs),
+        seccomp: found(ProbeAttempt::Seccomp),
+        notification: probe_seccomp_notify(&results),
+        no_new_privs: found(ProbeAttempt::NoNewPrivs),
         namespaces: NamespaceSupport {
-            through_user_namespace: !direct,
-            user: attempt::run_in_child(ProbeAttempt::Unshare(libc::CLONE_NEWUSER)),
-            pid: kind(libc::CLONE_NEWPID),
-            net: kind(libc::CLONE_NEWNET),
-            mount: kind(libc::CLONE_NEWNS),
-            ipc: kind(libc::CLONE_NEWIPC),
-            uts: kind(libc::CLONE_NEWUTS),
-            proc: attempt::run_in_child(ProbeAttempt::MountProc { direct }),
-            terminals: attempt::run_in_child(ProbeAttempt::MountTerminals { direct }),
+            through_user_namespace: !found(ProbeAttempt::Direct).is_available(),
+            user: found(ProbeAttempt::User),
+            pid: found(ProbeAttempt::Pid),
+            net: found(ProbeAttempt::Net),
+            mount: found(ProbeAttempt::Mount),
+            ipc: found(ProbeAttempt::Ipc),
+            uts: found(ProbeAttempt::Uts),
+            proc: found(ProbeAttempt::MountProc),
+            terminals: found(ProbeAttempt::MountTerminals),
         },
         cgroups: CgroupParents::detect(),
     }
 }
 
-fn probe_seccomp_notify() -> LayerSupport {
+fn probe_seccomp_notify(results: &ProbeResults) -> LayerSupport {
     // Some machines let only root inspect other processes, some nobody at all.
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     let allowed = if rustix::process::geteuid().is_root() { 2 } else { 1 };
@@ -119,7 +115,7 @@ fn probe_seccomp_notify() -> LayerSupport {
         let reason = format!("kernel.yama.ptrace_scope is {}", scope.trim());
         return LayerSupport::Refused { reason };
     }
-    attempt::run_in_child(ProbeAttempt::SeccompNotify)
+    results.support(ProbeAttempt::SeccompNotify)
 }
 
 /// The newest Landlock ABI of Linux; 0 if there is none.
@@ -150,15 +146,5 @@ mod tests {
         assert!(json["namespaces"]["pid"]["status"].is_string(), "{json}");
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         assert!(status.contains("NoNewPrivs:\t0"), "the probe must only try in children");
-    }
-
-    #[test]
-    fn a_refusal_carries_the_words_of_the_kernel() {
-        // An impossible combination of flags stands in for a machine that refuses.
-        let refused = attempt::run_in_child(ProbeAttempt::Unshare(i32::MIN));
-        let LayerSupport::Refused { reason } = refused else {
-            panic!("the kernel accepted nonsense")
-        };
-        assert!(reason.contains("Invalid argument"), "{reason}");
     }
 }

@@ -165,6 +165,14 @@ pub trait EventStore: Send + Sync + std::fmt::Debug + 'static {
         queries: Vec<ListQuery>,
     ) -> BoxFuture<'_, Result<Vec<StoredDocument>, StoreError>>;
 
+    /// The latest of the documents that are listed under several parents, at most `limit` of all.
+    /// Only these are read.
+    fn list_latest(
+        &self,
+        queries: Vec<ListQuery>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<StoredDocument>, StoreError>>;
+
     /// All documents of a view in order of creation, each with the position that it includes.
     fn list_stored_documents(
         &self,

@@ -4,7 +4,6 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use bytes::Bytes;
 use provost_gateway::Secret;
 use provost_proto::{Approval, ApprovalId, ErrorResponse};
 use reqwest::{Method, RequestBuilder, Response};
@@ -87,11 +86,6 @@ impl DaemonClient {
             *approval = self.get(&format!("/api/approvals/{}", approval.id.uuid())).await?;
         }
         Ok(())
-    }
-
-    pub(crate) async fn get_bytes(&self, path: &str) -> anyhow::Result<Bytes> {
-        let request = self.request(Method::GET, path).timeout(RESPONSE_TIMEOUT);
-        Ok(send_request(request).await?.bytes().await?)
     }
 
     pub(crate) async fn post<T: DeserializeOwned>(

@@ -2116,7 +2116,7 @@ dropped: number,
 /**
  * The content.
  */
-data: { text: string } | { hex: string } | { blob: { $blob: string, size: number } }, };
+data: { text: string } | { hex: string } | { omitted: number }, };
 
 export type OutputStream = "stdout" | "stderr";
 

@@ -142,6 +142,7 @@ function syncConversation(store: Store): () => void {
   const session = $derived(store.visibleSession)
   const project = $derived(store.view.kind === 'project' ? store.view.project.id : null)
   const ready = $derived(store.documents.ready)
+  const snapshots = $derived(store.snapshots)
   const following = $derived(session !== null && ready && !store.hidden)
   const used = $derived(store.view.kind === 'project' ? conversations.usageVersion(store.view.project.id) : null)
   return $effect.root(() => {
@@ -154,6 +155,11 @@ function syncConversation(store: Store): () => void {
     })
     $effect(() => {
       if (ready && chatVisible) void untrack(() => conversations.models.load('/api/models'))
+    })
+    $effect(() => {
+      // A snapshot has the latest sessions of all projects only.
+      const [id, taken] = [project, snapshots]
+      if (ready && chatVisible && id !== null && taken > 0) void untrack(() => conversations.fetchLatest(id))
     })
     $effect(() => {
       if (ready && used !== null) void untrack(() => conversations.usage.load('/api/usage'))

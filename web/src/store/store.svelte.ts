@@ -170,6 +170,7 @@ export class Store {
   /** Reconnects at once when the network is back or the page becomes visible. */
   #watchVisibility(): () => void {
     const reconnect = (): void => {
+      if (this.#hidden !== document.hidden) this.documents.exchangeSlot()
       this.#hidden = document.hidden
       if (document.hidden) return
       if (this.documents.connection.kind === 'loggedOut') this.follow()

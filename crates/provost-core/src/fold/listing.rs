@@ -9,7 +9,8 @@ use super::ViewDocument;
 /// Where a document is listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DocumentListing {
-    /// What it belongs to: the project, or the session for a turn.
+    /// What it belongs to: the project, the session for a turn, or nothing (the nil id) for a
+    /// token.
     pub group: Uuid,
     /// Whether it is still going on.
     pub is_open: bool,
@@ -44,21 +45,35 @@ impl ViewDocument {
                 is_open: turn.turn.ended_at.is_none(),
                 at: turn.turn.started_at,
             }),
+            // A token ends at a time that no event marks, as a grant does.
+            Self::Token(token) => Some(DocumentListing {
+                group: Uuid::nil(),
+                is_open: token.revoked_at.is_none(),
+                at: token.revoked_at.or(token.expires_at).unwrap_or(UnixMicros::MAX >> 1),
+            }),
+            Self::Usage(row) => Some(DocumentListing {
+                group: row.project.uuid(),
+                is_open: false,
+                at: usage_time(row.day),
+            }),
             Self::Project(_)
-            | Self::Token(_)
             | Self::Kernel(_)
             | Self::Mode(_)
             | Self::Trusted(_)
             | Self::Runtime(_)
             | Self::Page(_)
             | Self::Draft(_)
-            | Self::Usage(_)
             | Self::Look(_)
             | Self::Daemon(_)
             | Self::Governance(_)
             | Self::Output(_) => None,
         }
     }
+}
+
+/// The time under which usage of a day, counted from 1970, is listed.
+pub fn usage_time(day: u32) -> UnixMicros {
+    UnixMicros::from(day) * 86_400_000_000
 }
 
 /// An ended action is listed only if an agent typed something with it.

@@ -25,7 +25,7 @@ use provost_proto::{
 
 pub use action::read_action_view;
 pub use affected_documents::{PriorDocument, affected_documents};
-pub use listing::DocumentListing;
+pub use listing::{DocumentListing, usage_time};
 pub use memory_views::MemoryViews;
 pub use output::chunk_text;
 pub use view_document::{DocumentKey, ReadActionRef, ViewDocument};

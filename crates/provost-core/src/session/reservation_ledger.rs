@@ -159,6 +159,11 @@ impl ReservationLedger {
         self.spent.entry(key).or_insert(spent);
     }
 
+    /// Whether anything is known of an account.
+    pub fn has_account(&self, key: AccountKey) -> bool {
+        self.spent.contains_key(&key)
+    }
+
     /// Adds an amount that was not reserved.
     pub fn add_spent(&mut self, key: AccountKey, spent: BudgetAmount) {
         let known = self.spent.entry(key).or_default();

@@ -85,7 +85,7 @@ impl<'a> SnapshotReader<'a> {
         let open = ids.iter().map(|id| ListQuery::open(view, id.uuid())).collect();
         let resolved = ids.iter().map(|id| ListQuery::latest(view, id.uuid(), limit)).collect();
         let mut docs = store.list_under(open).await?;
-        docs.extend(keep_latest(store.list_under(resolved).await?, limit));
+        docs.extend(store.list_latest(resolved, limit).await?);
         self.add_all(PageView::Approvals, docs)
     }
 
@@ -103,7 +103,7 @@ impl<'a> SnapshotReader<'a> {
             ended.push(ListQuery::latest(view, id.uuid(), limit));
         }
         let mut docs = store.list_under(valid).await?;
-        docs.extend(keep_latest(store.list_under(ended).await?, limit));
+        docs.extend(store.list_latest(ended, limit).await?);
         self.add_all(PageView::Grants, docs)
     }
 
@@ -131,12 +131,12 @@ impl<'a> SnapshotReader<'a> {
         if !self.selection.has(PageView::Sessions) {
             return Ok(());
         }
-        let view = ViewKind::Sessions;
-        let queries = ids.iter().flat_map(|id| {
-            let latest = ListQuery::latest(view, id.uuid(), limits::MAX_RECENT_SESSIONS);
-            [ListQuery::open(view, id.uuid()), latest]
-        });
-        let docs = self.store().list_under(queries.collect()).await?;
+        let (view, store) = (ViewKind::Sessions, self.store());
+        let limit = limits::MAX_RECENT_SESSIONS;
+        let open = ids.iter().map(|id| ListQuery::open(view, id.uuid())).collect();
+        let latest = ids.iter().map(|id| ListQuery::latest(view, id.uuid(), limit)).collect();
+        let mut docs = store.list_under(open).await?;
+        docs.extend(store.list_latest(latest, limit).await?);
         self.add_all(PageView::Sessions, docs)
     }
 
@@ -253,15 +253,6 @@ pub(super) async fn list_shown_actions(
     let keys = keys.map(|key| DocumentKey { view: ViewKind::Pages, key }).collect();
     let pages = store.get_documents(keys).await?;
     Ok(list_tool_actions(&pages.into_iter().map(|(_, stored)| stored).collect::<Vec<_>>()))
-}
-
-/// The latest of documents from several lists.
-fn keep_latest(mut docs: Vec<StoredDocument>, limit: usize) -> Vec<StoredDocument> {
-    docs.sort_by_cached_key(|stored| {
-        std::cmp::Reverse((stored.doc.listing().map(|listing| listing.at), stored.key))
-    });
-    docs.truncate(limit);
-    docs
 }
 
 /// The keys of the pages with a session's last items.

@@ -114,7 +114,7 @@ impl ActionService {
             self.check_log_quota(caller, known.project.id, &params)?;
         }
         if let Some(session) = session_id {
-            self.sessions.claim_session(session, caller.principal())?;
+            self.sessions.claim_session(session, caller.principal()).await?;
         }
         let context = RequestContext {
             principal: caller.principal().to_owned(),

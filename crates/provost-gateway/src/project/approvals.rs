@@ -76,7 +76,7 @@ impl Approvals {
     ) -> Result<Self, GatewayError> {
         let ActionDependencies { log, governance, decisions, executor, sessions, directory } =
             services;
-        let pending = Arc::new(PendingApprovals::load(&**log.store()).await?);
+        let pending = Arc::new(PendingApprovals::load(&log).await?);
         Ok(Self { log, config, governance, decisions, executor, sessions, directory, pending })
     }
 

@@ -55,13 +55,16 @@ impl Governance {
                 projects.insert(project.id, ProjectGovernance::new(project));
             }
         }
-        for view in [ViewKind::Modes, ViewKind::Grants, ViewKind::Trusted] {
-            for doc in log.store().list_documents(view).await? {
-                if let Some(governance) =
-                    document_project_id(&doc).and_then(|id| projects.get_mut(&id))
-                {
-                    governance.apply_document(doc);
-                }
+        let mut docs = Vec::new();
+        for view in [ViewKind::Modes, ViewKind::Trusted] {
+            docs.extend(log.store().list_documents(view).await?);
+        }
+        // Only the valid grants: the others are history.
+        docs.extend(log.list_open_documents(ViewKind::Grants).await?);
+        for doc in docs {
+            if let Some(governance) = document_project_id(&doc).and_then(|id| projects.get_mut(&id))
+            {
+                governance.apply_document(doc);
             }
         }
         let projects =

@@ -66,35 +66,31 @@ pub fn session_principal(session: SessionId) -> Principal {
 }
 
 impl Sessions {
-    pub(crate) async fn load(
-        log: Arc<EventLog>,
-        governance: Arc<Governance>,
-    ) -> Result<Self, GatewayError> {
-        let owners = SessionOwners::load(&**log.store()).await?;
-        Ok(Self { log, governance, owners })
+    pub(crate) fn new(log: Arc<EventLog>, governance: Arc<Governance>) -> Self {
+        Self { log, governance, owners: SessionOwners::default() }
     }
 
     /// The agent that acts in a session, in one role and project.
-    pub fn create_session_caller(
+    pub async fn create_session_caller(
         &self,
         session: SessionId,
         project: ProjectId,
         role: &str,
     ) -> Result<Caller, GatewayError> {
         let principal = session_principal(session);
-        self.claim_session(session, &principal)?;
+        self.claim_session(session, &principal).await?;
         let actor = Actor::Agent(role.to_owned());
         let role = Some(role.to_owned());
         Ok(Caller::new(principal, actor, TokenClass::Agent, Some(project), role))
     }
 
     /// Binds a session to the first principal that uses it; fails for any other.
-    pub(crate) fn claim_session(
+    pub(crate) async fn claim_session(
         &self,
         session: SessionId,
         principal: &str,
     ) -> Result<(), GatewayError> {
-        self.owners.claim_session(session, principal)
+        self.owners.claim_session(&self.log, session, principal).await
     }
 
     /// Records events of a session, and in the same append what they mean for the sessions

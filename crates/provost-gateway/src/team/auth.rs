@@ -62,7 +62,7 @@ impl Auth {
         log: Arc<EventLog>,
         projects: Arc<Projects>,
     ) -> Result<Self, GatewayError> {
-        let registry = TokenRegistry::load(&**log.store()).await?;
+        let registry = TokenRegistry::load(&**log.store(), log.now()).await?;
         let login_codes = OneTimeCodes::new(limits::MAX_LOGIN_LINKS);
         Ok(Self { log, projects, registry, login_codes })
     }

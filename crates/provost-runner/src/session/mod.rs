@@ -31,7 +31,6 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use provost_core::fold::{ViewDocument, ViewKind};
 use provost_core::session::turn_step::TurnLimits;
 use provost_gateway::{Gateway, Operator};
 use provost_proto::session::{NanoDollars, SessionBudget, SessionStatus, SessionView};
@@ -107,18 +106,12 @@ impl Runner {
         prices: PriceTable,
         settings: SessionSettings,
     ) -> Result<Arc<Self>, RunnerError> {
-        let rows = gateway.store().list_documents(ViewKind::Usage).await?;
-        let sessions = gateway.store().list_documents(ViewKind::Sessions).await?;
-        let ledger = Arc::new(SharedLedger::new(
-            rows.into_iter().filter_map(ViewDocument::into_usage),
-            sessions.into_iter().filter_map(ViewDocument::into_session),
-        ));
         let runner = Arc::new(Self {
             gateway,
             models,
             prices,
             settings,
-            ledger,
+            ledger: Arc::default(),
             write_throttle: WriteThrottle::default(),
             live: Mutex::default(),
             closing: CancellationToken::new(),

@@ -77,11 +77,8 @@ impl Runner {
     ) -> Result<SessionView, RunnerError> {
         // Fails now if the model is unknown, and not during the first turn.
         drop(self.models.stream_completion(&ModelRequest::new(opened.model.clone(), Vec::new()))?);
-        self.gateway.sessions.create_session_caller(
-            opened.session,
-            opened.project,
-            &opened.role,
-        )?;
+        let sessions = &self.gateway.sessions;
+        sessions.create_session_caller(opened.session, opened.project, &opened.role).await?;
         let CallerIdentity { principal, actor } = by;
         let (session, durability) = (opened.session, Durability::Synced);
         let facts = vec![Fact::SessionOpened(opened)];

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use provost_gateway::{AuditCursor, AuditFilter, GatewayError};
-use provost_proto::{ActionId, AuditPage, AuditReport, LogCursor, Stream, UnixMicros, limits};
+use provost_proto::{
+    ActionId, AuditPage, AuditReport, EventBodies, LogCursor, Stream, UnixMicros, limits,
+};
 use provost_store::EventFilter;
 use serde::Deserialize;
 
@@ -31,6 +33,9 @@ pub(crate) struct AuditQuery {
     text: Option<String>,
     since: Option<UnixMicros>,
     until: Option<UnixMicros>,
+    /// What to send of bodies that are stored as blobs.
+    #[serde(default)]
+    bodies: EventBodies,
 }
 
 impl AuditQuery {
@@ -66,7 +71,7 @@ impl AuditQuery {
 /// Read one page of the log, filtered by stream or project, by action with its approvals and
 /// grants, by kind, by principal, actor or time. With `before`, the newest events come first.
 /// A page may hold fewer events than `limit`; there are more as long as it has `next`.
-#[utoipa::path(get, path = "/api/audit", params(("stream" = Option<String>, Query), ("project" = Option<String>, Query, description = "id or short name; its stream"), ("after" = Option<u64>, Query), ("before" = Option<u64>, Query), ("limit" = Option<usize>, Query), ("action" = Option<String>, Query), ("kind" = Option<String>, Query, description = "one or more, with commas"), ("principal" = Option<String>, Query), ("actor" = Option<String>, Query, description = "one or more, with commas"), ("session" = Option<String>, Query, description = "its stream"), ("text" = Option<String>, Query, description = "words that all occur, in any case"), ("since" = Option<u64>, Query, description = "microseconds since 1970"), ("until" = Option<u64>, Query)), responses((status = 200, body = AuditPage)))]
+#[utoipa::path(get, path = "/api/audit", params(("stream" = Option<String>, Query), ("project" = Option<String>, Query, description = "id or short name; its stream"), ("after" = Option<u64>, Query), ("before" = Option<u64>, Query), ("limit" = Option<usize>, Query), ("action" = Option<String>, Query), ("kind" = Option<String>, Query, description = "one or more, with commas"), ("principal" = Option<String>, Query), ("actor" = Option<String>, Query, description = "one or more, with commas"), ("session" = Option<String>, Query, description = "its stream"), ("text" = Option<String>, Query, description = "words that all occur, in any case"), ("since" = Option<u64>, Query, description = "microseconds since 1970"), ("until" = Option<u64>, Query), ("bodies" = Option<String>, Query, description = "large bodies and output: `stored` as a reference, `whole`, or `short` with their size only")), responses((status = 200, body = AuditPage)))]
 pub(crate) async fn read_page(
     State(app): State<Arc<AppState>>,
     RequireReader(reader): RequireReader,
@@ -78,8 +83,9 @@ pub(crate) async fn read_page(
         .limit
         .unwrap_or(limits::MAX_AUDIT_PAGE_EVENTS)
         .clamp(1, limits::MAX_AUDIT_PAGE_EVENTS);
-    let from = which.to_cursor()?;
-    Ok(Json(app.gateway.audit.search(scope, from, limit, &which.into_filter()?).await?))
+    let (from, bodies) = (which.to_cursor()?, which.bodies);
+    let page = app.gateway.audit.search(scope, from, limit, &which.into_filter()?).await?;
+    Ok(Json(app.gateway.log.with_bodies(page, bodies).await?))
 }
 
 /// Verify the hash chain and report the first corrupt event.

@@ -8,7 +8,7 @@ use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
 use axum::response::{IntoResponse, Response};
 use provost_gateway::{AuditCursor, AuditFilter, AuthorizedReader, GatewayError};
-use provost_proto::{Actor, Code, EventsPage, LogCursor, Stream, limits};
+use provost_proto::{Actor, AuditPage, Code, EventBodies, EventsPage, LogCursor, Stream, limits};
 use provost_store::{EventFilter, EventMatcher, EventScope};
 use serde::Deserialize;
 
@@ -34,10 +34,17 @@ pub(crate) struct EventsQuery {
     principal: Option<String>,
     text: Option<String>,
     #[serde(default)]
+    bodies: EventBodies,
+    /// The former name of `bodies=whole`.
+    #[serde(default)]
     hydrate: bool,
 }
 
 impl EventsQuery {
+    fn bodies(&self) -> EventBodies {
+        if self.hydrate { EventBodies::Whole } else { self.bodies }
+    }
+
     fn to_filter(&self) -> Result<AuditFilter, GatewayError> {
         Ok(AuditFilter {
             kinds: split_list(self.kind.as_deref()).map(str::to_uppercase).collect(),
@@ -110,7 +117,7 @@ pub(super) async fn resolve_scope(
 /// since a browser that reconnects sends both. With `before`, `limit` or `Accept:
 /// application/json`, read one page instead: the newest events first, or the oldest first with
 /// `after`. `text` are words that all occur in the event, in any case.
-#[utoipa::path(get, path = "/api/events", params(("stream" = Option<String>, Query), ("project" = Option<String>, Query, description = "id or short name; its stream"), ("session" = Option<String>, Query, description = "its stream"), ("after" = Option<String>, Query, description = "a position, or `now`"), ("before" = Option<u64>, Query), ("limit" = Option<usize>, Query, description = "at most 200"), ("kind" = Option<String>, Query, description = "one or more, with commas"), ("actor" = Option<String>, Query, description = "one or more, with commas"), ("principal" = Option<String>, Query), ("text" = Option<String>, Query), ("hydrate" = Option<bool>, Query, description = "put back bodies that are stored as blobs"), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content((provost_proto::Event = "text/event-stream"), (EventsPage = "application/json")))))]
+#[utoipa::path(get, path = "/api/events", params(("stream" = Option<String>, Query), ("project" = Option<String>, Query, description = "id or short name; its stream"), ("session" = Option<String>, Query, description = "its stream"), ("after" = Option<String>, Query, description = "a position, or `now`"), ("before" = Option<u64>, Query), ("limit" = Option<usize>, Query, description = "at most 200"), ("kind" = Option<String>, Query, description = "one or more, with commas"), ("actor" = Option<String>, Query, description = "one or more, with commas"), ("principal" = Option<String>, Query), ("text" = Option<String>, Query), ("bodies" = Option<String>, Query, description = "large bodies and output: `stored` as a reference, `whole`, or `short` with their size only"), ("hydrate" = Option<bool>, Query, description = "the same as `bodies=whole`"), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content((provost_proto::Event = "text/event-stream"), (EventsPage = "application/json")))))]
 pub(crate) async fn follow(
     State(app): State<Arc<AppState>>,
     RequireReaderLease(reader, lease): RequireReaderLease,
@@ -125,7 +132,7 @@ pub(crate) async fn follow(
     let last = parse_last_event_id(&headers)?;
     let after = last.or(which.parse_after(&app)?).unwrap_or_default();
     let matcher = EventMatcher::new(which.to_filter()?.to_event_filter());
-    let selection = sse::EventSelection { scope, matcher, hydrate: which.hydrate };
+    let selection = sse::EventSelection { scope, matcher, bodies: which.bodies() };
     Ok(sse::stream_events(app, lease, selection, after))
 }
 
@@ -146,13 +153,8 @@ async fn read_page(
     let most = limits::MAX_EVENT_PAGE_EVENTS;
     let limit = which.limit.unwrap_or(most).clamp(1, most);
     let page = app.gateway.audit.search(scope, from, limit, &which.to_filter()?).await?;
-    let mut events = page.events;
-    if which.hydrate {
-        for event in &mut events {
-            *event = app.gateway.log.hydrate_event(event.clone()).await?;
-        }
-    }
-    Ok(EventsPage { events, next: page.next, head })
+    let AuditPage { events, next } = app.gateway.log.with_bodies(page, which.bodies()).await?;
+    Ok(EventsPage { events, next, head })
 }
 
 /// The last event that a reconnecting client has.

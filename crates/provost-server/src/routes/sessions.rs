@@ -15,7 +15,7 @@ use provost_proto::session::{
     ItemNumber, OpenSessionRequest, SendMessageRequest, SendMessageResponse, SessionDetail,
     SessionList, SessionView, StartTourRequest, StartTourResponse,
 };
-use provost_proto::{Code, LogCursor, MessageId, SessionId, Stream, UnixMicros};
+use provost_proto::{Code, EventBodies, LogCursor, MessageId, SessionId, Stream, UnixMicros};
 use provost_runner::session::TurnPrompt;
 use provost_store::EventScope;
 use serde::Deserialize;
@@ -46,7 +46,7 @@ pub(crate) struct SessionListQuery {
     before: Option<UnixMicros>,
 }
 
-/// List the sessions, the most recently changed first. With `project`, at most 100 of this
+/// List the sessions, the most recently changed first. With `project`, at most 50 of this
 /// project that are neither running nor have queued messages, and that last changed before
 /// `before`, in microseconds since 1970.
 #[utoipa::path(get, path = "/api/sessions", params(("project" = Option<String>, Query, description = "id or short name"), ("before" = Option<u64>, Query)), responses((status = 200, body = SessionList)))]
@@ -207,10 +207,13 @@ pub(crate) async fn continue_session(
 #[serde(deny_unknown_fields)]
 pub(crate) struct FollowSessionQuery {
     after: Option<LogCursor>,
+    /// What to send of bodies that are stored as blobs.
+    #[serde(default)]
+    bodies: EventBodies,
 }
 
 /// Follow a session: all events after a position, then live.
-#[utoipa::path(get, path = "/api/sessions/{id}/events", params(("id" = String, Path), ("after" = Option<u64>, Query), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content_type = "text/event-stream", body = provost_proto::Event)))]
+#[utoipa::path(get, path = "/api/sessions/{id}/events", params(("id" = String, Path), ("after" = Option<u64>, Query), ("bodies" = Option<String>, Query, description = "large bodies: `stored` as a reference, `whole`, or `short` with their size only"), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content_type = "text/event-stream", body = provost_proto::Event)))]
 pub(crate) async fn follow(
     State(app): State<Arc<AppState>>,
     RequireOperatorLease(_, lease): RequireOperatorLease,
@@ -221,6 +224,7 @@ pub(crate) async fn follow(
     let session = app.runner.load_session(parse_session_id(&name)?).await?;
     let last = super::events::parse_last_event_id(&headers)?;
     let scope = EventScope::Stream(Stream::Session(session.id));
-    let (selection, after) = (sse::EventSelection::whole(scope), last.or(which.after));
+    let selection = sse::EventSelection::all(scope, which.bodies);
+    let after = last.or(which.after);
     Ok(sse::stream_events(app, lease, selection, after.unwrap_or_default()))
 }

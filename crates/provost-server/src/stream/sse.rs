@@ -18,7 +18,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::{Stream, stream};
 use provost_gateway::{EventLog, GatewayError, TokenLease};
-use provost_proto::{BlobRef, LogCursor};
+use provost_proto::{BlobRef, EventBodies, LogCursor};
 use provost_store::{EventFilter, EventMatcher, EventScope, LogTail, RecordedEvent, StoreError};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -59,14 +59,14 @@ pub(crate) struct EventSelection {
     pub(crate) scope: EventScope,
     /// Which of its events.
     pub(crate) matcher: EventMatcher,
-    /// Whether bodies that are stored as blobs are put back.
-    pub(crate) hydrate: bool,
+    /// What is sent of bodies that are stored as blobs.
+    pub(crate) bodies: EventBodies,
 }
 
 impl EventSelection {
-    /// All events of a scope, as they are stored.
-    pub(crate) fn whole(scope: EventScope) -> Self {
-        Self { scope, matcher: EventMatcher::new(EventFilter::default()), hydrate: false }
+    /// All events of a scope.
+    pub(crate) fn all(scope: EventScope, bodies: EventBodies) -> Self {
+        Self { scope, matcher: EventMatcher::new(EventFilter::default()), bodies }
     }
 }
 
@@ -183,8 +183,8 @@ impl PacedTail {
 
     /// The events of these that the client asked for.
     async fn encode_selected(&self, events: &[Arc<RecordedEvent>]) -> Result<Bytes, GatewayError> {
-        let EventSelection { matcher, hydrate, .. } = &self.selection;
-        if matcher.is_empty() && !hydrate {
+        let EventSelection { matcher, bodies, .. } = &self.selection;
+        if matcher.is_empty() && *bodies == EventBodies::Stored {
             return Ok(encode_events(events));
         }
         let mut out = BytesMut::new();
@@ -197,8 +197,8 @@ impl PacedTail {
             if !matcher.matches_recorded(recorded, blob)? {
                 continue;
             }
-            if *hydrate {
-                let event = self.log.hydrate_event(event).await?;
+            if *bodies != EventBodies::Stored {
+                let event = self.log.with_body(event, *bodies).await?;
                 let json = serde_json::to_vec(&event)
                     .map_err(|error| StoreError::NotCanonical(error.to_string()))?;
                 put_event(&mut out, recorded.cursor(), &json);

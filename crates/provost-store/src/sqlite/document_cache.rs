@@ -16,6 +16,7 @@ use provost_proto::Seq;
 use rusqlite::{Connection, params};
 use uuid::Uuid;
 
+use super::listed_columns::encode_listing;
 use crate::StoreError;
 
 /// The most documents that wait to be written: few enough for the next append to write them.
@@ -139,16 +140,9 @@ pub(super) fn write_documents<'d>(
         bytes.clear();
         serde_json::to_writer(&mut bytes, doc)
             .map_err(|error| StoreError::NotCanonical(error.to_string()))?;
-        let listing = doc.listing();
-        put.execute(params![
-            key.view.storage_id(),
-            key.key.as_bytes(),
-            seq,
-            bytes,
-            listing.map(|listing| listing.group.into_bytes()),
-            listing.map(|listing| listing.is_open),
-            listing.map(|listing| i64::try_from(listing.at).unwrap_or(i64::MAX)),
-        ])?;
+        let (parent, open, at) = encode_listing(doc.listing());
+        let (view, key) = (key.view.storage_id(), key.key.as_bytes());
+        put.execute(params![view, key, seq, bytes, parent, open, at])?;
     }
     Ok(())
 }

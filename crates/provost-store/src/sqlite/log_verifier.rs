@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::database_checks::{self, DatabaseDamage, VerifiedEvents};
 use super::head_file::{LogHead, LogPosition};
-use super::reader;
+use super::{listed_columns, reader};
 use crate::StoreError;
 
 /// What was found.
@@ -279,6 +279,9 @@ impl<'a> LogVerifier<'a> {
                     }
                     Err(error) => return Some(format!("{} cannot be read: {error}", view.name())),
                 };
+            if let Some(why) = listed_columns::find_difference(self.db, view, &stored) {
+                return Some(why);
+            }
             for (DocumentKey { key, .. }, folded) in self.folded_views.docs(view) {
                 if stored.remove(key).as_ref() != Some(folded) {
                     return Some(format!("{} {key} is not what the log says", view.name()));

@@ -9,6 +9,8 @@ mod database_checks;
 mod document_cache;
 mod group_commit_writer;
 mod head_file;
+mod latest_documents;
+mod listed_columns;
 mod log_verifier;
 mod log_writer;
 mod reader;
@@ -219,12 +221,7 @@ fn merge_listed(
     let mut listed: Vec<_> = merge_documents(disk, cache)
         .into_iter()
         .filter_map(|stored| Some((stored.doc.listing()?, stored)))
-        .filter(|(listing, _)| {
-            listing.group == query.parent
-                && listing.is_open == query.is_open
-                && (listing.at > query.after || query.after == 0)
-                && listing.at < query.before
-        })
+        .filter(|(listing, _)| latest_documents::is_selected(&query, listing))
         .collect();
     listed.sort_by_key(|(listing, stored)| std::cmp::Reverse((listing.at, stored.key)));
     listed.truncate(query.limit);
@@ -427,6 +424,22 @@ impl EventStore for SqliteStore {
                 }
                 Ok(listed)
             })
+            .boxed()
+    }
+
+    fn list_latest(
+        &self,
+        queries: Vec<ListQuery>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<StoredDocument>, StoreError>> {
+        let mut caches = HashMap::new();
+        for query in &queries {
+            caches
+                .entry(query.view)
+                .or_insert_with(|| self.shared.cache.dirty_documents(query.view));
+        }
+        self.readers
+            .run_read(move |db| latest_documents::list_latest(db, &queries, limit, &caches))
             .boxed()
     }
 

@@ -197,6 +197,27 @@ pub(super) fn read_stored_document(
     Ok(Some(StoredDocument { key: key.key, seq: row.get(1)?, doc }))
 }
 
+/// The bounds of a list as the database compares them.
+pub(super) struct ListBounds {
+    /// Exclusive.
+    pub(super) after: i64,
+    /// Inclusive, because what never ends has the latest time that the column can hold.
+    pub(super) last: i64,
+    pub(super) limit: i64,
+}
+
+impl ListBounds {
+    pub(super) fn new(query: &ListQuery) -> Self {
+        let &ListQuery { after, before, limit, .. } = query;
+        Self {
+            // From before the beginning, if that is where to begin.
+            after: if after == 0 { -1 } else { i64::try_from(after).unwrap_or(i64::MAX) },
+            last: i64::try_from(before.saturating_sub(1)).unwrap_or(i64::MAX),
+            limit: i64::try_from(limit).unwrap_or(i64::MAX),
+        }
+    }
+}
+
 /// The documents that are listed under a parent: all that are open, or the latest ones that are
 /// not.
 pub(super) fn list_under(
@@ -205,16 +226,13 @@ pub(super) fn list_under(
 ) -> Result<Vec<StoredDocument>, StoreError> {
     let mut list = db.prepare_cached(
         "SELECT key, doc, seq FROM docs
-         WHERE view = ?1 AND parent = ?2 AND open = ?3 AND at > ?4 AND at < ?5
+         WHERE view = ?1 AND parent = ?2 AND open = ?3 AND at > ?4 AND at <= ?5
          ORDER BY at DESC LIMIT ?6",
     )?;
-    let ListQuery { view, parent, is_open, after, before, limit } = query;
-    // From before the beginning, if that is where to begin.
-    let after = if after == 0 { -1 } else { i64::try_from(after).unwrap_or(i64::MAX) };
-    let before = i64::try_from(before).unwrap_or(i64::MAX);
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let ListQuery { view, parent, is_open, .. } = query;
+    let ListBounds { after, last, limit } = ListBounds::new(&query);
     let (view_id, parent) = (view.storage_id(), parent.as_bytes());
-    let mut rows = list.query(params![view_id, parent, is_open, after, before, limit])?;
+    let mut rows = list.query(params![view_id, parent, is_open, after, last, limit])?;
     let mut docs = Vec::new();
     while let Some(row) = rows.next()? {
         docs.push(decode_stored_document(view, row)?);

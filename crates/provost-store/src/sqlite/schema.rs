@@ -125,6 +125,21 @@ const MIGRATIONS: &[&str] = &[
     ) WITHOUT ROWID;
     CREATE INDEX docs_listed ON docs (view, parent, open, at) WHERE parent IS NOT NULL;
     ",
+    "
+    -- Tokens (2) and usage (13) are listed too, so that the daemon's start reads the valid and
+    -- the latest only. A document that is not JSON stays as it is: verification names it.
+    UPDATE docs SET
+        parent = zeroblob(16),
+        open = json_extract(CAST(doc AS TEXT), '$.revokedAt') IS NULL,
+        at = coalesce(json_extract(CAST(doc AS TEXT), '$.revokedAt'),
+                      json_extract(CAST(doc AS TEXT), '$.expiresAt'), 9223372036854775807)
+        WHERE view = 2 AND json_valid(CAST(doc AS TEXT));
+    UPDATE docs SET
+        parent = unhex(json_extract(CAST(doc AS TEXT), '$.project'), '-'),
+        open = 0,
+        at = json_extract(CAST(doc AS TEXT), '$.day') * 86400000000
+        WHERE view = 13 AND json_valid(CAST(doc AS TEXT));
+    ",
 ];
 
 /// The version of files that this program writes.

@@ -1,6 +1,6 @@
 //! Lists of open and recent documents, from memory and from disk.
 
-use provost_core::fold::ViewKind;
+use provost_core::fold::{ViewKind, usage_time};
 use provost_proto::{Fact, Stream};
 use provost_store::{AppendRequest, Durability, EventStore, ListQuery, SqliteStore};
 use serde_json::json;
@@ -83,4 +83,73 @@ async fn resolved_approvals_are_listed_by_time_within_bounds() {
     let at = docs[2].doc.listing().unwrap().at;
     assert_eq!(list(&store, ListQuery { before: at, ..latest }).await, [14, 15, 16]);
     assert_eq!(list(&store, ListQuery { after: at, ..latest }).await, [11, 12]);
+}
+
+/// Appends tokens, of which each second is revoked and each third expires, and usage of two days.
+async fn append_tokens_and_usage(store: &SqliteStore) {
+    for number in 1..=6_u128 {
+        let token = Uuid::from_u128(number);
+        let expires = number.is_multiple_of(3).then_some(1000 + number);
+        let body = json!({ "token": token, "class": "operator", "project": null, "role": null, "holder": null, "label": "", "digest": format!("{number:064x}"), "expiresAt": expires });
+        append(store, "TOKEN_CREATED", body).await;
+        if number.is_multiple_of(2) {
+            append(store, "TOKEN_REVOKED", json!({ "token": token })).await;
+        }
+    }
+    for day in [20_000_u32, 20_001] {
+        for model in ["a", "b"] {
+            let id = Uuid::from_u128(9);
+            let usage = json!({ "input": 1, "output": 1, "cachedInput": 0, "cacheWrite": 0, "reasoning": 0 });
+            append(store, "USAGE_RECORDED", json!({ "session": id, "project": Uuid::from_u128(1), "turn": id, "model": model, "day": day, "purpose": "answer", "usage": usage, "cost": 1 })).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn valid_tokens_and_the_usage_of_a_day_are_listed_also_in_a_file_of_an_earlier_version() {
+    let (store, folder) = fresh();
+    append_tokens_and_usage(&store).await;
+    let tokens = ListQuery::open(ViewKind::Tokens, Uuid::nil());
+    let usage = ListQuery::latest(ViewKind::Usage, Uuid::from_u128(1), usize::MAX);
+    let usage = ListQuery { after: usage_time(20_001) - 1, ..usage };
+    let valid = list(&store, ListQuery { after: 1003, ..tokens }).await;
+    assert_eq!(valid, [5, 1], "one has expired, others were revoked");
+    assert_eq!(list(&store, usage).await.len(), 2, "of two models, of one day");
+    let all_tokens = list(&store, tokens).await;
+    let all_usage = list(&store, usage).await;
+    drop(store);
+    let path = folder.path().join("log.db");
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.execute_batch(
+        "UPDATE docs SET parent = NULL, open = NULL, at = NULL WHERE view IN (2, 13);
+         PRAGMA user_version = 6",
+    )
+    .unwrap();
+    drop(db);
+    let store = open(folder.path());
+    assert_eq!(list(&store, tokens).await, all_tokens);
+    assert_eq!(list(&store, usage).await, all_usage);
+    assert_eq!(store.verify_log().await.unwrap().views, None, "the columns are what is written");
+}
+
+#[tokio::test]
+async fn the_latest_of_several_lists_are_found_on_disk_and_in_memory() {
+    let (store, folder) = fresh();
+    for number in 1..=300 {
+        request_and_finish(&store, number * 100).await;
+    }
+    let both = [1, 2].map(|parent| ListQuery::open(ViewKind::Actions, Uuid::from_u128(parent)));
+    let latest = async |store: &SqliteStore, limit| {
+        let docs = store.list_latest(both.to_vec(), limit).await.unwrap();
+        docs.into_iter().map(|stored| stored.key.as_u128()).collect::<Vec<_>>()
+    };
+    assert_eq!(latest(&store, 3).await, [30_000, 29_900, 29_800]);
+    drop(store);
+    let store = open(folder.path());
+    assert_eq!(latest(&store, 3).await, [30_000, 29_900, 29_800], "after a restart");
+    let body = json!({ "action": Uuid::from_u128(30_000), "fault": { "code": "CANCELLED", "message": "no" } });
+    append(&store, "ACTION_DENIED", body).await;
+    request_and_finish(&store, 30_100).await;
+    assert_eq!(latest(&store, 3).await, [30_100, 29_900, 29_800], "changed in memory");
+    assert_eq!(latest(&store, usize::MAX).await.len(), 300);
 }

@@ -10,7 +10,7 @@ use provost_store::{AppendRequest, Clock, EventStore, Idempotency, SqliteStore};
 use rusqlite::Connection;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
 
-use super::{append, fresh, note, one, open, opened};
+use super::{append, fresh, note, one, open, opened, token};
 
 const EVENTS: u64 = 20;
 
@@ -194,6 +194,31 @@ async fn a_view_that_was_changed_is_found() {
         assert!(report.views.as_ref().is_some_and(|views| views.contains(why)), "{report:?}");
         store.rebuild_views().await.unwrap();
         assert_eq!(store.verify_log().await.unwrap().views, None, "it can be folded again");
+    }
+}
+
+#[tokio::test]
+async fn a_document_that_is_listed_in_the_wrong_place_is_found() {
+    for tamper in [
+        "UPDATE docs SET parent = NULL WHERE view = 2",
+        "UPDATE docs SET parent = x'01' WHERE view = 2",
+        "UPDATE docs SET open = 1 - open WHERE view = 2",
+        "UPDATE docs SET open = 'x' WHERE view = 2",
+        "UPDATE docs SET at = at - 1 WHERE view = 2",
+        "UPDATE docs SET parent = zeroblob(16), open = 1, at = 0 WHERE view = 1",
+    ] {
+        let (store, folder) = fresh();
+        append(&store, one(Stream::Sys, opened(Clock::system().new_id(), "app"))).await;
+        append(&store, one(Stream::Sys, token(&Clock::system(), "a token"))).await;
+        drop(store);
+        let path = folder.path().join("log.db");
+        assert_eq!(SqliteStore::verify_file(&path).unwrap().views, None);
+        sql(&path, tamper);
+        let views = SqliteStore::verify_file(&path).unwrap().views.unwrap_or_default();
+        assert!(views.contains("is listed in the wrong place"), "{tamper}: {views}");
+        let store = open(folder.path());
+        store.rebuild_views().await.unwrap();
+        assert_eq!(store.verify_log().await.unwrap().views, None, "{tamper}");
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct EventsArgs {
     /// Only events of these kinds, separated by commas.
     #[arg(long, value_name = "KINDS")]
     pub(crate) kind: Option<String>,
-    /// Only the last N events.
+    /// Only the last N events; 200 unless --after is given.
     #[arg(long, value_name = "N", conflicts_with_all = ["follow", "after"])]
     pub(crate) limit: Option<usize>,
     #[command(flatten)]

@@ -19,8 +19,8 @@ describe('the summary of an event', () => {
     const fault = { code: 'TIMEOUT', message: 'it took too long' }
     expect(line('ACTION_REQUESTED', { what: 'run `ls`' })).toBe('Requested to run `ls`')
     expect(line('ACTION_OUTPUT', { output: { stream: 'stdout', offset: 0, dropped: 0, data: { text: 'a\n' } } })).toBe('stdout: a')
-    expect(line('ACTION_OUTPUT', { output: { stream: 'stdout', offset: 0, dropped: 0, data: { blob: { $blob: 'a0', size: 32768 } } } })).toBe(
-      'stdout: 32768 bytes, stored as a blob',
+    expect(line('ACTION_OUTPUT', { output: { stream: 'stdout', offset: 0, dropped: 0, data: { omitted: 32768 } } })).toBe(
+      'stdout: 32768 bytes: open the event to read them',
     )
     expect(line('ACTION_OUTPUT', { output: { stream: 'stderr', offset: 9, dropped: 5, data: { hex: 'ff00' } } })).toBe(
       'stderr: (5 bytes dropped) 2 bytes of binary data',

@@ -225,7 +225,7 @@ function summarizePolicyChange({ layer, rules, errors, trusted }: Body<'POLICY_C
 export function describeOutput(data: OutputChunk['data']): string {
   if ('text' in data) return data.text.trimEnd()
   if ('hex' in data) return `${String(data.hex.length / 2)} bytes of binary data`
-  return `${String(data.blob.size)} bytes, stored as a blob`
+  return `${String(data.omitted)} bytes: open the event to read them`
 }
 
 /** How an action ended. */

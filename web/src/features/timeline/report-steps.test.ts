@@ -72,7 +72,7 @@ describe('the report', () => {
   })
 
   it('mentions a body that was not sent', () => {
-    const [step] = reportSteps([event(1, { kind: 'APPROVAL_ASKED', body: { $blob: 'x', size: 1 } } as unknown as Fact)])
+    const [step] = reportSteps([event(1, { kind: 'APPROVAL_ASKED', body: { omitted: 1 } } as unknown as Fact)])
     expect(step?.text).toContain('large body')
   })
 

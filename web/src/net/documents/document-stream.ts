@@ -57,6 +57,11 @@ export class DocumentStream {
     this.#stream.retryNow()
   }
 
+  /** The page was hidden or shown. */
+  exchangeSlot(): void {
+    this.#stream.exchangeSlot()
+  }
+
   /** Disconnects. */
   stop(): void {
     this.#stream.stop()

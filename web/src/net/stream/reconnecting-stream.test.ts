@@ -1,6 +1,7 @@
 /** A reconnecting stream: it reports the true state of the connection. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { ReconnectingStream, type ConnectionState } from './reconnecting-stream.ts'
+import { sharedSlots, type StreamSlots } from './stream-slots.ts'
 
 /** Answers the health check. */
 let healthCheck: (signal?: AbortSignal) => Promise<Response>
@@ -29,6 +30,10 @@ function open(text: string): { readonly response: Response; readonly send: (text
 }
 
 function connect(...responders: readonly Responder[]) {
+  return connectWith(undefined, ...responders)
+}
+
+function connectWith(slots: StreamSlots | undefined, ...responders: readonly Responder[]) {
   const states: ConnectionState[] = []
   const seen: string[] = []
   const requested: (string | null)[] = []
@@ -52,6 +57,7 @@ function connect(...responders: readonly Responder[]) {
     {
       now: Date.now,
       random: () => 1,
+      ...(slots === undefined ? {} : { slots }),
       fetch: async (input, init) => {
         if (input === '/api/health') return await healthCheck(init?.signal ?? undefined)
         const after = new URL(input as string, 'http://daemon').searchParams.get('after')
@@ -177,5 +183,90 @@ describe('a reconnecting stream', () => {
     await settle(500)
     expect(it.states.at(-1)).toMatchObject({ kind: 'lost', reason: 'received an invalid message' })
     it.stream.stop()
+  })
+})
+
+describe('a stream without a slot', () => {
+  beforeEach(() => {
+    vi.useFakeTimers()
+    healthCheck = () => Promise.resolve(new Response('{}'))
+  })
+  afterEach(() => void vi.useRealTimers())
+
+  const live = (seq: number): string => `id: ${String(seq)}\nevent: live\ndata: {}\n\n`
+
+  it('reads what is new, makes room for others, and stays live', async () => {
+    const slots = { acquire: () => Promise.resolve(null) }
+    const second = open(line(3) + live(3))
+    const { stream, seen, requested, kinds } = connectWith(slots, () => open(line(1) + live(2)).response, () => second.response, () => open(live(3)).response)
+    await settle()
+    expect(requested).toEqual(['0'])
+    await settle(1_500)
+    expect([requested, seen]).toEqual([['0', '2'], ['1', '2', '3', '3']])
+    await settle(1_500)
+    expect(requested).toEqual(['0', '2', '3'])
+    expect(kinds()).toEqual(['connecting', 'live'])
+    // The daemon is gone: the next question notices it.
+    await settle(1_500)
+    expect(kinds()).toEqual(['connecting', 'live', 'lost'])
+    stream.stop()
+  })
+
+  it('stays connected once there is one, and gives it back', async () => {
+    const held: string[] = []
+    const slot = { release: () => void held.pop() }
+    let free = false
+    const slots = {
+      acquire: () => {
+        if (free) held.push('slot')
+        return Promise.resolve(free ? slot : null)
+      },
+    }
+    const { stream, requested, kinds } = connectWith(slots, () => open(live(1)).response, () => open(live(1)).response, () => open(live(1)).response)
+    await settle()
+    free = true
+    await settle(1_500)
+    expect([requested.length, held.length]).toEqual([2, 1])
+    await settle(20_000)
+    expect([requested.length, held.length, kinds()]).toEqual([2, 1, ['connecting', 'live']])
+    // The page was hidden: the slot is exchanged at once, and what is shown stays live.
+    stream.exchangeSlot()
+    await settle()
+    expect([requested.length, held.length, kinds()]).toEqual([3, 1, ['connecting', 'live']])
+    stream.stop()
+    await settle()
+    expect(held).toEqual([])
+  })
+})
+
+describe('the slots of a browser', () => {
+  afterEach(() => void vi.unstubAllGlobals())
+
+  /** Locks as browsers have them, as far as slots need them. */
+  function lockManager(): { readonly locks: LockManager; readonly names: Set<string> } {
+    const names = new Set<string>()
+    const request = async (name: string, _: object, use: (lock: { readonly name: string } | null) => unknown): Promise<unknown> => {
+      if (names.has(name)) return use(null)
+      names.add(name)
+      return Promise.resolve(use({ name })).finally(() => names.delete(name))
+    }
+    return { locks: { request } as unknown as LockManager, names }
+  }
+
+  it('are few for all visible tabs, and one for those out of sight', async () => {
+    const { locks, names } = lockManager()
+    vi.stubGlobal('document', { hidden: false })
+    const slots = sharedSlots(locks)
+    const [first, second, third] = [await slots.acquire(), await slots.acquire(), await slots.acquire()]
+    expect([first, second, third].every((slot) => slot !== null)).toBe(true)
+    expect(await slots.acquire()).toBeNull()
+    vi.stubGlobal('document', { hidden: true })
+    expect(await slots.acquire()).not.toBeNull()
+    expect(await slots.acquire()).toBeNull()
+    expect(names.size).toBe(4)
+    second?.release()
+    await Promise.resolve()
+    vi.stubGlobal('document', { hidden: false })
+    await vi.waitFor(async () => expect(await slots.acquire()).not.toBeNull())
   })
 })

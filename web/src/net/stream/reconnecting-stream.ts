@@ -3,6 +3,10 @@
  *
  * It owns the connection: it connects, detects silence, backs off and reports its
  * state. What is read from where, and where to resume, is up to its source.
+ *
+ * Without a slot (see `stream-slots.ts`) it does not stay connected: it disconnects when
+ * it has read everything up to now, and asks again soon. Since it then knows as much as
+ * one that stays connected, up to that delay, its state stays live.
  */
 import type { ErrorResponse } from '../../proto/index.ts'
 import { pageTokenHeaders } from '../http/page-token.ts'
@@ -10,6 +14,7 @@ import { describeFailure, isErrorResponse } from '../http/request.ts'
 import { backoffDelay } from '../retry/backoff.ts'
 import { CancellableDelay } from '../retry/cancellable-delay.ts'
 import { SseParser, type SseMessage } from './sse-parser.ts'
+import { sharedSlots, type HeldSlot, type StreamSlots } from './stream-slots.ts'
 
 /** The state of the connection to the daemon. Times are milliseconds of the browser's clock. */
 export type ConnectionState =
@@ -34,19 +39,28 @@ export type StreamEnvironment = {
   readonly fetch: typeof fetch
   readonly now: () => number
   readonly random: () => number
+  /** Absent if every stream may stay connected. */
+  readonly slots?: StreamSlots
 }
 
-const BROWSER: StreamEnvironment = { fetch: (...args) => fetch(...args), now: Date.now, random: Math.random }
+const BROWSER: StreamEnvironment = { fetch: (...args) => fetch(...args), now: Date.now, random: Math.random, slots: sharedSlots() }
 
 const CONNECT_TIMEOUT_MS = 10_000
 const SILENCE_TIMEOUT_MS = 40_000
 /** Time without data after which the daemon's health is checked: a stopped process closes no connection. */
 const QUIET_MS = 4_000
 const HEALTH_CHECK_TIMEOUT_MS = 4_000
+/** How long a stream without a slot waits before it asks for what is new. */
+const POLL_MS = 1_500
 /** A connection that lasted this long resets the backoff. */
 const STABLE_MS = 2_000
 
+/** Held by streams that may stay connected whatever others do. */
+const NO_LIMIT: HeldSlot = { release: () => undefined }
+
 type ConnectionEnd =
+  /** It has read everything up to now, and makes room for others. */
+  | { readonly kind: 'yielded' }
   | { readonly kind: 'loggedOut' }
   | { readonly kind: 'refused' }
   | { readonly kind: 'lost'; readonly reason: string }
@@ -60,6 +74,8 @@ export class ReconnectingStream {
   #run: Promise<void> | null = null
   readonly #retryDelay = new CancellableDelay()
   #liveSince: number | null = null
+  /** Ends the current connection, which is continued by another. */
+  #yield = new AbortController()
 
   constructor(source: StreamSource, environment: StreamEnvironment = BROWSER) {
     this.#source = source
@@ -84,6 +100,12 @@ export class ReconnectingStream {
     this.#retryDelay.cancel()
   }
 
+  /** Connects anew where it is: the page was hidden or shown, so that another slot is right for it. */
+  exchangeSlot(): void {
+    this.#yield.abort()
+    this.#retryDelay.cancel()
+  }
+
   /** Disconnects. */
   stop(): void {
     this.#stopped.abort()
@@ -94,10 +116,20 @@ export class ReconnectingStream {
     const { now, random } = this.#environment
     let failures = 0
     let lostSince: number | null = null
+    let yielded = false
     while (!stopped.aborted) {
-      this.#source.state({ kind: 'connecting', attempt: failures, lostSince })
-      const end = await this.#connectOnce(stopped)
+      if (!yielded) this.#source.state({ kind: 'connecting', attempt: failures, lostSince })
+      this.#yield = new AbortController()
+      const slot = this.#environment.slots === undefined ? NO_LIMIT : await this.#environment.slots.acquire()
+      const end = await this.#connectOnce(stopped, slot === null, !yielded).finally(() => slot?.release())
+      yielded = end.kind === 'yielded'
       if (stopped.aborted || end.kind === 'refused') return
+      if (end.kind === 'yielded') {
+        failures = 0
+        // It may have been asked to exchange its slot meanwhile.
+        if (slot === null && !this.#yield.signal.aborted) await this.#retryDelay.wait(POLL_MS)
+        continue
+      }
       if (end.kind === 'loggedOut') {
         this.#source.state(end)
         return
@@ -113,8 +145,10 @@ export class ReconnectingStream {
     }
   }
 
-  async #connectOnce(stopped: AbortSignal): Promise<ConnectionEnd> {
+  /** One connection. If it polls, it ends with the message that everything up to now was received. */
+  async #connectOnce(stopped: AbortSignal, polls: boolean, announces: boolean): Promise<ConnectionEnd> {
     const timeout = new AbortController()
+    const yielding = this.#yield.signal
     let timer = setTimeout(() => timeout.abort(new Error('the request timed out')), CONNECT_TIMEOUT_MS)
     let receivedAt = 0
     const watchSilence = (): void => {
@@ -137,12 +171,14 @@ export class ReconnectingStream {
         credentials: 'same-origin',
         cache: 'no-store',
         redirect: 'error',
-        signal: AbortSignal.any([timeout.signal, stopped]),
+        signal: AbortSignal.any([timeout.signal, stopped, yielding]),
       })
       if (response.status === 401) return { kind: 'loggedOut' }
       if (!response.ok || response.body === null) return await this.#endOf(response)
-      this.#liveSince = this.#environment.now()
-      this.#source.state({ kind: 'live', since: this.#liveSince })
+      if (announces || this.#liveSince === null) {
+        this.#liveSince = this.#environment.now()
+        this.#source.state({ kind: 'live', since: this.#liveSince })
+      }
       const parser = new SseParser()
       const reader = response.body.getReader()
       for (;;) {
@@ -153,8 +189,10 @@ export class ReconnectingStream {
         const messages = parser.push(value)
         // Messages of a stream that was stopped meanwhile belong to nobody.
         if (messages.length > 0 && !stopped.aborted) await this.#source.messages(messages)
+        if (polls && messages.some(({ type }) => type === 'live')) return { kind: 'yielded' }
       }
     } catch (error) {
+      if (yielding.aborted && !stopped.aborted && this.#liveSince !== null) return { kind: 'yielded' }
       if (timeout.signal.aborted) return { kind: 'lost', reason: describeFailure(timeout.signal.reason) }
       const cut = this.#liveSince !== null && error instanceof TypeError
       return { kind: 'lost', reason: cut ? 'the connection was lost' : describeFailure(error) }

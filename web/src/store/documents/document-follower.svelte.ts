@@ -86,6 +86,11 @@ export class DocumentFollower {
     this.#stream.retryNow()
   }
 
+  /** The page was hidden or shown, which decides whether it stays connected. */
+  exchangeSlot(): void {
+    this.#stream.exchangeSlot()
+  }
+
   /** Records that the login has ended: a request was answered with 401. */
   setLoggedOut(): void {
     this.#stream.stop()

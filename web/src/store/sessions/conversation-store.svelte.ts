@@ -4,11 +4,12 @@
  * The list of sessions and the conversation are documents. The list of models is not in
  * the log, and what was used is a sum over more sessions than are listed: both are fetched.
  */
-import type { MessageId, ModelList, Project, ProjectId, SessionId, SessionView, StartTourResponse, UsageReport } from '../../proto/index.ts'
+import type { MessageId, ModelList, Project, ProjectId, SessionId, SessionList, SessionView, StartTourResponse, UsageReport } from '../../proto/index.ts'
 import type { CommandTracker } from '../commands/command-tracker.svelte.ts'
 import type { DocumentFollower } from '../documents/document-follower.svelte.ts'
 import type { Navigation } from '../navigation/navigation.svelte.ts'
 import type { Notices } from '../notices/notices.svelte.ts'
+import { sendRequest } from '../../net/index.ts'
 import { latestValue, Resource } from '../resource/resource.svelte.ts'
 import { ConversationReader } from './conversation-reader.svelte.ts'
 import { sessionsOf } from './sessions.ts'
@@ -38,6 +39,8 @@ export class ConversationStore {
   readonly models: Resource<ModelList>
   /** What all sessions used, by day, project and model. */
   readonly usage: Resource<UsageReport>
+  /** From where on a project's sessions are not listed; null if all are. */
+  #olderBefore = $state.raw<ReadonlyMap<ProjectId, number | null>>(new Map())
   #drafts = $state.raw<ReadonlyMap<string, string>>(new Map())
 
   constructor(deps: ConversationStoreDeps) {
@@ -51,6 +54,36 @@ export class ConversationStore {
   /** The sessions of a project, the latest first. */
   sessionsOf(project: ProjectId): readonly SessionView[] {
     return sessionsOf(this.#deps.documents.views.sessions, project)
+  }
+
+  /** Whether the project may have sessions that are not listed. */
+  hasOlder(project: ProjectId): boolean {
+    return this.#olderBefore.get(project) !== null
+  }
+
+  /** Lists the latest sessions of a project, of which the page was sent those that are among the latest of all. */
+  async fetchLatest(project: ProjectId): Promise<void> {
+    await this.#fetchSessions(project, null)
+  }
+
+  /** Lists sessions that are older than those that are listed. */
+  async fetchOlder(project: ProjectId): Promise<void> {
+    const before = this.#olderBefore.get(project)
+    if (before !== null) await this.#fetchSessions(project, before ?? null)
+  }
+
+  async #fetchSessions(project: ProjectId, before: number | null): Promise<void> {
+    const query = new URLSearchParams({ project, ...(before === null ? {} : { before: String(before) }) })
+    const result = await sendRequest<SessionList>({ method: 'GET', path: `/api/sessions?${query.toString()}` })
+    if (result.kind === 'loggedOut') this.#deps.documents.setLoggedOut()
+    if (result.kind !== 'ok') return
+    const { sessions } = result.value
+    const known = this.#deps.documents.views.sessions
+    // What is followed is at least as new as the answer.
+    const unknown = sessions.filter(({ id }) => !known.has(id))
+    this.#deps.documents.addFetched(unknown.map((session) => ({ view: 'sessions', key: session.id, seq: 0, document: session })))
+    const last = sessions.at(-1)
+    this.#olderBefore = new Map(this.#olderBefore).set(project, last === undefined ? null : last.updatedAt)
   }
 
   /** Whether a session was ever opened; also true while that is unknown. */

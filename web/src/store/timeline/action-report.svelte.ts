@@ -11,8 +11,6 @@ export type ActionReportState =
 
 type AuditPage = { readonly events: readonly Event[]; readonly next: number | null }
 
-/** How many bodies that were not sent are fetched. */
-const MAX_FETCHED_BODIES = 40
 /** How many events a report has at most. */
 export const REPORT_LIMIT = 5_000
 
@@ -68,26 +66,13 @@ export class ActionReportStore {
     const events: Event[] = []
     let after = 0
     while (events.length < REPORT_LIMIT) {
-      const page = await this.#request<AuditPage>(`/api/audit?action=${encodeURIComponent(action)}&after=${String(after)}`, generation)
+      const page = await this.#request<AuditPage>(`/api/audit?action=${encodeURIComponent(action)}&after=${String(after)}&bodies=whole`, generation)
       if (page === null) return null
       events.push(...page.events)
       if (page.next === null) break
       after = page.next
     }
-    return this.#withBodies(events, generation)
-  }
-
-  /** Fetches bodies that were not sent, up to a limit; the other events are only listed. */
-  async #withBodies(events: readonly Event[], generation: number): Promise<readonly Event[] | null> {
-    let remaining = MAX_FETCHED_BODIES
-    const out: Event[] = []
-    for (const event of events) {
-      const fetches = '$blob' in event.body && remaining-- > 0
-      const page = fetches ? await this.#request<EventsPage>(`/api/events?after=${String(event.seq - 1)}&limit=1&hydrate=true`, generation) : null
-      if (fetches && page === null) return null
-      out.push(page?.events.find(({ seq }) => seq === event.seq) ?? event)
-    }
-    return out
+    return events
   }
 
   /** The response; null if that failed or another report was requested since. */
@@ -103,7 +88,7 @@ export class ActionReportStore {
   /** Follows the log, unless the action has ended or does not exist. */
   #follow(action: ActionId, after: number, generation: number): void {
     if (this.#hasEnded || this.#state.kind !== 'loaded' || this.#state.events.length === 0) return
-    this.#stream = new EventStream(new URLSearchParams({ hydrate: 'true' }), after, {
+    this.#stream = new EventStream(new URLSearchParams({ bodies: 'whole' }), after, {
       state: (state) => {
         if (state.kind === 'loggedOut') this.#onLoggedOut()
       },

@@ -3,15 +3,15 @@ import { expect, it } from 'vitest'
 import { eventQuery, isEmptyFilter, NO_FILTER, seqOf } from './filter.ts'
 
 it('has a parameter for each part of the filter', () => {
-  expect(eventQuery({ kind: 'all' }, NO_FILTER).toString()).toBe('')
+  expect(eventQuery({ kind: 'all' }, NO_FILTER).toString()).toBe('bodies=short')
   const filter = { kinds: ['A', 'B'], actors: ['cli'], text: ' two words ' }
-  expect(eventQuery({ kind: 'project', id: 'p1' }, filter).toString()).toBe('kind=A%2CB&actor=cli&text=p1+two+words')
+  expect(eventQuery({ kind: 'project', id: 'p1' }, filter).toString()).toBe('kind=A%2CB&actor=cli&text=p1+two+words&bodies=short')
   expect([isEmptyFilter(filter), isEmptyFilter({ ...NO_FILTER, text: ' ' })]).toEqual([false, true])
 })
 
 it('selects one event by its number', () => {
   const filter = { ...NO_FILTER, text: '#12' }
   expect(seqOf(filter)).toBe(12)
-  expect(eventQuery({ kind: 'all' }, filter).toString()).toBe('')
+  expect(eventQuery({ kind: 'all' }, filter).toString()).toBe('bodies=short')
   expect(seqOf({ ...NO_FILTER, text: '#x' })).toBeNull()
 })

@@ -33,6 +33,8 @@ export function eventQuery(scope: EventScope, filter: EventFilter): URLSearchPar
   const words = [scope.kind === 'project' ? scope.id : '', seqOf(filter) === null ? filter.text.trim() : '']
   const text = words.filter((word) => word !== '').join(' ')
   if (text !== '') query.set('text', text)
+  // A row shows a line of its event; large bodies are read with its details.
+  query.set('bodies', 'short')
   return query
 }
 

@@ -86,7 +86,7 @@ export class TimelineStore {
   /** Loads one event with its whole body, if it is not loaded. */
   loadDetail(seq: number): void {
     if (latestValue(this.detail.state)?.events[0]?.seq === seq) return
-    void this.detail.load(`/api/events?after=${String(seq - 1)}&limit=1&hydrate=true`)
+    void this.detail.load(`/api/events?after=${String(seq - 1)}&limit=1&bodies=whole`)
   }
 
   /** Reads the log again: it was replaced, or events were missed. */

@@ -98,7 +98,7 @@ describe('the timeline', () => {
     const log = daemon(1_000)
     timeline.select({ kind: 'project', id: 'p1' }, { ...NO_FILTER, text: 'x' }, null)
     await until(() => expect(ends(timeline)).toEqual([402, 999, 200]))
-    expect(log.requests[0]).toBe('/api/events?text=p1+x&limit=200')
+    expect(log.requests[0]).toBe('/api/events?text=p1+x&bodies=short&limit=200')
     timeline.select({ kind: 'none' }, NO_FILTER, null)
     expect([timeline.rows.length, log.followers.size]).toEqual([0, 0])
   })

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use provost_core::action::Action;
 use provost_core::fold::{ViewDocument, ViewKind};
-use provost_proto::{ActionId, Approval, ApprovalId, ApprovalStatus};
-use provost_store::EventStore;
+use provost_proto::{ActionId, Approval, ApprovalId};
 use tokio::sync::{Notify, oneshot};
 
 use crate::GatewayError;
+use crate::event_log::EventLog;
 use crate::project::executor::ExecutionResult;
 
 /// How an action ended.
@@ -31,11 +31,11 @@ pub(super) struct PendingApprovals {
 }
 
 impl PendingApprovals {
-    pub(super) async fn load(store: &dyn EventStore) -> Result<Self, GatewayError> {
-        let docs = store.list_documents(ViewKind::Approvals).await?;
-        let all = docs.into_iter().filter_map(ViewDocument::into_approval);
-        let pending = all
-            .filter(|approval| approval.status == ApprovalStatus::Pending)
+    pub(super) async fn load(log: &EventLog) -> Result<Self, GatewayError> {
+        let docs = log.list_open_documents(ViewKind::Approvals).await?;
+        let pending = docs
+            .into_iter()
+            .filter_map(ViewDocument::into_approval)
             .map(|approval| (approval.id, Arc::new(approval)))
             .collect();
         Ok(Self { pending: Mutex::new(pending), ..Self::default() })

@@ -1,11 +1,11 @@
 //! Changes that a person makes: modes and grants; and the list of roles.
 
-use provost_core::fold::{ViewDocument, ViewKind};
+use provost_core::fold::ViewKind;
 use provost_core::role::RoleSource;
 use provost_proto::{
     Fact, Grant, Project, ProjectMode, ProjectModeView, RoleList, RoleView, SetModeRequest,
 };
-use provost_store::{AppendRequest, Durability};
+use provost_store::{AppendRequest, Durability, ListQuery};
 
 use super::files::RoleFile;
 use super::{Governance, ProjectGovernance};
@@ -52,15 +52,17 @@ impl Governance {
         project: &Project,
         all: bool,
     ) -> Result<Vec<Grant>, GatewayError> {
-        let now = self.log.now();
-        let docs = self.log.store().list_documents(ViewKind::Grants).await?;
-        let grants = docs.into_iter().filter_map(ViewDocument::into_grant);
-        let is_valid =
-            |grant: &Grant| grant.revoked_at.is_none() && grant.until.is_none_or(|end| now < end);
-        Ok(grants
-            .filter(|grant| grant.project == project.id)
-            .filter(|grant| all || is_valid(grant))
-            .collect())
+        let open = ListQuery::open(ViewKind::Grants, project.id.uuid());
+        let queries = if all {
+            vec![open, ListQuery::latest(ViewKind::Grants, project.id.uuid(), usize::MAX)]
+        } else {
+            vec![ListQuery { after: self.log.now(), ..open }]
+        };
+        let docs = self.log.store().list_under(queries).await?.into_iter();
+        let mut grants: Vec<_> = docs.filter_map(|stored| stored.doc.into_grant()).collect();
+        // In the order in which they were made.
+        grants.sort_by_key(|grant| grant.id);
+        Ok(grants)
     }
 
     /// Revokes a grant.
@@ -124,6 +126,7 @@ pub(super) fn build_role_view(governance: &ProjectGovernance, file: &RoleFile) -
 mod tests {
     use super::*;
     use crate::test_support::TestProject;
+    use provost_core::fold::ViewDocument;
 
     #[tokio::test]
     async fn a_mode_is_set_in_the_log_and_in_the_copy() {

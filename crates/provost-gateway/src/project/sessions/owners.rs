@@ -6,12 +6,13 @@
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 
-use provost_core::fold::{ViewDocument, ViewKind};
-use provost_proto::{Principal, SessionId};
-use provost_store::EventStore;
+use provost_core::fold::ViewKind;
+use provost_proto::{Fact, LogCursor, Principal, SessionId};
+use provost_store::{EventFilter, EventQuery, EventScope, SearchFrom};
 
 use super::session_principal;
 use crate::GatewayError;
+use crate::event_log::EventLog;
 
 /// How many sessions of one principal are kept; beyond that its oldest is dropped.
 const MAX_SESSIONS_PER_PRINCIPAL: usize = 256;
@@ -27,50 +28,87 @@ struct SessionOwnerIndex {
 }
 
 impl SessionOwners {
-    /// The sessions of the log, and those in which an approval was requested.
-    pub(super) async fn load(store: &dyn EventStore) -> Result<Self, GatewayError> {
-        let sessions = Self::default();
-        for session in store
-            .list_documents(ViewKind::Sessions)
-            .await?
-            .into_iter()
-            .filter_map(ViewDocument::into_session)
-        {
-            // A session with a model is its own principal.
-            let _taken = sessions.claim_session(session.id, &session_principal(session.id));
-        }
-        let all = store
-            .list_documents(ViewKind::Approvals)
-            .await?
-            .into_iter()
-            .filter_map(ViewDocument::into_approval);
-        let mut all: Vec<_> = all.collect();
-        all.sort_by_key(|approval| approval.asked_at);
-        for approval in all {
-            if let Some(session) = approval.session {
-                // An old log may have later principals in the same session; the first owns it.
-                let _taken = sessions.claim_session(session, &approval.principal);
-            }
-        }
-        Ok(sessions)
-    }
-
-    /// Fails if the session belongs to another principal.
-    pub(super) fn claim_session(&self, session: SessionId, by: &str) -> Result<(), GatewayError> {
-        let mut known = self.0.lock();
-        match known.owners.get(&session) {
-            Some(owner) if owner == by => return Ok(()),
-            Some(_) => return Err(GatewayError::SessionOwnedByOther),
+    /// Fails if the session belongs to another principal. What earlier daemons recorded is looked
+    /// up when a session is first used, since most sessions of a log are never used again.
+    pub(super) async fn claim_session(
+        &self,
+        log: &EventLog,
+        session: SessionId,
+        by: &str,
+    ) -> Result<(), GatewayError> {
+        let own_principal = session_principal(session);
+        match self.find_owner(session) {
+            Some(owner) => return check_owner(&owner, by),
+            // A session with a model is its own principal, and needs no entry.
+            None if by == own_principal => return Ok(()),
             None => {}
         }
-        known.owners.insert(session, by.to_owned());
-        let own = known.order.entry(by.to_owned()).or_default();
+        let is_with_model =
+            log.store().get_document(ViewKind::Sessions, session.uuid()).await?.is_some();
+        if is_with_model {
+            return Err(GatewayError::SessionOwnedByOther);
+        }
+        let recorded = find_first_asker(log, session).await?;
+        self.add_owner(session, recorded.as_deref().unwrap_or(by), by)
+    }
+
+    fn find_owner(&self, session: SessionId) -> Option<Principal> {
+        self.0.lock().owners.get(&session).cloned()
+    }
+
+    /// Adds the owner of a session, unless it has one by now. Fails if that is not `by`.
+    fn add_owner(&self, session: SessionId, owner: &str, by: &str) -> Result<(), GatewayError> {
+        let mut known = self.0.lock();
+        if let Some(owner) = known.owners.get(&session) {
+            return check_owner(owner, by);
+        }
+        known.owners.insert(session, owner.to_owned());
+        let own = known.order.entry(owner.to_owned()).or_default();
         own.push_back(session);
         let oldest = if own.len() > MAX_SESSIONS_PER_PRINCIPAL { own.pop_front() } else { None };
         if let Some(oldest) = oldest {
             known.owners.remove(&oldest);
         }
-        Ok(())
+        check_owner(owner, by)
+    }
+}
+
+fn check_owner(owner: &str, by: &str) -> Result<(), GatewayError> {
+    if owner == by { Ok(()) } else { Err(GatewayError::SessionOwnedByOther) }
+}
+
+/// The principal that first asked for an approval in a session. An old log may have later
+/// principals in the same session; the first owns it.
+async fn find_first_asker(
+    log: &EventLog,
+    session: SessionId,
+) -> Result<Option<Principal>, GatewayError> {
+    let filter = EventFilter {
+        kinds: vec!["APPROVAL_ASKED".to_owned()],
+        words: vec![session.uuid().to_string()],
+        ..EventFilter::default()
+    };
+    let mut from = LogCursor::START;
+    loop {
+        let query = EventQuery {
+            scope: EventScope::All,
+            from: SearchFrom::After(from),
+            limit: 1,
+            filter: filter.clone(),
+        };
+        let page = log.store().search_events(query).await?;
+        for event in &page.events {
+            if let Some(Fact::ApprovalAsked { session: Some(asked_in), .. }) =
+                log.hydrate_recorded_fact(event).await?
+                && asked_in == session
+            {
+                return Ok(Some(event.decode_event()?.principal));
+            }
+        }
+        match page.next {
+            Some(next) => from = next,
+            None => return Ok(None),
+        }
     }
 }
 
@@ -86,18 +124,18 @@ mod tests {
     fn a_session_belongs_to_its_first_principal() {
         let sessions = SessionOwners::default();
         for (by, ok) in [("a", true), ("b", false), ("a", true)] {
-            assert_eq!(sessions.claim_session(session(1), by).is_ok(), ok, "{by}");
+            assert_eq!(sessions.add_owner(session(1), by, by).is_ok(), ok, "{by}");
         }
     }
 
     #[test]
     fn only_the_own_oldest_sessions_are_dropped() {
         let sessions = SessionOwners::default();
-        sessions.claim_session(session(1), "a").unwrap();
+        sessions.add_owner(session(1), "a", "a").unwrap();
         for number in 2..(MAX_SESSIONS_PER_PRINCIPAL * 3) {
-            sessions.claim_session(session(number), "b").unwrap();
+            sessions.add_owner(session(number), "b", "b").unwrap();
         }
-        assert!(sessions.claim_session(session(1), "b").is_err());
+        assert!(sessions.add_owner(session(1), "b", "b").is_err());
         let known = sessions.0.lock();
         assert_eq!(known.owners.len(), MAX_SESSIONS_PER_PRINCIPAL + 1);
     }

@@ -1,6 +1,8 @@
 //! Roles, guides and owners of sessions in a real project.
 
-use provost_proto::SessionId;
+use provost_proto::{Actor, Fact, SessionId, Stream};
+use provost_store::AppendRequest;
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::test_support::TestProject;
@@ -41,8 +43,33 @@ async fn guides_are_read_at_the_top_and_above_what_was_touched() {
 async fn a_session_belongs_to_the_first_principal_that_uses_it() {
     let test = TestProject::open(&[]).await;
     let (sessions, id) = (&test.gateway.sessions, SessionId::from(Uuid::new_v4()));
-    sessions.claim_session(id, "agent:a").unwrap();
-    sessions.claim_session(id, "agent:a").unwrap();
-    assert!(sessions.claim_session(id, "agent:b").is_err());
-    assert!(sessions.create_session_caller(id, test.project.id, "dev").is_err());
+    sessions.claim_session(id, "agent:a").await.unwrap();
+    sessions.claim_session(id, "agent:a").await.unwrap();
+    assert!(sessions.claim_session(id, "agent:b").await.is_err());
+    assert!(sessions.create_session_caller(id, test.project.id, "dev").await.is_err());
+}
+
+#[tokio::test]
+async fn the_owner_that_an_earlier_daemon_recorded_is_found_in_the_log() {
+    let test = TestProject::open(&[]).await;
+    let (sessions, id) = (&test.gateway.sessions, SessionId::from(Uuid::new_v4()));
+    for principal in ["agent:a", "agent:later"] {
+        let question = json!({
+            "name": "n", "params": {}, "what": "w", "why": "w", "demands": [], "cwd": ".",
+            "diff": null, "profile": "command", "network": false, "rules": [], "gate": null,
+            "pins": [], "choices": [], "trust": null,
+        });
+        let body = json!({
+            "approval": Uuid::new_v4(), "project": test.project.id, "action": Uuid::new_v4(),
+            "actionHash": "5".repeat(64), "class": "agent", "role": "dev", "session": id,
+            "question": question, "expiresAt": 9,
+        });
+        let fact = Fact::from_kind_and_body("APPROVAL_ASKED", &body).unwrap();
+        let stream = Stream::Project(test.project.id);
+        let request = AppendRequest::single_event(principal, Actor::Daemon, stream, fact);
+        test.gateway.store().append(request).await.unwrap();
+    }
+    for (by, ok) in [("agent:b", false), ("agent:later", false), ("agent:a", true)] {
+        assert_eq!(sessions.claim_session(id, by).await.is_ok(), ok, "{by}");
+    }
 }

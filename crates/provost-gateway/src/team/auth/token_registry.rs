@@ -3,12 +3,17 @@
 use parking_lot::RwLock;
 use std::collections::HashMap;
 
-use provost_core::fold::{ViewDocument, ViewKind};
+use provost_core::fold::ViewKind;
 use provost_proto::{Hash, TokenId, TokenView, UnixMicros};
-use provost_store::EventStore;
+use provost_store::{EventStore, ListQuery};
 use tokio::sync::watch;
+use uuid::Uuid;
 
 use crate::GatewayError;
+
+/// How many tokens that expired are known after a start, so that their holders are told why they
+/// are refused.
+const MAX_EXPIRED_TOKENS: usize = 100;
 
 /// The tokens that are not revoked, by digest. A copy of the view in memory, since every
 /// request needs it.
@@ -20,14 +25,19 @@ pub(super) struct TokenRegistry {
 }
 
 impl TokenRegistry {
-    pub(super) async fn load(store: &dyn EventStore) -> Result<Self, GatewayError> {
-        let tokens = store
-            .list_documents(ViewKind::Tokens)
-            .await?
-            .into_iter()
-            .filter_map(ViewDocument::into_token);
-        let alive = tokens.filter(|token| token.revoked_at.is_none());
-        let tokens = RwLock::new(alive.map(|token| (token.digest, token)).collect());
+    pub(super) async fn load(
+        store: &dyn EventStore,
+        now: UnixMicros,
+    ) -> Result<Self, GatewayError> {
+        let open = ListQuery::open(ViewKind::Tokens, Uuid::nil());
+        let before = now.saturating_add(1);
+        let queries = vec![
+            ListQuery { after: now, ..open },
+            ListQuery { before, limit: MAX_EXPIRED_TOKENS, ..open },
+        ];
+        let docs = store.list_under(queries).await?.into_iter();
+        let tokens = docs.filter_map(|stored| stored.doc.into_token());
+        let tokens = RwLock::new(tokens.map(|token| (token.digest, token)).collect());
         Ok(Self { tokens, revoked: watch::Sender::default() })
     }
 

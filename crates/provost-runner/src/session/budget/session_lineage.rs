@@ -9,6 +9,7 @@ use provost_core::session::turn_step::TurnLimits;
 use provost_proto::session::{SessionBudget, SessionStatus, SessionView, TaskUsed, TurnView};
 use provost_proto::{Fact, ProjectId, SessionId, TurnId, UnixMicros, limits};
 
+use super::shared_ledger::day_number;
 use crate::session::{Runner, RunnerError, SessionSettings};
 
 /// A session that handed its task down, and its turn that waits for the result.
@@ -30,18 +31,22 @@ pub(crate) struct SessionLineage {
 }
 
 impl Runner {
-    /// Loads the ancestors of a session, and opens the accounts of their running turns.
+    /// Loads the ancestors of a session, and opens the accounts that its turn pays with.
     pub(crate) async fn load_lineage(
         &self,
         view: &SessionView,
         turn: TurnId,
     ) -> Result<SessionLineage, RunnerError> {
+        let today = day_number(self.gateway.clock().now());
+        self.open_shared_accounts(view.project, today).await?;
+        self.ledger.open_session_account(view);
         let mut ancestors = Vec::new();
         let mut parent = view.parent;
         while let Some(id) =
             parent.filter(|_| ancestors.len() <= usize::from(limits::MAX_HANDOFF_DEPTH))
         {
             let found = self.load_session(id).await?;
+            self.ledger.open_session_account(&found);
             let running = found.turn.filter(|_| found.status == SessionStatus::Running);
             let turn = running.map(|turn| {
                 self.register_turn_account(&turn);

@@ -4,13 +4,14 @@ use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_core::fold::{ViewDocument, ViewKind};
+use provost_core::fold::{ViewDocument, ViewKind, usage_time};
 use provost_core::session::budget::BudgetShortfall;
 use provost_core::session::reservation_ledger::{
     AccountKey, BudgetAmount, ReservationError, ReservationLedger, ReservationRequest,
 };
-use provost_proto::UnixMicros;
 use provost_proto::session::{DailyUsage, SessionView, TokenUsage, UsageReport};
+use provost_proto::{ProjectId, UnixMicros};
+use provost_store::ListQuery;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
@@ -56,12 +57,58 @@ impl Runner {
     }
 }
 
-/// The accounts of all sessions, seeded from the log.
+/// The accounts of the sessions, projects and days that turns pay with. Each is opened with what
+/// the log says was spent before the first turn pays with it, so that a daemon reads only the
+/// accounts that it needs.
 #[derive(Debug, Default)]
 pub(crate) struct SharedLedger {
     accounts: Mutex<ReservationLedger>,
     /// Notified when a reservation is settled or released.
     freed: Notify,
+}
+
+impl Runner {
+    /// Opens the accounts of a project and of a day, if there is a budget for them.
+    pub(crate) async fn open_shared_accounts(
+        &self,
+        project: ProjectId,
+        day: u32,
+    ) -> Result<(), RunnerError> {
+        if self.settings.project.is_some() {
+            let all = ListQuery::latest(ViewKind::Usage, project.uuid(), usize::MAX);
+            self.open_account(AccountKey::Project(project), vec![all]).await?;
+        }
+        if self.settings.day.is_some() {
+            let at = usage_time(day);
+            let (after, before) = (at.saturating_sub(1), at.saturating_add(1));
+            let projects = self.gateway.projects.list_projects().await?;
+            let queries = projects.iter().map(|project| {
+                let all = ListQuery::latest(ViewKind::Usage, project.id.uuid(), usize::MAX);
+                ListQuery { after, before, ..all }
+            });
+            self.open_account(AccountKey::Day(day), queries.collect()).await?;
+        }
+        Ok(())
+    }
+
+    /// Opens an account with the sum of the usage that is listed, unless it is open.
+    async fn open_account(
+        &self,
+        key: AccountKey,
+        queries: Vec<ListQuery>,
+    ) -> Result<(), RunnerError> {
+        if self.ledger.has_account(key) {
+            return Ok(());
+        }
+        let rows = self.gateway.store().list_under(queries).await?.into_iter();
+        let rows = rows.filter_map(|stored| stored.doc.into_usage());
+        let spent = rows.fold(BudgetAmount::default(), |sum, row| {
+            let (nanos, tokens) = (row.cost, row.usage.total());
+            sum.plus(BudgetAmount { nanos, tokens, calls: row.calls })
+        });
+        self.ledger.lock_accounts().seed_spent(key, spent);
+        Ok(())
+    }
 }
 
 /// The reservation of one completion; released when dropped.
@@ -74,26 +121,15 @@ pub(crate) struct ReservationGuard {
 }
 
 impl SharedLedger {
-    /// The accounts with what earlier daemons spent.
-    pub(crate) fn new(
-        rows: impl Iterator<Item = DailyUsage>,
-        sessions: impl Iterator<Item = SessionView>,
-    ) -> Self {
-        let mut accounts = ReservationLedger::default();
-        for row in rows {
-            let spent =
-                BudgetAmount { nanos: row.cost, tokens: row.usage.total(), calls: row.calls };
-            accounts.add_spent(AccountKey::Day(row.day), spent);
-            accounts.add_spent(AccountKey::Project(row.project), spent);
-        }
-        for session in sessions {
-            let (nanos, tokens) = (session.cost, session.usage.total());
-            accounts.seed_spent(
-                AccountKey::Session(session.id),
-                BudgetAmount { nanos, tokens, calls: 0 },
-            );
-        }
-        Self { accounts: Mutex::new(accounts), freed: Notify::new() }
+    /// Opens the account of a session with what it spent, unless it is open.
+    pub(crate) fn open_session_account(&self, session: &SessionView) {
+        let (nanos, tokens) = (session.cost, session.usage.total());
+        let spent = BudgetAmount { nanos, tokens, calls: 0 };
+        self.lock_accounts().seed_spent(AccountKey::Session(session.id), spent);
+    }
+
+    fn has_account(&self, key: AccountKey) -> bool {
+        self.lock_accounts().has_account(key)
     }
 
     pub(crate) fn lock_accounts(&self) -> MutexGuard<'_, ReservationLedger> {

@@ -33,7 +33,7 @@ impl Runner {
     /// that were cut off in a completion as interrupted. Nothing resumes, and so reserves
     /// budget, before all interrupted completions are charged.
     pub(crate) async fn resume_sessions(self: &Arc<Self>) -> Result<(), RunnerError> {
-        let docs = self.gateway.store().list_documents(ViewKind::Sessions).await?;
+        let docs = self.gateway.log.list_open_documents(ViewKind::Sessions).await?;
         let mut resumable = Vec::new();
         for session in docs.into_iter().filter_map(ViewDocument::into_session) {
             match session.status {

@@ -67,11 +67,8 @@ impl Turn {
         loop_detector: &LoopDetector,
         calls: &[ToolInvocation],
     ) -> Result<Vec<ToolOutcome>, TurnError> {
-        let agent = self.runner.gateway.sessions.create_session_caller(
-            view.id,
-            view.project,
-            &view.role,
-        )?;
+        let sessions = &self.runner.gateway.sessions;
+        let agent = sessions.create_session_caller(view.id, view.project, &view.role).await?;
         let numbered = calls.iter().enumerate();
         let executions = numbered
             .map(|(position, call)| self.execute_call(&agent, view, loop_detector, position, call));

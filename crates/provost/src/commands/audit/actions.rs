@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use provost_proto::{
     ActionId, ActionStatus, ActionView, AuditPage, Event, Fact, Grant, GrantList, LogCursor,
 };
-use serde_json::Value;
 
 use crate::action_report::{ActionReportStep, build_action_report};
 use crate::client::DaemonClient;
@@ -78,11 +77,13 @@ async fn fetch_recent_action_ids(
     let kinds = FIRST_EVENT_KINDS.join(",");
     let (mut found, mut before) = (Vec::new(), Some(LogCursor::END));
     while let Some(cursor) = before.filter(|_| found.len() < limit) {
-        let path =
-            format!("/api/audit?before={cursor}&kind={kinds}&limit={}{filter}", limit.min(500));
+        let path = format!(
+            "/api/audit?before={cursor}&kind={kinds}&limit={}{filter}&bodies=whole",
+            limit.min(500)
+        );
         let page: AuditPage = client.get(&path).await?;
         for event in &page.events {
-            found.extend(extract_action_id(&hydrate_event(client, event).await?));
+            found.extend(extract_action_id(event));
         }
         before = page.next;
     }
@@ -148,28 +149,16 @@ pub(super) async fn show_action_report(
 async fn fetch_action_events(client: &DaemonClient, id: ActionId) -> anyhow::Result<Vec<Event>> {
     let (mut found, mut before) = (Vec::new(), Some(LogCursor::END));
     while let Some(cursor) = before {
-        let path = format!("/api/audit?before={cursor}&action={}", id.uuid());
+        let path = format!("/api/audit?before={cursor}&action={}&bodies=whole", id.uuid());
         let page: AuditPage = client.get(&path).await?;
         before = page.next;
-        for event in &page.events {
-            if FIRST_EVENT_KINDS.contains(&event.kind.as_str()) {
-                before = None;
-            }
-            found.push(hydrate_event(client, event).await?);
+        if page.events.iter().any(|event| FIRST_EVENT_KINDS.contains(&event.kind.as_str())) {
+            before = None;
         }
+        found.extend(page.events);
     }
     found.reverse();
     Ok(found)
-}
-
-/// The event with its body, which may be a blob.
-async fn hydrate_event(client: &DaemonClient, event: &Event) -> anyhow::Result<Event> {
-    let mut event = event.clone();
-    if let Some(hash) = event.body["$blob"].as_str() {
-        let body: Value = client.get(&format!("/api/blobs/{hash}")).await?;
-        event.body = body;
-    }
-    Ok(event)
 }
 
 /// The grants of the project, if one allowed the action.

@@ -12,6 +12,9 @@ use crate::client::{DaemonClient, RequestRejected};
 use crate::config::Config;
 use crate::output::{self, bold, faint, print_line, print_stderr, sanitize_text};
 
+/// How many events are printed if nothing says how many: a log may hold millions.
+const DEFAULT_EVENTS: usize = 200;
+
 /// Interval between attempts to reconnect.
 const RECONNECT_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -58,9 +61,11 @@ fn build_query(args: &EventsArgs, after: LogCursor) -> String {
 /// Prints the last events, the oldest of them first.
 async fn print_latest(
     args: &EventsArgs,
-    limit: usize,
+    limit: Option<usize>,
     client: &DaemonClient,
 ) -> anyhow::Result<()> {
+    let is_default = limit.is_none();
+    let limit = limit.unwrap_or(DEFAULT_EVENTS);
     let (mut found, mut before) = (Vec::new(), Some(LogCursor::END));
     let filter = build_filter(args);
     while let Some(cursor) = before.filter(|_| found.len() < limit) {
@@ -70,14 +75,19 @@ async fn print_latest(
         found.extend(page.events);
         before = page.next;
     }
+    if is_default && before.is_some() {
+        print_stderr(&faint(&format!(
+            "These are the last {DEFAULT_EVENTS}; `--after 0` begins with the first."
+        )));
+    }
     found.iter().rev().try_for_each(|event| print_event(args, event))
 }
 
 async fn print_history(args: &EventsArgs, client: &DaemonClient) -> anyhow::Result<()> {
-    if let Some(limit) = args.limit {
-        return print_latest(args, limit, client).await;
-    }
-    let mut after = Some(args.after.unwrap_or(LogCursor::START));
+    let Some(first) = args.after else {
+        return print_latest(args, args.limit, client).await;
+    };
+    let mut after = Some(first);
     while let Some(cursor) = after {
         let page: AuditPage =
             client.get(&format!("/api/audit?{}", build_query(args, cursor))).await?;

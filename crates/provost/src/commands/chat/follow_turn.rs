@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use futures::StreamExt as _;
-use provost_proto::{Event, LogCursor};
+use provost_proto::LogCursor;
 use tokio::signal::unix::Signal;
 
 use super::chat_approvals::ChatApprovals;
@@ -24,7 +24,7 @@ impl ChatSession {
         selector: &mut ChatTurnSelector,
         interrupts: &mut Signal,
     ) -> anyhow::Result<ChatTurnOutcome> {
-        let session_path = self.session_path(&format!("/events?after={after}"));
+        let session_path = self.session_path(&format!("/events?after={after}&bodies=whole"));
         let project = self.project.id.uuid();
         let project_path = format!("/api/events?stream=project/{project}&after={after}");
         let mut session_events = self.client.get_stream(&session_path).await?.bytes_stream();
@@ -39,12 +39,9 @@ impl ChatSession {
                     let Some(chunk) = chunk else { break };
                     session_rest.extend_from_slice(&chunk.context("the daemon closed the connection")?);
                     for event in drain_sse_events(&mut session_rest)? {
-                        // JSON output holds the event as it is in the log.
-                        let original = self.json.then(|| event.clone());
-                        let event = self.hydrate_event(event).await?;
                         let end = selector.detect_outcome(&event);
                         if selector.includes_event(&event) {
-                            printer.print_event(original.as_ref().unwrap_or(&event))?;
+                            printer.print_event(&event)?;
                             approvals.record_handoff(&event);
                         }
                         if let Some(end) = end {
@@ -82,14 +79,6 @@ impl ChatSession {
         Ok(ChatTurnOutcome::from_failure(
             "lost the connection to the daemon; `provost sessions` shows the session",
         ))
-    }
-
-    /// The event with its body, which may be a blob.
-    async fn hydrate_event(&self, mut event: Event) -> anyhow::Result<Event> {
-        if let Some(hash) = event.body["$blob"].as_str() {
-            event.body = self.client.get(&format!("/api/blobs/{hash}")).await?;
-        }
-        Ok(event)
     }
 
     /// Cancels the turn; returns whether the user leaves instead of waiting for it.

@@ -11,8 +11,7 @@ use anyhow::{Context, bail};
 use futures::StreamExt;
 use provost_proto::kernel::{ActionOutcome, OutputChunk, OutputData};
 use provost_proto::{
-    ActionId, ActionResponse, ActionView, BlobRef, Event, Fact, Health, LogCursor,
-    SubmitActionRequest,
+    ActionId, ActionResponse, ActionView, Event, Fact, Health, LogCursor, SubmitActionRequest,
 };
 use reqwest::Method;
 use serde_json::{Map, Value};
@@ -164,13 +163,14 @@ async fn stream_output_until_end(
     seen: &mut LogCursor,
 ) -> anyhow::Result<Option<ActionOutcome>> {
     let action: ActionView = client.get(&format!("/api/actions/{}", id.uuid())).await?;
-    let stream = format!("/api/events?stream=project/{}&after={seen}", action.project.uuid());
+    let stream =
+        format!("/api/events?stream=project/{}&after={seen}&bodies=whole", action.project.uuid());
     let mut chunks = client.get_stream(&stream).await?.bytes_stream();
     let mut rest = Vec::new();
     while let Some(chunk) = chunks.next().await {
         rest.extend_from_slice(&chunk?);
         for event in drain_sse_events(&mut rest)? {
-            let ended = handle_action_event(client, id, &event).await?;
+            let ended = handle_action_event(id, &event)?;
             *seen = event.cursor();
             if ended.is_some() {
                 return Ok(ended);
@@ -198,19 +198,8 @@ async fn wait_for_daemon(config: &Config, id: ActionId) -> anyhow::Result<Daemon
 }
 
 /// Prints output of this action; returns its outcome if it has ended.
-async fn handle_action_event(
-    client: &DaemonClient,
-    id: ActionId,
-    event: &Event,
-) -> anyhow::Result<Option<ActionOutcome>> {
-    let fact = match event.body["$blob"].as_str() {
-        Some(hash) if event.kind == "ACTION_OUTPUT" => {
-            let body: Value = client.get(&format!("/api/blobs/{hash}")).await?;
-            Fact::from_kind_and_body(&event.kind, &body)
-        }
-        Some(_) | None => event.fact(),
-    };
-    let Some(fact) = fact else { return Ok(None) };
+fn handle_action_event(id: ActionId, event: &Event) -> anyhow::Result<Option<ActionOutcome>> {
+    let Some(fact) = event.fact() else { return Ok(None) };
     if let Some(progress) = approval_wait::describe_progress(id, &fact) {
         print_stderr(&faint(&progress));
     }
@@ -224,7 +213,7 @@ async fn handle_action_event(
             Ok(Some(approval_wait::outcome_from_denial(fault)))
         }
         Fact::ActionOutput { action, output, .. } if action == id => {
-            print_output(client, output).await?;
+            print_output(&output)?;
             Ok(None)
         }
         _ => Ok(None),
@@ -232,17 +221,18 @@ async fn handle_action_event(
 }
 
 /// Prints a chunk of output to the stream it came from.
-async fn print_output(client: &DaemonClient, output: OutputChunk) -> anyhow::Result<()> {
+fn print_output(output: &OutputChunk) -> anyhow::Result<()> {
     if output.dropped > 0 {
         print_stderr(&faint(&format!("… {} bytes were dropped here …", output.dropped)));
     }
-    let bytes = match output.data {
-        OutputData::Bytes(bytes) => bytes,
-        OutputData::Blob(BlobRef { hash, .. }) => {
-            client.get_bytes(&format!("/api/blobs/{hash}")).await?
+    match &output.data {
+        OutputData::Bytes(bytes) => print_program_output(output.stream, bytes),
+        // The daemon puts output back, unless it is missing in the log.
+        OutputData::Blob(lost) => {
+            print_stderr(&faint(&format!("… {} bytes are missing in the log …", lost.size)));
+            Ok(())
         }
-    };
-    print_program_output(output.stream, &bytes)
+    }
 }
 
 fn report_outcome(outcome: &ActionOutcome) -> anyhow::Result<ExitCode> {

@@ -125,7 +125,7 @@ async fn handle_event(
 ) -> anyhow::Result<Vec<PromptQueueEffect>> {
     let now = Clock::system().now();
     if event.kind == "APPROVAL_ASKED" {
-        // The body may be a blob, so the pending approvals are fetched instead.
+        // The event may be sent without its body, so the pending approvals are fetched.
         let mut effects = Vec::new();
         queue.set_project_names(context.fetch_project_names().await?);
         for approval in fetch_by_gravity(context).await? {

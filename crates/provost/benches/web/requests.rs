@@ -1,0 +1,99 @@
+//! Requests as the page sends them: pages of the timeline, filters, projects and kernels.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::history::{ABSENT_WORD, COMMON_WORD, RARE_WORD};
+use crate::subject::Daemon;
+use crate::table::{Limits, Table};
+
+const ROUNDS: usize = 21;
+/// A search that takes long is repeated less often.
+const LONG: Duration = Duration::from_secs(2);
+/// The timeline reads pages until it has this many rows, or the log ends.
+const MIN_ROWS: usize = 60;
+const KERNEL_STARTS: usize = 9;
+
+const PAGE: Limits = Limits::at_most(100.0).and_ratio();
+const FILTER: Limits = Limits::at_most(300.0);
+
+pub(crate) async fn measure(table: &mut Table, both: [&Daemon<'_>; 2]) {
+    measure_search(table, both, "first page of the timeline", |_| String::new(), PAGE).await;
+    type Query = fn(&Daemon<'_>) -> String;
+    let filters: [(&str, Query); 8] = [
+        ("filter by a common word", |_| format!("&text={COMMON_WORD}")),
+        ("filter by a rare word", |_| format!("&text={RARE_WORD}")),
+        ("filter by an absent word", |_| format!("&text={ABSENT_WORD}")),
+        ("filter by kind", |_| "&kind=RUNTIME_STOPPED".to_owned()),
+        ("filter by an absent kind", |_| "&kind=BUILD_FAILED".to_owned()),
+        ("filter by actor", |_| "&actor=ui".to_owned()),
+        ("filter by project", |daemon| format!("&project={}", daemon.subject.history.project.slug)),
+        ("filter by session", |daemon| {
+            format!("&session={}", daemon.subject.history.session.uuid())
+        }),
+    ];
+    for (name, query) in filters {
+        measure_search(table, both, name, query, FILTER).await;
+    }
+    measure_projects(table, both).await;
+}
+
+async fn measure_search(
+    table: &mut Table,
+    both: [&Daemon<'_>; 2],
+    name: &str,
+    query: impl Fn(&Daemon<'_>) -> String,
+    limits: Limits,
+) {
+    let mut times = [Vec::new(), Vec::new()];
+    let began = Instant::now();
+    for round in 0..ROUNDS {
+        if round > 2 && began.elapsed() > LONG {
+            break;
+        }
+        for (times, daemon) in times.iter_mut().zip(both) {
+            let query = query(daemon);
+            let began = Instant::now();
+            read_rows(daemon, &query).await;
+            times.push(began.elapsed());
+        }
+    }
+    table.add_times(name, times, limits);
+}
+
+/// Reads pages as the timeline does.
+async fn read_rows(daemon: &Daemon<'_>, query: &str) {
+    let (mut n_rows, mut before) = (0, String::new());
+    loop {
+        let page = daemon.get(&format!("/api/events?limit=200{query}{before}")).await;
+        n_rows += page["events"].as_array().unwrap().len();
+        match &page["next"] {
+            Value::Number(next) if n_rows < MIN_ROWS => before = format!("&before={next}"),
+            _ => return,
+        }
+    }
+}
+
+/// A folder is opened as a project, and its kernel is started by a first action.
+async fn measure_projects(table: &mut Table, both: [&Daemon<'_>; 2]) {
+    let mut opened = [Vec::new(), Vec::new()];
+    let mut started = [Vec::new(), Vec::new()];
+    for round in 0..KERNEL_STARTS {
+        for (number, daemon) in both.into_iter().enumerate() {
+            let path = daemon.subject.path().join(format!("new{round}"));
+            std::fs::create_dir(&path).unwrap();
+            let began = Instant::now();
+            let project = daemon.post("/api/projects", json!({ "path": path })).await;
+            opened[number].push(began.elapsed());
+            let id = project["id"].as_str().unwrap();
+            let action = json!({ "action": "fs.stat", "params": { "path": "." } });
+            let began = Instant::now();
+            daemon.post(&format!("/api/projects/{id}/actions"), action).await;
+            started[number].push(began.elapsed());
+            daemon.delete(&format!("/api/projects/{id}")).await;
+        }
+    }
+    table.add_times("open a folder as a project", opened, Limits::RATIO);
+    table.add_times("start of a kernel, with its first action", started, Limits::RATIO);
+}
