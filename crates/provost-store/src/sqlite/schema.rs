@@ -125,6 +125,33 @@ const MIGRATIONS: &[&str] = &[
     ) WITHOUT ROWID;
     CREATE INDEX docs_listed ON docs (view, parent, open, at) WHERE parent IS NOT NULL;
     ",
+    "
+    -- Files that older events were moved to: `segment`. An event up to the last one here is read
+    -- from its file, even while its row is still there.
+    CREATE TABLE segments (
+        first    INTEGER PRIMARY KEY,
+        last     INTEGER NOT NULL UNIQUE,
+        prev     BLOB NOT NULL,
+        hash     BLOB NOT NULL,
+        first_at INTEGER NOT NULL,
+        last_at  INTEGER NOT NULL,
+        name     TEXT NOT NULL,
+        digest   BLOB NOT NULL,
+        bytes    INTEGER NOT NULL
+    );
+    CREATE TRIGGER segments_stay BEFORE UPDATE ON segments
+        BEGIN SELECT RAISE(ABORT, 'segments are never changed'); END;
+    CREATE TRIGGER segments_remain BEFORE DELETE ON segments
+        BEGIN SELECT RAISE(ABORT, 'segments are never removed'); END;
+    -- Which segment a blob is in.
+    CREATE TABLE segment_blobs (hash BLOB PRIMARY KEY, segment INTEGER NOT NULL) WITHOUT ROWID;
+    -- The version that a stream reached in segments.
+    ALTER TABLE streams ADD COLUMN archived INTEGER NOT NULL DEFAULT 0;
+    DROP TRIGGER events_remain;
+    CREATE TRIGGER events_remain BEFORE DELETE ON events
+        WHEN OLD.seq > (SELECT coalesce(max(last), 0) FROM segments)
+        BEGIN SELECT RAISE(ABORT, 'events are never removed'); END;
+    ",
 ];
 
 /// The version of files that this program writes.
