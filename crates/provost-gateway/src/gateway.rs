@@ -7,6 +7,7 @@ use provost_store::{Clock, EventStore};
 use crate::audit_log::AuditLog;
 use crate::documents::Documents;
 use crate::event_log::EventLog;
+use crate::log_archive::LogArchive;
 use crate::project::actions::ActionService;
 use crate::project::approvals::{ActionDependencies, Approvals};
 use crate::project::decisions::Decisions;
@@ -32,6 +33,8 @@ pub struct Gateway {
     pub log: Arc<EventLog>,
     /// Searches the log.
     pub audit: Arc<AuditLog>,
+    /// Moves older events into segment files.
+    pub archive: Arc<LogArchive>,
     /// Which folders are projects.
     pub projects: Arc<Projects>,
     /// Tokens, leases and logins.
@@ -97,6 +100,7 @@ impl Gateway {
             directory: Arc::clone(&directory),
         };
         let quota = config.log_quota;
+        let archive = Arc::new(LogArchive::new(Arc::clone(&log), config.log_archive));
         let approvals = Arc::new(Approvals::load(services.clone(), config).await?);
         let actions =
             ActionService::new(services, Arc::clone(&audit), Arc::clone(&approvals), quota);
@@ -119,6 +123,7 @@ impl Gateway {
             lifecycle: Arc::new(lifecycle),
             log,
             audit,
+            archive,
             projects,
             auth,
             governance,

@@ -33,7 +33,7 @@ impl WriteBatch<'_> {
         for (stream, version) in &record.finished.streams {
             set.execute(params![stream.to_string(), version])?;
         }
-        let mut put = log.db.prepare_cached("REPLACE INTO segment_blobs VALUES (?1, ?2)")?;
+        let mut put = log.db.prepare_cached("INSERT INTO segment_blobs VALUES (?1, ?2)")?;
         for hash in &record.finished.blobs {
             put.execute(params![hash.as_bytes(), segment.first])?;
         }

@@ -261,15 +261,20 @@ impl<'a> LogReader<'a> {
         if found.is_some() || !self.has_table {
             return Ok(found);
         }
-        let mut find =
-            self.db.prepare_cached("SELECT segment FROM segment_blobs WHERE hash = ?1")?;
-        let segment: Option<Seq> =
-            find.query_row([hash.as_bytes()], |row| row.get(0)).optional()?;
-        let Some(segment) = segment else { return Ok(None) };
-        match find_segment_of(self.db, segment)? {
-            Some(row) => self.segments.read_blob(&row, hash),
-            None => Ok(None),
+        let mut find = self
+            .db
+            .prepare_cached("SELECT segment FROM segment_blobs WHERE hash = ?1 ORDER BY segment")?;
+        let mut rows = find.query([hash.as_bytes()])?;
+        let mut unreadable = None;
+        while let Some(row) = rows.next()? {
+            let Some(segment) = find_segment_of(self.db, row.get(0)?)? else { continue };
+            match self.segments.read_blob(&segment, hash) {
+                Ok(Some(bytes)) => return Ok(Some(bytes)),
+                Ok(None) => {}
+                Err(error) => unreadable = Some(error),
+            }
         }
+        unreadable.map_or(Ok(None), Err)
     }
 
     /// The blob that a record refers to, if it does.

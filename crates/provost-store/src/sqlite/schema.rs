@@ -143,8 +143,12 @@ const MIGRATIONS: &[&str] = &[
         BEGIN SELECT RAISE(ABORT, 'segments are never changed'); END;
     CREATE TRIGGER segments_remain BEFORE DELETE ON segments
         BEGIN SELECT RAISE(ABORT, 'segments are never removed'); END;
-    -- Which segment a blob is in.
-    CREATE TABLE segment_blobs (hash BLOB PRIMARY KEY, segment INTEGER NOT NULL) WITHOUT ROWID;
+    -- Which segments a blob is in: more than one, if the same content came again.
+    CREATE TABLE segment_blobs (
+        hash    BLOB NOT NULL,
+        segment INTEGER NOT NULL,
+        PRIMARY KEY (hash, segment)
+    ) WITHOUT ROWID;
     -- The version that a stream reached in segments.
     ALTER TABLE streams ADD COLUMN archived INTEGER NOT NULL DEFAULT 0;
     DROP TRIGGER events_remain;

@@ -37,7 +37,11 @@ CREATE TABLE events (
 
 CREATE TABLE reached (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL, folded INTEGER NOT NULL DEFAULT 0);
 
-CREATE TABLE segment_blobs (hash BLOB PRIMARY KEY, segment INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE segment_blobs (
+        hash    BLOB NOT NULL,
+        segment INTEGER NOT NULL,
+        PRIMARY KEY (hash, segment)
+    ) WITHOUT ROWID;
 
 CREATE TABLE segments (
         first    INTEGER PRIMARY KEY,
