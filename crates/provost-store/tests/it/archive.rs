@@ -127,7 +127,7 @@ pub(crate) async fn read_log(store: &SqliteStore, n_events: usize) -> ReadLog {
     }
     let mut documents = Vec::new();
     for view in provost_core::fold::ViewKind::ALL {
-        documents.push(format!("{:?}", store.list_stored_documents(view).await.unwrap()));
+        documents.push(format!("{:?}", store.list_documents(view).await.unwrap()));
     }
     let mut log = ReadLog {
         pages: [

@@ -144,11 +144,23 @@ async fn a_segment_that_was_removed_or_changed_is_named() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_database_says_about_segments_must_be_what_the_log_recorded() {
-    let unlock = "DROP TRIGGER segments_stay; DROP TRIGGER segments_remain;";
+    // As someone would who can write to the file, and leaves the schema as it was.
     let sql = |path: &Path, sql: &str| {
         let db = Connection::open(path).unwrap();
-        db.execute_batch(unlock).unwrap();
+        let mut triggers = db
+            .prepare(
+                "SELECT name, sql FROM sqlite_master WHERE name LIKE 'segments\\_%' ESCAPE '\\'",
+            )
+            .unwrap();
+        let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        let triggers: Vec<(String, String)> =
+            triggers.query_map([], row).unwrap().map(Result::unwrap).collect();
+        assert_eq!(triggers.len(), 2);
+        triggers.iter().for_each(|(name, _)| {
+            db.execute_batch(&format!("DROP TRIGGER {name}")).unwrap();
+        });
         db.execute_batch(sql).unwrap();
+        triggers.iter().for_each(|(_, sql)| db.execute_batch(sql).unwrap());
     };
     let (report, _folder) = after(|path, _| sql(path, "DELETE FROM segments")).await;
     check(report, 1, "it is missing; the next one is event 1025");
