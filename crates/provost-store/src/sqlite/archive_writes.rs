@@ -6,7 +6,7 @@ use std::time::Instant;
 use provost_proto::{Hash, Seq};
 use rusqlite::{OptionalExtension as _, params};
 
-use super::log_reader::blob_references;
+use super::event_row::blob_references;
 use super::segment::insert_segment;
 use super::write_batch::WriteBatch;
 use super::write_request::{RemovedRows, SegmentRecord};

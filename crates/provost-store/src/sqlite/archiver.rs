@@ -17,8 +17,9 @@ use provost_proto::{Fact, Hash, LogSegment, Seq, Stream, UnixMicros};
 use rusqlite::{Connection, OptionalExtension as _};
 use tokio::sync::{Mutex, mpsc, oneshot};
 
+use super::event_row::blob_references;
 use super::group_commit_writer::{GroupCommitWriter, WriterMessage};
-use super::log_reader::{LogReader, blob_references};
+use super::log_reader::LogReader;
 use super::schema;
 use super::search_index::{BLOCK_EVENTS, block_end};
 use super::segment::{
@@ -84,7 +85,7 @@ impl Archiver {
             outcome.segments.push(segment);
         }
         let log = LogReader::new(&db, &self.segments);
-        let before = log.find_first_at(request.before, read_head(&db)?)?;
+        let before = log.find_first_row_at(request.before, read_head(&db)?)?;
         outcome.left = before.saturating_sub(log.last_archived()? + 1);
         Ok(outcome)
     }
@@ -97,7 +98,7 @@ impl Archiver {
     ) -> Result<Option<Seq>, StoreError> {
         let log = LogReader::new(db, &self.segments);
         let (archived, head) = (log.last_archived()?, read_head(db)?);
-        let mut last = log.find_first_at(request.before, head)?.saturating_sub(1);
+        let mut last = log.find_first_row_at(request.before, head)?.saturating_sub(1);
         let limit = request.max_log_bytes.unwrap_or(u64::MAX);
         if used_bytes(&self.path, &self.free_pages) > limit {
             last = last.max(head.saturating_sub(KEPT_EVENTS));

@@ -7,26 +7,15 @@ use std::sync::Arc;
 
 use provost_core::hash_chain::EventRecord;
 use provost_proto::{Hash, LogCursor, LogSegment, Seq, Stream, UnixMicros};
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
+use super::event_row::{blob_references, decode_event_row, select_events};
 use super::search_index::block_end;
 use super::segment::{
     EventBlock, SegmentSet, find_segment_at_time, find_segment_of, has_segments, last_archived,
     list_segments,
 };
 use crate::{EventPage, EventScope, Idempotency, RecordedEvent, StoreError};
-
-/// The columns of an event, with the hash of the one before it.
-macro_rules! select_events {
-    ($rest:literal) => {
-        concat!(
-            "SELECT e.seq, s.name, coalesce(p.hash, (SELECT hash FROM segments WHERE last = e.seq \
-             - 1)), e.hash, e.record ",
-            $rest
-        )
-    };
-}
-pub(super) use select_events;
 
 /// A snapshot of the log.
 #[derive(Debug, Clone, Copy)]
@@ -235,12 +224,21 @@ impl<'a> LogReader<'a> {
     /// The first event at or after a time, up to the one after `head`. The time of the log never
     /// runs backwards.
     pub(super) fn find_first_at(self, at: UnixMicros, head: Seq) -> Result<Seq, StoreError> {
-        let (mut low, mut high) = (self.last_archived()? + 1, head.saturating_add(1));
-        if let Some(row) = find_segment_at_time(self.db, at)? {
-            low = self.segments.block_at_time(&row, at)?;
-            // It is in this block, or the first one of the next.
-            high = block_end(low) + 1;
-        }
+        let Some(row) = find_segment_at_time(self.db, at)? else {
+            return self.find_first_row_at(at, head);
+        };
+        let low = self.segments.block_at_time(&row, at)?;
+        // It is in this block, or the first one of the next.
+        self.search_time(at, low, block_end(low) + 1)
+    }
+
+    /// The same among the events that are not archived.
+    pub(super) fn find_first_row_at(self, at: UnixMicros, head: Seq) -> Result<Seq, StoreError> {
+        self.search_time(at, self.last_archived()? + 1, head.saturating_add(1))
+    }
+
+    fn search_time(self, at: UnixMicros, low: Seq, high: Seq) -> Result<Seq, StoreError> {
+        let (mut low, mut high) = (low, high);
         while low < high {
             let middle = low + (high - low) / 2;
             let record = self.read_record(middle)?;
@@ -309,37 +307,4 @@ impl ArchivedEvent<'_> {
         let event = self.block.event(self.seq);
         event.ok_or_else(|| self.reader.segments.changed_error(self.row))
     }
-}
-
-/// The hashes of the blobs that a record refers to. Text in a body cannot look like a reference,
-/// because its quotes are escaped; an object in a body can, which is harmless.
-pub(super) fn blob_references(record: &[u8]) -> impl Iterator<Item = Hash> {
-    const MARK: &[u8] = b"\"$blob\":\"";
-    memchr::memmem::find_iter(record, MARK).filter_map(|at| {
-        let hex = record.get(at + MARK.len()..at + MARK.len() + 64)?;
-        std::str::from_utf8(hex).ok()?.parse().ok()
-    })
-}
-
-/// Decodes one row of [`select_events`].
-pub(super) fn decode_event_row(row: &Row<'_>) -> Result<RecordedEvent, StoreError> {
-    let seq: Seq = row.get(0)?;
-    let damaged = |what: &str| StoreError::Damaged(format!("event {seq}: {what}"));
-    let stream: Stream = row
-        .get_ref(1)?
-        .as_str()
-        .ok()
-        .and_then(|name| name.parse().ok())
-        .ok_or_else(|| damaged("its stream has no name"))?;
-    let prev = match row.get_ref(2)?.as_blob_or_null() {
-        Ok(Some(bytes)) => {
-            Hash::try_from(bytes).map_err(|_| damaged("the one before has no hash"))?
-        }
-        Ok(None) => Hash::ZERO,
-        Err(_) => return Err(damaged("the one before has no hash")),
-    };
-    let hash = row.get_ref(3)?.as_blob().ok().and_then(|bytes| Hash::try_from(bytes).ok());
-    let hash = hash.ok_or_else(|| damaged("it has no hash"))?;
-    let record = row.get_ref(4)?.as_blob().map_err(|_| damaged("it is not bytes"))?.to_vec();
-    Ok(RecordedEvent::new(seq, stream, prev, hash, record))
 }

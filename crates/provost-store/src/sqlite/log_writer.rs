@@ -141,7 +141,10 @@ impl LogWriter {
         self.checkpoints.record_committed(written.written_bytes());
         // Only the removal of rows frees pages; later commits use them again.
         if written.has_removed() || self.free_pages.load(Ordering::Relaxed) > 0 {
-            self.count_free_pages()?;
+            // The commit is done, whatever comes of this.
+            if let Err(error) = self.count_free_pages() {
+                tracing::warn!(%error, "the free space of the log's database is unknown");
+            }
         }
         let fresh = self.state.apply_committed(written, &self.cache);
         if !fresh.is_empty() {

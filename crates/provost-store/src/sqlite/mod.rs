@@ -9,6 +9,7 @@ mod batched_append;
 mod checkpoint_thread;
 mod database_checks;
 mod document_cache;
+mod event_row;
 mod group_commit_writer;
 mod head_file;
 mod log_reader;

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use provost_proto::{LogCursor, Seq};
 use rusqlite::{Rows, params};
 
-use super::log_reader::{LogReader, decode_event_row, select_events};
+use super::event_row::{decode_event_row, select_events};
+use super::log_reader::LogReader;
 use super::search_index::{BLOCK_EVENTS, BlockSignatures, SignatureQuery, block_range};
 use crate::event_query::{EventMatcher, EventQuery, SearchFrom, SearchPage};
 use crate::{EventScope, RecordedEvent, StoreError};
