@@ -139,9 +139,10 @@ impl io::Write for DigestWriter {
 }
 
 fn describe_open_error(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "is missing".to_owned(),
-        _ => format!("cannot be opened: {error}"),
+    if error.kind() == io::ErrorKind::NotFound {
+        "is missing".to_owned()
+    } else {
+        format!("cannot be opened: {error}")
     }
 }
 

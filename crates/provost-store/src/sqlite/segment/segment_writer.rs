@@ -256,8 +256,9 @@ fn read_version(record: &[u8]) -> Option<StreamVersion> {
 }
 
 fn write_error(path: &Path, error: &io::Error) -> StoreError {
-    match error.kind() {
-        io::ErrorKind::StorageFull => StoreError::NoSpace,
-        _ => StoreError::io(path, error),
+    if error.kind() == io::ErrorKind::StorageFull {
+        StoreError::NoSpace
+    } else {
+        StoreError::io(path, error)
     }
 }
