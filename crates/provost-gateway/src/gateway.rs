@@ -99,8 +99,7 @@ impl Gateway {
             sessions: Arc::clone(&sessions),
             directory: Arc::clone(&directory),
         };
-        let quota = config.log_quota;
-        let archive = Arc::new(LogArchive::new(Arc::clone(&log), config.log_archive));
+        let (quota, archive_settings) = (config.log_quota, config.log_archive);
         let approvals = Arc::new(Approvals::load(services.clone(), config).await?);
         let actions =
             ActionService::new(services, Arc::clone(&audit), Arc::clone(&approvals), quota);
@@ -120,10 +119,10 @@ impl Gateway {
             terminal: Arc::new(terminal),
             preview: Arc::new(PreviewAccess::new(log_ref(), directory)),
             documents: Arc::new(Documents::new(log_ref())),
+            archive: Arc::new(LogArchive::new(log_ref(), archive_settings)),
             lifecycle: Arc::new(lifecycle),
             log,
             audit,
-            archive,
             projects,
             auth,
             governance,

@@ -10,7 +10,7 @@ use crate::event_log::EventLog;
 use crate::{GatewayError, LogArchiveSettings, Operator};
 
 /// How often the settings are applied.
-const ARCHIVE_INTERVAL: Duration = Duration::from_secs(60 * 60);
+const ARCHIVE_INTERVAL: Duration = Duration::from_hours(1);
 
 /// Fewer events than this wait for the next time: the settings must not make many small files.
 const MIN_SEGMENT_EVENTS: u64 = 8192;

@@ -156,11 +156,13 @@ async fn what_the_database_says_about_segments_must_be_what_the_log_recorded() {
         let triggers: Vec<(String, String)> =
             triggers.query_map([], row).unwrap().map(Result::unwrap).collect();
         assert_eq!(triggers.len(), 2);
-        triggers.iter().for_each(|(name, _)| {
+        for (name, _) in &triggers {
             db.execute_batch(&format!("DROP TRIGGER {name}")).unwrap();
-        });
+        }
         db.execute_batch(sql).unwrap();
-        triggers.iter().for_each(|(_, sql)| db.execute_batch(sql).unwrap());
+        for (_, sql) in &triggers {
+            db.execute_batch(sql).unwrap();
+        }
     };
     let (report, _folder) = after(|path, _| sql(path, "DELETE FROM segments")).await;
     check(report, 1, "it is missing; the next one is event 1025");
