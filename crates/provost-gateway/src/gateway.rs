@@ -80,8 +80,7 @@ impl Gateway {
         let auth = Arc::new(Auth::load(Arc::clone(&log), Arc::clone(&projects)).await?);
         let directory: Arc<dyn PrincipalDirectory> = Arc::<Auth>::clone(&auth);
         let governance = Arc::new(Governance::load(Arc::clone(&log), &config).await?);
-        let sessions = Sessions::load(Arc::clone(&log), Arc::clone(&governance)).await?;
-        let sessions = Arc::new(sessions);
+        let sessions = Arc::new(Sessions::load(Arc::clone(&log), Arc::clone(&governance)).await?);
         let homes = collect_home_folders(&config);
         let decisions = Arc::new(Decisions::new(Arc::clone(&log), Arc::clone(&governance), homes));
         let kernels = Arc::new(KernelPool::new(Arc::clone(&log), Arc::clone(&config)));
