@@ -185,6 +185,22 @@ pub fn digest(bytes: &[u8]) -> Hash {
     Hash::new(*blake3::hash(bytes).as_bytes())
 }
 
+/// Computes the digest of content that comes in parts.
+#[derive(Debug, Default)]
+pub struct Digester(blake3::Hasher);
+
+impl Digester {
+    /// Adds bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The digest of all of them.
+    pub fn finish(&self) -> Hash {
+        Hash::new(*self.0.finalize().as_bytes())
+    }
+}
+
 /// The event as clients receive it: the stored record with the hashes added, without serialising
 /// it again.
 pub fn encode_event(record: &[u8], prev: &Hash, hash: &Hash) -> Vec<u8> {

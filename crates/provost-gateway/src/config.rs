@@ -40,6 +40,8 @@ pub struct GatewayConfig {
     pub approval_ttl: Duration,
     /// How much agents may add to the log.
     pub log_quota: LogQuotaLimits,
+    /// When older events move into segment files.
+    pub log_archive: LogArchiveSettings,
     /// Secrets that are neither stored nor streamed. Kept in memory only.
     pub secrets: Secrets,
 }
@@ -53,7 +55,16 @@ pub struct ByteAllowance {
     pub per_second: u64,
 }
 
-/// How much agents may add to the log, which is never shortened.
+/// When older events move into segment files; never by default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LogArchiveSettings {
+    /// Events older than this.
+    pub max_age: Option<Duration>,
+    /// The oldest events, while the database holds more bytes than this.
+    pub max_log_bytes: Option<u64>,
+}
+
+/// How much agents may add to the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogQuotaLimits {
     /// The allowance of one principal.

@@ -7,6 +7,7 @@ use provost_store::{Clock, EventStore};
 use crate::audit_log::AuditLog;
 use crate::documents::Documents;
 use crate::event_log::EventLog;
+use crate::log_archive::LogArchive;
 use crate::project::actions::ActionService;
 use crate::project::approvals::{ActionDependencies, Approvals};
 use crate::project::decisions::Decisions;
@@ -32,6 +33,8 @@ pub struct Gateway {
     pub log: Arc<EventLog>,
     /// Searches the log.
     pub audit: Arc<AuditLog>,
+    /// Moves older events into segment files.
+    pub archive: Arc<LogArchive>,
     /// Which folders are projects.
     pub projects: Arc<Projects>,
     /// Tokens, leases and logins.
@@ -95,7 +98,7 @@ impl Gateway {
             sessions: Arc::clone(&sessions),
             directory: Arc::clone(&directory),
         };
-        let quota = config.log_quota;
+        let (quota, archive_settings) = (config.log_quota, config.log_archive);
         let approvals = Arc::new(Approvals::load(services.clone(), config).await?);
         let actions =
             ActionService::new(services, Arc::clone(&audit), Arc::clone(&approvals), quota);
@@ -115,6 +118,7 @@ impl Gateway {
             terminal: Arc::new(terminal),
             preview: Arc::new(PreviewAccess::new(log_ref(), directory)),
             documents: Arc::new(Documents::new(log_ref())),
+            archive: Arc::new(LogArchive::new(log_ref(), archive_settings)),
             lifecycle: Arc::new(lifecycle),
             log,
             audit,

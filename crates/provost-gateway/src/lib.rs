@@ -16,6 +16,7 @@ mod event_log;
 mod gateway;
 #[cfg(test)]
 mod layering;
+mod log_archive;
 mod one_time_codes;
 mod project;
 mod project_lifecycle;
@@ -28,11 +29,12 @@ mod token_lease;
 
 pub use audit_log::{AuditCursor, AuditFilter, AuditLog};
 pub use caller::{AuthorizedReader, Caller, Operator, OperatorRequest};
-pub use config::{ByteAllowance, DaemonOwner, GatewayConfig, LogQuotaLimits};
+pub use config::{ByteAllowance, DaemonOwner, GatewayConfig, LogArchiveSettings, LogQuotaLimits};
 pub use documents::{DocumentFollower, DocumentMessage, DocumentSelection, Documents, PageView};
 pub use error::GatewayError;
 pub use event_log::EventLog;
 pub use gateway::Gateway;
+pub use log_archive::LogArchive;
 pub use project::actions::{ActionService, ActionSubmission, SubmissionOutcome};
 pub use project::approvals::Approvals;
 pub use project::decisions::Decisions;

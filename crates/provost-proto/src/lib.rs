@@ -14,6 +14,7 @@ mod hash;
 mod id;
 pub mod kernel;
 pub mod limits;
+mod log_segment;
 mod output;
 mod raw_json;
 pub mod runtime;
@@ -52,6 +53,7 @@ pub use id::{
     ActionId, ApprovalId, EventId, GrantId, MessageId, NotebookId, ParseIdError, ProjectId,
     SessionId, TokenId, TurnId,
 };
+pub use log_segment::{ArchiveLogRequest, ArchiveLogResult, LogSegment, LogSegmentList};
 pub use raw_json::RawJson;
 pub use stream::{ParseStreamError, Stream};
 pub use view::{

@@ -109,6 +109,7 @@ fn code_for_store_error(error: &StoreError) -> Code {
         StoreError::NotCanonical(_) => Code::InvalidRequest,
         StoreError::Damaged(_)
         | StoreError::UnreadableView { .. }
+        | StoreError::UnreadableSegment { .. }
         | StoreError::NotALog { .. }
         | StoreError::NewerSchema { .. }
         | StoreError::Io { .. }

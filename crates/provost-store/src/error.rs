@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use provost_core::canonical::NotCanonical;
-use provost_proto::{Stream, StreamVersion};
+use provost_proto::{Seq, Stream, StreamVersion};
 
 /// Why a request to the store failed.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -50,6 +50,21 @@ pub enum StoreError {
         /// The key of the document.
         key: String,
         /// The reason.
+        why: String,
+    },
+    /// A segment file is missing or damaged; the rest of the log can be read.
+    #[error(
+        "events {first} to {last} are in {path}, which {why}; put back a copy of the file, if you \
+         have one"
+    )]
+    UnreadableSegment {
+        /// The file.
+        path: PathBuf,
+        /// Its first event.
+        first: Seq,
+        /// Its last event.
+        last: Seq,
+        /// What is wrong with the file.
         why: String,
     },
     /// The file is not a log, or damaged beyond reading.
@@ -115,6 +130,7 @@ impl StoreError {
             | Self::NotCanonical(_)
             | Self::UnreadableView { .. }
             | Self::DocumentChanged { .. }
+            | Self::UnreadableSegment { .. }
             | Self::NotALog { .. }
             | Self::NewerSchema { .. }
             | Self::Closed

@@ -9,6 +9,7 @@
 //! not read are on disk.
 
 mod append;
+mod archive;
 mod clock;
 mod error;
 mod event_query;
@@ -22,12 +23,13 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
 use provost_proto::{
-    AuditReport, BlobRef, Hash, LogCursor, Seq, Stream, StreamVersion, UnixMicros,
+    AuditReport, BlobRef, Hash, LogCursor, LogSegment, Seq, Stream, StreamVersion, UnixMicros,
 };
 use tokio::sync::watch;
 use uuid::Uuid;
 
 pub use append::{AppendOutcome, AppendRequest, Durability, Idempotency, NewEvent};
+pub use archive::{ArchiveObserver, ArchiveOutcome, ArchiveRequest, ArchiveStep};
 pub use clock::Clock;
 pub use error::StoreError;
 pub use event_query::{EventFilter, EventMatcher, EventQuery, SearchFrom, SearchPage};
@@ -116,7 +118,8 @@ pub trait EventStore: Send + Sync + std::fmt::Debug + 'static {
     /// Searches events, one page per call.
     fn search_events(&self, query: EventQuery) -> BoxFuture<'_, Result<SearchPage, StoreError>>;
 
-    /// The size of the log on disk, in bytes.
+    /// How many bytes of the log's database hold something. Space that archived events left is
+    /// used again, so it does not count.
     fn size_bytes(&self) -> u64;
 
     /// Remembers that the time reached this, also across a crash: a clock that is set back must
@@ -199,4 +202,15 @@ pub trait EventStore: Send + Sync + std::fmt::Debug + 'static {
 
     /// Discards the views and folds them again from the log.
     fn rebuild_views(&self) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Moves older events into segment files, where they are read as before. It first completes
+    /// what an earlier archive began. Dropping the future does not cancel it; closing the log
+    /// does.
+    fn archive_log(
+        &self,
+        request: ArchiveRequest,
+    ) -> BoxFuture<'_, Result<ArchiveOutcome, StoreError>>;
+
+    /// The segment files, the oldest first.
+    fn list_segments(&self) -> BoxFuture<'_, Result<Vec<LogSegment>, StoreError>>;
 }

@@ -6,6 +6,7 @@ mod daemon;
 #[cfg(test)]
 mod golden;
 mod govern;
+mod log;
 mod project;
 mod runtime;
 
@@ -22,6 +23,7 @@ pub(crate) use govern::{
     LayerArg, ModeArgs, PolicyArgs, PolicyCommand, ProjectScopeArgs, RolesArgs, RolesCommand,
     TokenCommand,
 };
+pub(crate) use log::{LogArgs, LogCommand};
 pub(crate) use project::{DoActionArgs, InitArgs, ProfileArg, ProjectsCommand, SandboxArgs};
 pub(crate) use runtime::{BuildArgs, LogsArgs, PreviewArgs, RunArgs, StaticArgs, StopArgs};
 
@@ -112,6 +114,8 @@ pub(crate) enum CliCommand {
     /// changed; the end of an id is enough. `provost audit verify` detects
     /// changed events.
     Audit(AuditArgs),
+    /// Archive older events of the log; list its segment files.
+    Log(LogArgs),
     /// List, watch and answer the approvals that agents request.
     ///
     /// `provost approvals watch` shows approvals as they are requested and reads

@@ -34,10 +34,12 @@ use serde::{Deserialize, Serialize};
 use crate::args::{Cli, CliCommand};
 use crate::output;
 
+mod log_archive;
 mod log_quota;
 mod models;
 mod telemetry;
 
+use log_archive::LogArchiveSection;
 use log_quota::LogQuotaSection;
 pub(crate) use models::ModelsConfig;
 use models::ModelsSection;
@@ -83,6 +85,8 @@ pub(crate) struct Config {
     pub(crate) approval_minutes: ConfigValue<u64>,
     /// How much agents may add to the log.
     pub(crate) log_quota: LogQuotaSection,
+    /// When older events move into segment files.
+    pub(crate) log_archive: LogArchiveSection,
     /// The default model.
     pub(crate) model: ConfigValue<Option<String>>,
     /// Providers, prices, budgets and limits, without keys.
@@ -130,6 +134,7 @@ struct ConfigFile {
     policy: Option<PathBuf>,
     approval_minutes: Option<u64>,
     log_quota: Option<LogQuotaSection>,
+    log_archive: Option<LogArchiveSection>,
     model: Option<String>,
     providers: Option<BTreeMap<String, toml::Value>>,
     prices: Option<PathBuf>,
@@ -218,6 +223,7 @@ impl Config {
                 None,
             ),
             log_quota: written.log_quota.unwrap_or_default(),
+            log_archive: written.log_archive.unwrap_or_default(),
             home: base_dirs.ok().map(|base_dirs| base_dirs.home_dir().to_owned()),
             passwd_home: parse_passwd_home(&fs::read_to_string("/etc/passwd").unwrap_or_default()),
             user: detect_user_name(),
@@ -276,6 +282,7 @@ impl Config {
             );
         }
         self.log_quota.to_limits()?;
+        self.log_archive.to_settings()?;
         if !self.listen.value.ip().is_loopback() && self.allow_hosts.value.is_empty() {
             bail!(
                 "listening on {} makes Provost reachable from other machines, and the host name \
@@ -479,12 +486,13 @@ mod tests {
 
     #[test]
     fn the_configuration_file_keeps_its_keys() {
-        expect!["data listen allow_hosts preview_port log kernel_idle_minutes policy approval_minutes log_quota model providers prices budget turn telemetry"].assert_eq(&keys("zzz = 1"));
+        expect!["data listen allow_hosts preview_port log kernel_idle_minutes policy approval_minutes log_quota log_archive model providers prices budget turn telemetry"].assert_eq(&keys("zzz = 1"));
         expect!["session_usd session_tokens project_usd day_usd"]
             .assert_eq(&keys("[budget]\nzzz = 1"));
         expect!["calls tokens usd minutes compact_at"].assert_eq(&keys("[turn]\nzzz = 1"));
         expect!["token_mib token_kib_per_second project_mib project_kib_per_second log_mib"]
             .assert_eq(&keys("[log_quota]\nzzz = 1"));
+        expect!["age_days size_mib"].assert_eq(&keys("[log_archive]\nzzz = 1"));
         expect!["endpoint content headers"].assert_eq(&keys("[telemetry]\nzzz = 1"));
     }
 
@@ -512,6 +520,7 @@ mod tests {
             policy: value(PathBuf::from("policy.toml"), ConfigSource::Default),
             approval_minutes: value(2, ConfigSource::Default),
             log_quota: LogQuotaSection::default(),
+            log_archive: LogArchiveSection::default(),
             model: value(None, ConfigSource::Default),
             models,
             telemetry: file.telemetry,
@@ -524,6 +533,6 @@ mod tests {
             daemon: false,
             is_test: false,
         };
-        expect![[r#"{"file":"config.toml","data":{"value":"data","source":"default"},"listen":{"value":"127.0.0.1:3001","source":"file"},"allowHosts":{"value":["h"],"source":"environment"},"previewPort":{"value":4000,"source":"flag"},"log":{"value":"info","source":"default"},"kernelIdleMinutes":{"value":1,"source":"default"},"policy":{"value":"policy.toml","source":"default"},"approvalMinutes":{"value":2,"source":"default"},"logQuota":{"tokenMib":null,"tokenKibPerSecond":null,"projectMib":null,"projectKibPerSecond":null,"logMib":null},"model":{"value":null,"source":"default"},"models":{"ready":["anthropic"],"prices":"p","budget":{"sessionUsd":null,"sessionTokens":null,"projectUsd":null,"dayUsd":1.5},"turn":{"calls":null,"tokens":null,"usd":null,"minutes":null,"compactAt":7}},"telemetry":{"endpoint":"http://x","content":false}}"#]].assert_eq(&serde_json::to_string(&config).unwrap());
+        expect![[r#"{"file":"config.toml","data":{"value":"data","source":"default"},"listen":{"value":"127.0.0.1:3001","source":"file"},"allowHosts":{"value":["h"],"source":"environment"},"previewPort":{"value":4000,"source":"flag"},"log":{"value":"info","source":"default"},"kernelIdleMinutes":{"value":1,"source":"default"},"policy":{"value":"policy.toml","source":"default"},"approvalMinutes":{"value":2,"source":"default"},"logQuota":{"tokenMib":null,"tokenKibPerSecond":null,"projectMib":null,"projectKibPerSecond":null,"logMib":null},"logArchive":{"ageDays":null,"sizeMib":null},"model":{"value":null,"source":"default"},"models":{"ready":["anthropic"],"prices":"p","budget":{"sessionUsd":null,"sessionTokens":null,"projectUsd":null,"dayUsd":1.5},"turn":{"calls":null,"tokens":null,"usd":null,"minutes":null,"compactAt":7}},"telemetry":{"endpoint":"http://x","content":false}}"#]].assert_eq(&serde_json::to_string(&config).unwrap());
     }
 }

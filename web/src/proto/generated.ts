@@ -55,7 +55,7 @@ listen: string, } } | { "kind": "DAEMON_STOPPED", "body": {
 /**
  * The reason, as text for people.
  */
-reason: string, } } | { "kind": "PROJECT_OPENED", "body": { 
+reason: string, } } | { "kind": "LOG_ARCHIVED", "body": LogSegment } | { "kind": "PROJECT_OPENED", "body": { 
 /**
  * The project.
  */
@@ -1005,6 +1005,79 @@ seq: number,
  * The error.
  */
 why: string, };
+
+export type LogSegment = { 
+/**
+ * Its first event.
+ */
+first: number, 
+/**
+ * Its last event.
+ */
+last: number, 
+/**
+ * The hash of the event before the first.
+ */
+prev: Hash, 
+/**
+ * The hash of the last event.
+ */
+hash: Hash, 
+/**
+ * The time of the first event.
+ */
+firstAt: number, 
+/**
+ * The time of the last event.
+ */
+lastAt: number, 
+/**
+ * The name of the file.
+ */
+file: string, 
+/**
+ * The hash of the file.
+ */
+digest: Hash, 
+/**
+ * The size of the file in bytes.
+ */
+bytes: number, };
+
+export type ArchiveLogRequest = { 
+/**
+ * Events before this time are moved, in whole blocks of 512.
+ */
+before: number, };
+
+export type ArchiveLogResult = { 
+/**
+ * The new segment files, the oldest first.
+ */
+segments: Array<LogSegment>, 
+/**
+ * How many events before the time stay in the database, because their block is not complete
+ * or not wholly before it.
+ */
+left: number, 
+/**
+ * How many bytes of the database hold something.
+ */
+logBytes: number, };
+
+export type LogSegmentList = { 
+/**
+ * The files, the oldest first.
+ */
+segments: Array<LogSegment>, 
+/**
+ * How many events are in the database.
+ */
+logEvents: number, 
+/**
+ * How many bytes of the database hold something.
+ */
+logBytes: number, };
 
 export type ActionView = { 
 /**

@@ -36,6 +36,7 @@ pub fn affected_documents(
     let affected = match fact {
         Fact::DaemonStarted { .. } => one(ViewKind::Daemon, Uuid::nil(), PriorDocument::Ignored),
         Fact::DaemonStopped { .. } => one(ViewKind::Daemon, Uuid::nil(), PriorDocument::Required),
+        Fact::LogArchived(_) => [None; 4],
         Fact::KernelUnresponsive { project, .. } | Fact::KernelResponsive { project, .. } => {
             kernel(project, PriorDocument::Required)
         }

@@ -12,8 +12,8 @@ use crate::runtime;
 use crate::session;
 use crate::{
     ActionId, AllowedBy, AnswerScope, ApprovalAnswer, ApprovalId, ApprovalPrompt,
-    GovernanceFileKind, GrantId, GrantScope, Hash, PinnedFile, ProjectId, ProjectMode, RuleRef,
-    SessionId, TokenClass, TokenId,
+    GovernanceFileKind, GrantId, GrantScope, Hash, LogSegment, PinnedFile, ProjectId, ProjectMode,
+    RuleRef, SessionId, TokenClass, TokenId,
 };
 
 /// Every kind of event with its body.
@@ -40,6 +40,8 @@ pub enum Fact {
         /// The reason, as text for people.
         reason: String,
     },
+    /// Events were moved from the log's database into a segment file.
+    LogArchived(LogSegment),
     /// A person opened a folder as a project.
     ProjectOpened {
         /// The project.
@@ -630,6 +632,7 @@ impl Fact {
         match self {
             Self::DaemonStarted { .. } => "DAEMON_STARTED",
             Self::DaemonStopped { .. } => "DAEMON_STOPPED",
+            Self::LogArchived(_) => "LOG_ARCHIVED",
             Self::ProjectOpened { .. } => "PROJECT_OPENED",
             Self::ProjectClosed { .. } => "PROJECT_CLOSED",
             Self::TokenCreated { .. } => "TOKEN_CREATED",

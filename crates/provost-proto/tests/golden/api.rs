@@ -4,15 +4,16 @@ use expect_test::expect_file;
 use provost_proto::kernel::ObservedChanges;
 use provost_proto::terminal::TerminalTicket;
 use provost_proto::{
-    ActionResponse, ActionStatus, ActionView, Actor, AgentInput, AuditPage, AuditReport, BlobRef,
-    Code, CorruptEvent, CreateTokenRequest, CreatedToken, ErrorResponse, Event, Health,
-    KernelStatus, KernelView, LogCursor, LoginLink, OpenProjectRequest, Project, ProjectList,
-    ProjectStatus, RawJson, SubmitActionRequest, TokenClass, TokenList, TokenView,
+    ActionResponse, ActionStatus, ActionView, Actor, AgentInput, ArchiveLogRequest,
+    ArchiveLogResult, AuditPage, AuditReport, BlobRef, Code, CorruptEvent, CreateTokenRequest,
+    CreatedToken, ErrorResponse, Event, Health, KernelStatus, KernelView, LogCursor,
+    LogSegmentList, LoginLink, OpenProjectRequest, Project, ProjectList, ProjectStatus, RawJson,
+    SubmitActionRequest, TokenClass, TokenList, TokenView,
 };
 use serde_json::{Value, json};
 
 use crate::lists::{actors, streams};
-use crate::samples::{AT, blob, faults, hash, id, outcomes, params, text, texts};
+use crate::samples::{AT, blob, faults, hash, id, log_segment, outcomes, params, text, texts};
 use crate::{Golden, decodes_to};
 
 pub(crate) fn projects() -> Vec<Project> {
@@ -187,6 +188,12 @@ fn audit_bodies(golden: &mut Golden) {
         &[report(Some(bad), Some(text("runtimes differ"))), report(None, None), damaged],
     );
     golden.section::<BlobRef>("body in the blob store", &[blob()]);
+    golden.section("archive of the log: request", &[ArchiveLogRequest { before: AT }]);
+    let result = ArchiveLogResult { segments: vec![log_segment()], left: 7, log_bytes: 4096 };
+    golden.section("archive of the log: result", &[result]);
+    let segments = vec![log_segment()];
+    let list = LogSegmentList { segments, log_events: 9, log_bytes: 4096 };
+    golden.section("segments of the log", &[list]);
 }
 
 #[test]

@@ -11,8 +11,8 @@ use uuid::Uuid;
 use crate::kinds::assert_every_kind;
 use crate::lists::{actors, streams};
 use crate::samples::{
-    AT, allowed_by, approval_prompts, covers, faults, hash, id, layers, outcomes, outputs, params,
-    pins, rules, text, texts,
+    AT, allowed_by, approval_prompts, covers, faults, hash, id, layers, log_segment, outcomes,
+    outputs, params, pins, rules, text, texts,
 };
 use crate::{Golden, decodes_to, runtime, session};
 
@@ -102,6 +102,7 @@ fn daemon() -> Vec<Fact> {
             listen: text("http://127.0.0.1:4177"),
         },
         Fact::DaemonStopped { reason: text("SIGTERM") },
+        Fact::LogArchived(log_segment()),
         Fact::ProjectOpened {
             project: id(1),
             name: text("Shop"),

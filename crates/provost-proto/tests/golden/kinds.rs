@@ -9,6 +9,7 @@ pub(crate) fn assert_every_kind(facts: &[Fact]) {
         Fact {
             DaemonStarted,
             DaemonStopped,
+            LogArchived,
             ProjectOpened,
             ProjectClosed,
             TokenCreated,

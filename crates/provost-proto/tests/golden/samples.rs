@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use provost_proto::kernel::{ActionOutcome, ErrorInfo, OutputChunk, OutputData, OutputStream};
 use provost_proto::{
     AllowedBy, AnswerScope, ApprovalChoice, ApprovalPrompt, BlobRef, Code, CommandEffectView,
-    GovernanceFileKind, GrantScope, Hash, PinnedFile, ProjectMode, RuleRef, TrustPrompt,
+    GovernanceFileKind, GrantScope, Hash, LogSegment, PinnedFile, ProjectMode, RuleRef,
+    TrustPrompt,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -36,6 +37,20 @@ pub(crate) fn params() -> Value {
 
 pub(crate) fn blob() -> BlobRef {
     BlobRef { hash: hash(0xb1), size: 70_000 }
+}
+
+pub(crate) fn log_segment() -> LogSegment {
+    LogSegment {
+        first: 1,
+        last: 512,
+        prev: hash(0),
+        hash: hash(0xa2),
+        first_at: AT,
+        last_at: AT + 7,
+        file: text("000000000001-000000000512.segment"),
+        digest: hash(0xd1),
+        bytes: 4096,
+    }
 }
 
 pub(crate) fn faults() -> Vec<ErrorInfo> {

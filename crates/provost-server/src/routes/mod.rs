@@ -8,6 +8,7 @@ mod daemon;
 mod documents;
 mod events;
 mod governance;
+mod log_archive;
 mod login;
 mod openai;
 pub(crate) mod openapi;
@@ -84,6 +85,8 @@ fn api_routes() -> OpenApiRouter<Arc<AppState>> {
         .routes(routes!(documents::follow))
         .routes(routes!(audit::read_page))
         .routes(routes!(audit::verify))
+        .routes(routes!(log_archive::archive))
+        .routes(routes!(log_archive::list_segments))
         .routes(routes!(tokens::list, tokens::create))
         .routes(routes!(tokens::revoke))
         .routes(routes!(blobs::get))

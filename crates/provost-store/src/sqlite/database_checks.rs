@@ -5,8 +5,9 @@ use std::collections::HashSet;
 
 use provost_core::hash_chain::{self, EventRecord};
 use provost_proto::{Hash, Seq};
-use rusqlite::{Connection, OptionalExtension as _, Row};
+use rusqlite::{Connection, Row};
 
+use super::log_reader::LogReader;
 use super::schema;
 use super::write_batch::CommandRow;
 use crate::StoreError;
@@ -27,6 +28,8 @@ pub(super) struct VerifiedEvents<'a> {
     pub(super) n_commands: u64,
     /// The blobs that were verified with them.
     pub(super) blobs: Ref<'a, HashSet<Hash>>,
+    /// How the table of segments differs from the events.
+    pub(super) segment_error: Option<String>,
 }
 
 /// What is wrong beside events and views.
@@ -47,15 +50,20 @@ impl DatabaseDamage {
 }
 
 /// The first damage that is found, if there is any.
-pub(super) fn find_damage(db: &Connection, events: &VerifiedEvents<'_>) -> Option<DatabaseDamage> {
+pub(super) fn find_damage(
+    log: LogReader<'_>,
+    events: &VerifiedEvents<'_>,
+) -> Option<DatabaseDamage> {
+    let db = log.db;
     let structure = run_integrity_check(db).unwrap_or_else(|error| Some(error.to_string()));
     if let Some(why) = structure {
         return Some(DatabaseDamage::Structure(why));
     }
-    let checks: [&dyn Fn() -> Result<Option<String>, StoreError>; 4] = [
+    let checks: [&dyn Fn() -> Result<Option<String>, StoreError>; 5] = [
         &|| schema::find_schema_difference(db),
         &|| check_reached(db, events),
-        &|| check_commands(db, events),
+        &|| Ok(events.segment_error.clone().filter(|_| events.is_complete)),
+        &|| check_commands(log, events),
         &|| check_blobs(db, events),
     ];
     let mut found =
@@ -96,19 +104,21 @@ fn check_reached(
 
 /// The table of commands must list the commands of the events, and nothing else.
 fn check_commands(
-    db: &Connection,
+    log: LogReader<'_>,
     events: &VerifiedEvents<'_>,
 ) -> Result<Option<String>, StoreError> {
-    if !is_comparable(db, events)? {
+    if !is_comparable(log.db, events)? {
         return Ok(None);
     }
-    let mut all =
-        db.prepare("SELECT principal, key, request, first, count, digest FROM commands")?;
+    // In the order of the events, so that each block of a segment is read once.
+    let mut all = log.db.prepare(
+        "SELECT principal, key, request, first, count, digest FROM commands ORDER BY first",
+    )?;
     let mut rows = all.query([])?;
     let mut found = 0;
     while let Some(row) = rows.next()? {
         found += 1;
-        if let Some(why) = check_command(db, row)? {
+        if let Some(why) = check_command(log, row)? {
             return Ok(Some(format!("the command in row {found} {why}")));
         }
     }
@@ -116,7 +126,7 @@ fn check_commands(
     Ok((found != expected).then(|| format!("it has {found} commands, but its events {expected}")))
 }
 
-fn check_command(db: &Connection, row: &Row<'_>) -> Result<Option<String>, StoreError> {
+fn check_command(log: LogReader<'_>, row: &Row<'_>) -> Result<Option<String>, StoreError> {
     let (principal, key): (String, String) = (row.get(0)?, row.get(1)?);
     let (request, digest): (Vec<u8>, Option<Vec<u8>>) = (row.get(2)?, row.get(5)?);
     let (first, count): (Seq, u64) = (row.get(3)?, row.get(4)?);
@@ -125,11 +135,7 @@ fn check_command(db: &Connection, row: &Row<'_>) -> Result<Option<String>, Store
         return Ok(Some("was changed".to_owned()));
     }
     for seq in [first, first.saturating_add(count).saturating_sub(1)] {
-        let record: Option<Vec<u8>> = db
-            .prepare_cached("SELECT record FROM events WHERE seq = ?1")?
-            .query_row([seq], |row| row.get(0))
-            .optional()?;
-        let event = record.and_then(|record| EventRecord::parse(&record).ok());
+        let event = log.read_record(seq)?.and_then(|record| EventRecord::parse(&record).ok());
         let is_own = |event: &EventRecord| {
             event.principal == principal && event.command.as_ref() == Some(&key)
         };

@@ -12,7 +12,7 @@
 use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 
@@ -23,6 +23,7 @@ use tokio::sync::{mpsc, watch};
 use super::document_cache::DocumentCache;
 use super::head_file::HeadFile;
 use super::log_writer::LogWriter;
+use super::segment::SegmentSet;
 use super::write_request::{WriteReplies, WriteReply, WriteRequest};
 use crate::recent_events::RecentEvents;
 use crate::{Clock, Durability, StoreError};
@@ -32,7 +33,7 @@ use provost_proto::LogCursor;
 const MAX_GROUP_REQUESTS: usize = 256;
 
 /// State that the writer shares with its clients.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct WriterSharedState {
     pub(super) recent: Arc<RecentEvents>,
     pub(super) cache: Arc<DocumentCache>,
@@ -42,9 +43,25 @@ pub(super) struct WriterSharedState {
     pub(super) failure: Arc<Mutex<Option<StoreError>>>,
     /// The damage that was found: nothing is written to a damaged database.
     damage: Arc<OnceLock<StoreError>>,
+    /// The files that older events are in.
+    pub(super) segments: Arc<SegmentSet>,
+    /// How many pages of the database hold nothing.
+    pub(super) free_pages: Arc<AtomicU64>,
 }
 
 impl WriterSharedState {
+    pub(super) fn new(segments: Arc<SegmentSet>) -> Self {
+        Self {
+            recent: Arc::default(),
+            cache: Arc::default(),
+            runtime: Arc::default(),
+            failure: Arc::default(),
+            damage: Arc::default(),
+            segments,
+            free_pages: Arc::default(),
+        }
+    }
+
     /// Stops writes if an error shows that the database is damaged.
     pub(super) fn note_damage(&self, error: &StoreError) {
         if let StoreError::Damaged(why) = error

@@ -6,12 +6,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use provost_core::fold::{DocumentKey, EventMetadata, MemoryViews, ViewDocument, ViewKind};
 use provost_core::hash_chain::{self, EventRecord};
 use provost_proto::kernel::OutputData;
-use provost_proto::{AuditReport, BlobRef, CorruptEvent, Fact, Hash, Seq, Stream, StreamVersion};
-use rusqlite::{Connection, OptionalExtension, Row};
+use provost_proto::{
+    AuditReport, BlobRef, CorruptEvent, Fact, Hash, LogSegment, Seq, Stream, StreamVersion,
+};
+use rusqlite::{Connection, Row};
 use uuid::Uuid;
 
 use super::database_checks::{self, DatabaseDamage, VerifiedEvents};
 use super::head_file::{LogHead, LogPosition};
+use super::log_reader::LogReader;
 use super::{listed_columns, reader};
 use crate::StoreError;
 
@@ -22,26 +25,25 @@ pub(super) struct VerifiedLog {
     pub(super) is_writable: bool,
 }
 
-/// Reads the log from the first event to the last and stops at the first corrupt one; compares
+/// Reads the log from the first event to the last, segments and rows as one chain, and stops at the first corrupt one; compares
 /// the stored views with the folded ones. It continues after a recorded truncation, so that later
 /// corruption is found too. Memory grows only with the number of streams and documents.
 ///
 /// `known_head` is the head that is kept beside the log; it must have been read before this call.
 pub(super) fn verify_log(
-    db: &mut Connection,
+    log: LogReader<'_>,
     known_head: Result<Option<LogHead>, StoreError>,
 ) -> Result<VerifiedLog, StoreError> {
-    let step = db.transaction()?;
     let (known_head, head_error) = match known_head {
         Ok(head) => (head, None),
         Err(error) => (None, Some(error.to_string())),
     };
     let required = known_head.map_or(LogPosition::START, |head| head.required());
-    let mut verifier = LogVerifier::new(&step, required)?;
+    let mut verifier = LogVerifier::new(log, required)?;
     if let Some(why) = verifier.verify_events()? {
         verifier.record_corruption(why);
     }
-    let damage = database_checks::find_damage(&step, &verifier.summary());
+    let damage = database_checks::find_damage(log, &verifier.summary());
     let is_writable = !matches!(damage, Some(DatabaseDamage::Structure(_)));
     let database = damage.map(DatabaseDamage::into_text).or(head_error);
     let LogVerifier { seq: events, hash: head, view_error: views, bad, .. } = verifier;
@@ -59,11 +61,12 @@ fn load_truncations(db: &Connection) -> rusqlite::Result<HashMap<Seq, Seq>> {
     all.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
-struct LogVerifier<'a> {
+pub(super) struct LogVerifier<'a> {
     db: &'a Connection,
-    seq: Seq,
-    hash: Hash,
-    versions: HashMap<Stream, StreamVersion>,
+    pub(super) log: LogReader<'a>,
+    pub(super) seq: Seq,
+    pub(super) hash: Hash,
+    pub(super) versions: HashMap<Stream, StreamVersion>,
     folded_views: MemoryViews,
     /// The event up to which the documents on disk are folded.
     folded: Seq,
@@ -80,10 +83,15 @@ struct LogVerifier<'a> {
     last_command: Option<(String, String)>,
     /// The blobs that were verified with their events.
     blobs: RefCell<HashSet<Hash>>,
+    /// The segments that events record.
+    pub(super) recorded_segments: Vec<LogSegment>,
+    /// How the table of segments differs from the events.
+    pub(super) segment_error: Option<String>,
 }
 
 impl<'a> LogVerifier<'a> {
-    fn new(db: &'a Connection, required: LogPosition) -> Result<Self, StoreError> {
+    fn new(log: LogReader<'a>, required: LogPosition) -> Result<Self, StoreError> {
+        let db = log.db;
         let (versions, folded_views) = (HashMap::new(), MemoryViews::default());
         // In older files, documents are folded to the end.
         let folded = db.query_row("SELECT folded FROM reached", [], |row| row.get(0));
@@ -91,6 +99,7 @@ impl<'a> LogVerifier<'a> {
         let (seq, hash, truncations) = (0, Hash::ZERO, load_truncations(db)?);
         Ok(Self {
             db,
+            log,
             seq,
             hash,
             versions,
@@ -103,6 +112,8 @@ impl<'a> LogVerifier<'a> {
             n_commands: 0,
             last_command: None,
             blobs: RefCell::default(),
+            recorded_segments: Vec::new(),
+            segment_error: None,
         })
     }
 
@@ -113,6 +124,7 @@ impl<'a> LogVerifier<'a> {
             is_complete: self.bad.is_none(),
             n_commands: self.n_commands,
             blobs: self.blobs.borrow(),
+            segment_error: self.segment_error.clone(),
         }
     }
 
@@ -137,23 +149,19 @@ impl<'a> LogVerifier<'a> {
     /// The error in the event after the last good one, if there is one.
     fn verify_events(&mut self) -> Result<Option<String>, StoreError> {
         let db = self.db;
+        if let Some(why) = self.verify_segments()? {
+            return Ok(Some(why));
+        }
         let mut all = db.prepare(
             "SELECT e.seq, s.name, e.hash, e.record FROM events e
-             LEFT JOIN streams s ON s.id = e.stream ORDER BY e.seq",
+             LEFT JOIN streams s ON s.id = e.stream WHERE e.seq > ?1 ORDER BY e.seq",
         )?;
-        let mut rows = all.query([])?;
+        let mut rows = all.query([self.seq])?;
         loop {
-            if self.seq == self.folded {
-                self.view_error = self.verify_views();
-            }
-            if let Some(reached) = self.truncations.remove(&self.seq) {
-                self.record_corruption(format!(
-                    "the log was cut off here, but it once reached event {reached}"
-                ));
-            }
+            self.begin_event();
             match rows.next() {
                 Ok(Some(row)) => {
-                    if let Err(why) = self.verify_event(row) {
+                    if let Err(why) = self.verify_row(row) {
                         return Ok(Some(why));
                     }
                 }
@@ -165,6 +173,7 @@ impl<'a> LogVerifier<'a> {
         if self.seq < self.folded {
             self.view_error = self.verify_views();
         }
+        self.compare_recorded_segments()?;
         // The log must reach its recorded end, or its tail was cut off.
         let ask = |sql| db.query_row(sql, [], |row| row.get::<_, Seq>(0));
         let reached = match ask("SELECT seq FROM reached") {
@@ -178,7 +187,19 @@ impl<'a> LogVerifier<'a> {
         Ok(cut.then(|| format!("the log ends here, but it once reached event {reached}")))
     }
 
-    fn verify_event(&mut self, row: &Row<'_>) -> Result<(), String> {
+    /// Does what is due before the next event.
+    pub(super) fn begin_event(&mut self) {
+        if self.seq == self.folded {
+            self.view_error = self.verify_views();
+        }
+        if let Some(reached) = self.truncations.remove(&self.seq) {
+            self.record_corruption(format!(
+                "the log was cut off here, but it once reached event {reached}"
+            ));
+        }
+    }
+
+    fn verify_row(&mut self, row: &Row<'_>) -> Result<(), String> {
         let text = |error: rusqlite::Error| error.to_string();
         let seq: Seq = row.get(0).map_err(text)?;
         if seq != self.seq + 1 {
@@ -186,10 +207,22 @@ impl<'a> LogVerifier<'a> {
         }
         let record = row.get_ref(3).map_err(text)?.as_blob().map_err(|_| "it is not bytes")?;
         let stored = row.get_ref(2).map_err(text)?.as_blob().map_err(|_| "it has no hash")?;
+        let stream = row.get_ref(1).map_err(text)?.as_str().unwrap_or_default();
         let hash = hash_chain::hash_record(&self.hash, record);
         if stored != hash.as_bytes() {
             return Err("its bytes do not match its hash".to_owned());
         }
+        self.verify_event(hash, stream, record)
+    }
+
+    /// Verifies the next event, which is filed under a stream.
+    pub(super) fn verify_event(
+        &mut self,
+        hash: Hash,
+        stream: &str,
+        record: &[u8],
+    ) -> Result<(), String> {
+        let seq = self.seq + 1;
         if seq == self.required.seq && hash != self.required.hash {
             return Err(
                 "it is not the event that was committed here: the head that is kept beside \
@@ -202,7 +235,6 @@ impl<'a> LogVerifier<'a> {
         if read.seq != seq {
             return Err(format!("it says it is event {}", read.seq));
         }
-        let stream = row.get_ref(1).map_err(text)?.as_str().unwrap_or_default();
         if read.stream.to_string() != stream {
             return Err(format!("it is filed under `{stream}` but belongs to {}", read.stream));
         }
@@ -216,6 +248,9 @@ impl<'a> LogVerifier<'a> {
             let command = command.as_deref();
             let metadata = EventMetadata { seq: *seq, at: *at, principal, actor, command };
             self.folded_views.apply_fact(metadata, &fact);
+            if let Fact::LogArchived(segment) = fact {
+                self.recorded_segments.push(segment);
+            }
         }
         self.count_command(read);
         (self.seq, self.hash) = (seq, hash);
@@ -251,13 +286,7 @@ impl<'a> LogVerifier<'a> {
 
     /// The bytes of a blob, which must have its hash.
     fn read_blob(&self, what: &str, reference: &BlobRef) -> Result<Vec<u8>, String> {
-        let bytes: Option<Vec<u8>> = self
-            .db
-            .prepare_cached("SELECT bytes FROM blobs WHERE hash = ?1")
-            .and_then(|mut find| {
-                find.query_row([reference.hash.as_bytes()], |row| row.get(0)).optional()
-            })
-            .map_err(|error| error.to_string())?;
+        let bytes = self.log.read_blob(&reference.hash).map_err(|error| error.to_string())?;
         let bytes =
             bytes.ok_or_else(|| format!("its {what}, blob {}, is missing", reference.hash))?;
         if hash_chain::digest(&bytes) != reference.hash {

@@ -4,17 +4,20 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use provost_proto::{LogCursor, Seq};
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::Connection;
 use tokio::sync::watch;
 
 use super::checkpoint_thread::CheckpointThread;
 use super::document_cache::DocumentCache;
 use super::group_commit_writer::WriterSharedState;
 use super::head_file::{HeadFile, LogPosition, read_head};
+use super::log_reader::LogReader;
 use super::schema;
+use super::segment::SegmentSet;
 use super::write_batch::{BatchChanges, LogState, WriteBatch, set_folded_seq};
 use super::write_request::{WriteReplies, WriteReply, WriteRequest};
 use crate::recent_events::RecentEvents;
@@ -35,6 +38,9 @@ pub(super) struct LogWriter {
     synchronous: Durability,
     checkpoints: CheckpointThread,
     head_file: HeadFile,
+    segments: Arc<SegmentSet>,
+    /// The pages of the file that hold nothing.
+    free_pages: Arc<AtomicU64>,
 }
 
 impl LogWriter {
@@ -69,7 +75,10 @@ impl LogWriter {
             synchronous: Durability::Synced,
             checkpoints: CheckpointThread::start(path)?,
             head_file: HeadFile::open(path, known_position, at)?,
+            segments: Arc::clone(&shared.segments),
+            free_pages: Arc::clone(&shared.free_pages),
         };
+        writer.count_free_pages()?;
         writer.record_truncation(required)?;
         writer.head_file.record_commit(writer.state.position(), true, at);
         writer.fold_pending_events()?;
@@ -89,6 +98,18 @@ impl LogWriter {
             return;
         }
         self.head_file.record_commit(self.state.position(), true, at);
+    }
+
+    /// Reads the log as the writer sees it.
+    fn reader(&self) -> LogReader<'_> {
+        LogReader::new(&self.db, &self.segments)
+    }
+
+    fn count_free_pages(&self) -> Result<(), StoreError> {
+        let mut count = self.db.prepare_cached("PRAGMA freelist_count")?;
+        let pages = count.query_row([], |row| row.get(0))?;
+        self.free_pages.store(pages, Ordering::Relaxed);
+        Ok(())
     }
 
     /// The file that the head is kept in.
@@ -118,6 +139,13 @@ impl LogWriter {
             self.folded = self.state.seq;
         }
         self.checkpoints.record_committed(written.written_bytes());
+        // Only the removal of rows frees pages; later commits use them again.
+        if written.has_removed() || self.free_pages.load(Ordering::Relaxed) > 0 {
+            // The commit is done, whatever comes of this.
+            if let Err(error) = self.count_free_pages() {
+                tracing::warn!(%error, "the free space of the log's database is unknown");
+            }
+        }
         let fresh = self.state.apply_committed(written, &self.cache);
         if !fresh.is_empty() {
             let is_synced = durability == Durability::Synced;
@@ -187,7 +215,8 @@ impl LogWriter {
             db.execute("INSERT INTO cuts VALUES (?1, ?2)", [left, reached])?;
             db.execute("UPDATE reached SET seq = ?1", [left])?;
             db.execute("DELETE FROM commands WHERE first + count - 1 > ?1", [left])?;
-            WriteBatch::new(db, &writer.state, &writer.cache, &writer.clock)?.rebuild_views()
+            WriteBatch::new(writer.reader(), &writer.state, &writer.cache, &writer.clock)?
+                .rebuild_views()
         })
     }
 
@@ -196,10 +225,7 @@ impl LogWriter {
         if required.seq == 0 {
             return Ok(());
         }
-        let stored: Option<Vec<u8>> = self
-            .db
-            .query_row("SELECT hash FROM events WHERE seq = ?1", [required.seq], |row| row.get(0))
-            .optional()?;
+        let stored = self.reader().read_hash(required.seq)?;
         if stored.as_deref() == Some(required.hash.as_bytes()) {
             return Ok(());
         }
@@ -223,7 +249,7 @@ impl LogWriter {
         }
         self.run_transaction(|writer| {
             let mut batch =
-                WriteBatch::new(&writer.db, &writer.state, &writer.cache, &writer.clock)?;
+                WriteBatch::new(writer.reader(), &writer.state, &writer.cache, &writer.clock)?;
             match batch.refold_after(folded) {
                 // A document cannot be read; the log can.
                 Err(StoreError::UnreadableView { .. }) => batch.rebuild_views(),
@@ -237,7 +263,7 @@ impl LogWriter {
         &self,
         group: &[WriteRequest],
     ) -> Result<(BatchChanges, WriteReplies), StoreError> {
-        let mut batch = WriteBatch::new(&self.db, &self.state, &self.cache, &self.clock)?;
+        let mut batch = WriteBatch::new(self.reader(), &self.state, &self.cache, &self.clock)?;
         let mut replies = Vec::with_capacity(group.len());
         for request in group {
             let answer = match request {
@@ -248,6 +274,12 @@ impl LogWriter {
                     batch.insert_blob(hash, bytes).map(|()| WriteReply::Done)
                 }
                 WriteRequest::Rebuild(_) => batch.rebuild_views().map(|()| WriteReply::Done),
+                WriteRequest::RecordSegment(record, _) => {
+                    batch.record_segment(record).map(|()| WriteReply::Done)
+                }
+                WriteRequest::RemoveArchived(limit, _) => {
+                    batch.remove_archived(*limit).map(WriteReply::Removed)
+                }
             };
             match answer {
                 // The request is invalid; it has written nothing.
@@ -256,6 +288,12 @@ impl LogWriter {
                     | StoreError::DocumentChanged { .. }
                     | StoreError::CommandReused(_)),
                 ) => {
+                    replies.push(Err(error));
+                }
+                // The events of a repeated command cannot be read; nothing was written yet.
+                Err(error @ StoreError::UnreadableSegment { .. })
+                    if matches!(request, WriteRequest::Append(..)) =>
+                {
                     replies.push(Err(error));
                 }
                 Err(error) => return Err(error),

@@ -3,20 +3,26 @@
 //! There is one writer; see `group_commit_writer`. Readers have connections of their own, and
 //! mostly do not need them, because the newest events are in memory.
 
+mod archive_writes;
+mod archiver;
 mod batched_append;
 mod checkpoint_thread;
 mod database_checks;
 mod document_cache;
+mod event_row;
 mod group_commit_writer;
 mod head_file;
 mod latest_documents;
 mod listed_columns;
+mod log_reader;
 mod log_verifier;
 mod log_writer;
 mod reader;
 mod schema;
 mod search;
 mod search_index;
+mod segment;
+mod segment_verifier;
 mod sync_thread;
 mod write_batch;
 mod write_request;
@@ -31,27 +37,30 @@ use futures::{FutureExt as _, TryFutureExt as _};
 use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
 use provost_core::hash_chain;
 use provost_proto::{
-    AuditReport, BlobRef, Hash, LogCursor, Seq, Stream, StreamVersion, UnixMicros,
+    AuditReport, BlobRef, Hash, LogCursor, LogSegment, Seq, Stream, StreamVersion, UnixMicros,
 };
-use rusqlite::Connection;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Mutex, mpsc, oneshot, watch};
 use uuid::Uuid;
 
 use crate::append::{self, PreparedEvent};
 use crate::{
-    AppendOutcome, AppendRequest, Clock, EventPage, EventQuery, EventScope, EventStore,
-    Idempotency, ListQuery, RecordedEvent, SearchPage, StoreError, StoredDocument,
+    AppendOutcome, AppendRequest, ArchiveOutcome, ArchiveRequest, Clock, EventPage, EventQuery,
+    EventScope, EventStore, Idempotency, ListQuery, RecordedEvent, SearchPage, StoreError,
+    StoredDocument,
 };
+use archiver::Archiver;
 use batched_append::BatchedAppend;
 use group_commit_writer::{
     GroupCommitWriter, NextBatchWriter, StartedWriter, WriterMessage, WriterSharedState,
 };
 use head_file::HeadFile;
+use log_reader::LogReader;
 use log_verifier::VerifiedLog;
 use reader::ReaderPool;
 use search_index::{BLOCK_EVENTS, SearchIndex};
+use segment::SegmentSet;
 use sync_thread::SyncThread;
 use write_request::{AppendReceipt, PreparedAppend, WriteRequest};
 
@@ -80,6 +89,7 @@ pub struct SqliteStore {
     search_index: SearchIndex,
     syncs: SyncThread,
     head_file: HeadFile,
+    archive_turn: Arc<Mutex<()>>,
     path: PathBuf,
 }
 
@@ -89,12 +99,13 @@ impl SqliteStore {
     pub fn open(options: StoreOptions) -> Result<Self, StoreError> {
         let StoreOptions { path, clock } = options;
         let db = schema::open_and_migrate(&path)?;
-        let shared = WriterSharedState::default();
+        let segments = Arc::new(SegmentSet::new(&path));
+        let shared = WriterSharedState::new(Arc::clone(&segments));
         let (inbox, messages) = mpsc::channel(WRITE_QUEUE_CAPACITY);
         let StartedWriter { writer, thread, head, head_file } =
             group_commit_writer::start_writer(db, &path, clock, shared.clone(), messages)?;
-        let readers = ReaderPool::new(path.clone());
-        let search_index = SearchIndex::start(&path)?;
+        let readers = ReaderPool::new(path.clone(), Arc::clone(&segments));
+        let search_index = SearchIndex::start(&path, segments)?;
         let syncs = SyncThread::start(&path)?;
         Ok(Self {
             inbox: Some(inbox),
@@ -106,6 +117,7 @@ impl SqliteStore {
             search_index,
             syncs,
             head_file,
+            archive_turn: Arc::default(),
             path,
         })
     }
@@ -116,7 +128,10 @@ impl SqliteStore {
         let head = head_file::read_head(path);
         let mut db =
             schema::open_for_verification(path).map_err(|error| error.into_file_error(path))?;
-        let verified = log_verifier::verify_log(&mut db, head);
+        let segments = SegmentSet::new(path);
+        let verified = db.transaction().map_err(StoreError::from).and_then(|step| {
+            log_verifier::verify_log(LogReader::of_any_version(&step, &segments)?, head)
+        });
         Ok(verified.map_err(|error| error.into_file_error(path))?.report)
     }
 
@@ -317,7 +332,7 @@ impl EventStore for SqliteStore {
             if after >= head {
                 return Ok(EventPage { events: Vec::new(), up_to: LogCursor::from_seq(after) });
             }
-            self.readers.run_read(move |db| reader::read_page(db, scope, after, limit, head)).await
+            self.readers.run_read(move |log| log.read_page(scope, after, limit, head)).await
         }
         .boxed()
     }
@@ -325,12 +340,13 @@ impl EventStore for SqliteStore {
     fn search_events(&self, query: EventQuery) -> BoxFuture<'_, Result<SearchPage, StoreError>> {
         let head = self.head.borrow().seq();
         let signatures = self.search_index.signatures();
-        self.readers.run_read(move |db| search::search_events(db, &signatures, query, head)).boxed()
+        self.readers
+            .run_read(move |log| search::search_events(log, &signatures, query, head))
+            .boxed()
     }
 
     fn size_bytes(&self) -> u64 {
-        // A file that cannot be examined is reported by whoever writes to it.
-        std::fs::metadata(&self.path).map_or(0, |file| file.len())
+        archiver::used_bytes(&self.path, &self.shared.free_pages)
     }
 
     fn record_time(&self, at: UnixMicros) {
@@ -351,15 +367,13 @@ impl EventStore for SqliteStore {
         command: &Idempotency,
     ) -> BoxFuture<'_, Result<Option<Vec<Arc<RecordedEvent>>>, StoreError>> {
         let (principal, command) = (principal.to_owned(), command.clone());
-        self.readers
-            .run_read(move |db| reader::find_command_events(db, &principal, &command))
-            .boxed()
+        self.readers.run_read(move |log| log.find_command_events(&principal, &command)).boxed()
     }
 
     fn stream_version(&self, stream: Stream) -> BoxFuture<'_, Result<StreamVersion, StoreError>> {
         self.readers
-            .run_read(move |db| {
-                Ok(reader::find_stream(db, stream)?.map_or(0, |(_, version)| version))
+            .run_read(move |log| {
+                Ok(reader::find_stream(log.db, stream)?.map_or(0, |(_, version)| version))
             })
             .boxed()
     }
@@ -372,7 +386,7 @@ impl EventStore for SqliteStore {
         let key = DocumentKey { view, key };
         match self.shared.cache.get(&key) {
             Some(doc) => future::ready(Ok(Some(doc))).boxed(),
-            None => self.readers.run_read(move |db| reader::read_document(db, key)).boxed(),
+            None => self.readers.run_read(move |log| reader::read_document(log.db, key)).boxed(),
         }
     }
 
@@ -391,9 +405,9 @@ impl EventStore for SqliteStore {
             return future::ready(Ok(found)).boxed();
         }
         self.readers
-            .run_read(move |db| {
+            .run_read(move |log| {
                 for key in missing {
-                    if let Some(stored) = reader::read_stored_document(db, key)? {
+                    if let Some(stored) = reader::read_stored_document(log.db, key)? {
                         found.push((key, stored));
                     }
                 }
@@ -413,13 +427,13 @@ impl EventStore for SqliteStore {
                 .or_insert_with(|| self.shared.cache.dirty_documents(query.view));
         }
         self.readers
-            .run_read(move |db| {
+            .run_read(move |log| {
                 let mut listed = Vec::new();
                 for query in queries {
                     let cache = caches.get(&query.view).cloned().unwrap_or_default();
                     // As many more as could have left the list in memory.
                     let limit = query.limit.saturating_add(cache.len());
-                    let disk = reader::list_under(db, ListQuery { limit, ..query })?;
+                    let disk = reader::list_under(log.db, ListQuery { limit, ..query })?;
                     listed.extend(merge_listed(disk, cache, query));
                 }
                 Ok(listed)
@@ -449,7 +463,7 @@ impl EventStore for SqliteStore {
     ) -> BoxFuture<'_, Result<Vec<StoredDocument>, StoreError>> {
         let cache = self.shared.cache.dirty_documents(view);
         self.readers
-            .run_read(move |db| Ok(merge_documents(reader::list_documents(db, view)?, cache)))
+            .run_read(move |log| Ok(merge_documents(reader::list_documents(log.db, view)?, cache)))
             .boxed()
     }
 
@@ -465,15 +479,15 @@ impl EventStore for SqliteStore {
     }
 
     fn get_blob(&self, hash: Hash) -> BoxFuture<'_, Result<Option<Vec<u8>>, StoreError>> {
-        self.readers.run_read(move |db| reader::read_blob(db, &hash)).boxed()
+        self.readers.run_read(move |log| log.read_blob(&hash)).boxed()
     }
 
     fn verify_log(&self) -> BoxFuture<'_, Result<AuditReport, StoreError>> {
         // Read before the events, because commits go on.
         let head = head_file::read_head(&self.path);
         let shared = self.shared.clone();
-        let verify = move |db: &mut Connection| {
-            let VerifiedLog { report, is_writable } = log_verifier::verify_log(db, head)?;
+        let verify = move |log: LogReader<'_>| {
+            let VerifiedLog { report, is_writable } = log_verifier::verify_log(log, head)?;
             if let (false, Some(why)) = (is_writable, &report.database) {
                 shared.note_damage(&StoreError::Damaged(why.clone()));
             }
@@ -484,5 +498,27 @@ impl EventStore for SqliteStore {
 
     fn rebuild_views(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         self.request_and_wait(WriteRequest::Rebuild).boxed()
+    }
+
+    fn archive_log(
+        &self,
+        request: ArchiveRequest,
+    ) -> BoxFuture<'_, Result<ArchiveOutcome, StoreError>> {
+        let Some(inbox) = &self.inbox else {
+            return future::ready(Err(StoreError::Closed)).boxed();
+        };
+        let archiver = Archiver {
+            path: self.path.clone(),
+            segments: Arc::clone(&self.shared.segments),
+            inbox: inbox.downgrade(),
+            writer: self.writer.clone(),
+            free_pages: Arc::clone(&self.shared.free_pages),
+            turn: Arc::clone(&self.archive_turn),
+        };
+        archiver.archive(request).boxed()
+    }
+
+    fn list_segments(&self) -> BoxFuture<'_, Result<Vec<LogSegment>, StoreError>> {
+        self.readers.run_read(|log| segment::list_segments(log.db)).boxed()
     }
 }

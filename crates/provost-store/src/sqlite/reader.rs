@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
 use provost_core::hash_chain::EventRecord;
-use provost_proto::{Hash, LogCursor, Seq, Stream, StreamVersion};
+use provost_proto::{Stream, StreamVersion};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
+use super::log_reader::LogReader;
 use super::schema;
-use crate::{
-    EventPage, EventScope, Idempotency, ListQuery, RecordedEvent, StoreError, StoredDocument,
-};
+use super::segment::SegmentSet;
+use crate::{ListQuery, StoreError, StoredDocument};
 
 /// The most concurrent reads: more do not make the disk faster.
 const MAX_CONCURRENT_READS: usize = 4;
@@ -26,13 +26,15 @@ const MAX_IDLE_CONNECTIONS: usize = 2;
 #[derive(Debug)]
 pub(super) struct ReaderPool {
     path: PathBuf,
+    segments: Arc<SegmentSet>,
     turn: Arc<Semaphore>,
     idle: Arc<Mutex<Vec<Connection>>>,
 }
 
 impl ReaderPool {
-    pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, turn: Arc::new(Semaphore::new(MAX_CONCURRENT_READS)), idle: Arc::default() }
+    pub(super) fn new(path: PathBuf, segments: Arc<SegmentSet>) -> Self {
+        let turn = Arc::new(Semaphore::new(MAX_CONCURRENT_READS));
+        Self { path, segments, turn, idle: Arc::default() }
     }
 
     /// Closes the idle connections.
@@ -40,21 +42,24 @@ impl ReaderPool {
         self.idle.lock().clear();
     }
 
-    /// Runs a read on a blocking thread with a connection of its own.
+    /// Runs a read on a blocking thread with a connection of its own. Whatever it reads is of one
+    /// moment.
     pub(super) async fn run_read<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
+        read: impl FnOnce(LogReader<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let turn = Arc::clone(&self.turn).acquire_owned().await.map_err(|_| StoreError::Closed)?;
         let idle = Arc::clone(&self.idle);
-        let path = self.path.clone();
+        let (path, segments) = (self.path.clone(), Arc::clone(&self.segments));
         let task = tokio::task::spawn_blocking(move || {
             let kept = idle.lock().pop();
             let mut db = match kept {
                 Some(db) => db,
                 None => schema::open_read_only(&path)?,
             };
-            let result = read(&mut db)?;
+            let step = db.transaction()?;
+            let result = read(LogReader::new(&step, &segments))?;
+            step.finish()?;
             // A connection that failed is dropped with the error above.
             let mut idle = idle.lock();
             if idle.len() < MAX_IDLE_CONNECTIONS {
@@ -67,100 +72,16 @@ impl ReaderPool {
     }
 }
 
-/// A page of events from disk, up to `head`, which is committed.
-pub(super) fn read_page(
-    db: &mut Connection,
-    scope: EventScope,
-    after: Seq,
-    limit: usize,
-    head: Seq,
-) -> Result<EventPage, StoreError> {
-    // The hash of the previous event is `prev` of the next one: read one row further back.
-    const ALL: &str = "SELECT e.seq, s.name, p.hash, e.hash, e.record
-        FROM events e JOIN streams s ON s.id = e.stream LEFT JOIN events p ON p.seq = e.seq - 1
-        WHERE e.seq > ?1 AND e.seq <= ?2 ORDER BY e.seq LIMIT ?3";
-    const ONE: &str = "SELECT e.seq, s.name, p.hash, e.hash, e.record
-        FROM streams s JOIN events e ON e.stream = s.id LEFT JOIN events p ON p.seq = e.seq - 1
-        WHERE s.name = ?4 AND e.seq > ?1 AND e.seq <= ?2 ORDER BY e.seq LIMIT ?3";
-    let limit_sql = i64::try_from(limit).unwrap_or(i64::MAX);
-    let read = |row: &Row<'_>| Ok(decode_event_row(row));
-    let rows: Vec<Result<RecordedEvent, StoreError>> = match scope {
-        EventScope::All => db
-            .prepare_cached(ALL)?
-            .query_map(params![after, head, limit_sql], read)?
-            .collect::<Result<_, _>>()?,
-        EventScope::Stream(stream) => db
-            .prepare_cached(ONE)?
-            .query_map(params![after, head, limit_sql, stream.to_string()], read)?
-            .collect::<Result<_, _>>()?,
-    };
-    let events = rows.into_iter().map(|row| row.map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
-    let full = events.len() == limit;
-    let up_to = events.last().filter(|_| full).map_or(head, |event| event.seq);
-    Ok(EventPage { events, up_to: LogCursor::from_seq(up_to) })
-}
-
-/// Decodes one row of the queries above.
-pub(super) fn decode_event_row(row: &Row<'_>) -> Result<RecordedEvent, StoreError> {
-    let seq: Seq = row.get(0)?;
-    let damaged = |what: &str| StoreError::Damaged(format!("event {seq}: {what}"));
-    let stream: Stream = row
-        .get_ref(1)?
-        .as_str()
-        .ok()
-        .and_then(|name| name.parse().ok())
-        .ok_or_else(|| damaged("its stream has no name"))?;
-    let prev = match row.get_ref(2)?.as_blob_or_null() {
-        Ok(Some(bytes)) => {
-            Hash::try_from(bytes).map_err(|_| damaged("the one before has no hash"))?
-        }
-        Ok(None) => Hash::ZERO,
-        Err(_) => return Err(damaged("the one before has no hash")),
-    };
-    let hash = row.get_ref(3)?.as_blob().ok().and_then(|bytes| Hash::try_from(bytes).ok());
-    let hash = hash.ok_or_else(|| damaged("it has no hash"))?;
-    let record = row.get_ref(4)?.as_blob().map_err(|_| damaged("it is not bytes"))?.to_vec();
-    Ok(RecordedEvent::new(seq, stream, prev, hash, record))
-}
-
-/// The events of a command that was executed before, if it was.
-pub(super) fn find_command_events(
-    db: &Connection,
-    principal: &str,
-    command: &Idempotency,
-) -> Result<Option<Vec<Arc<RecordedEvent>>>, StoreError> {
-    const FIND: &str =
-        "SELECT request, first, count FROM commands WHERE principal = ?1 AND key = ?2";
-    const EVENTS: &str = "SELECT e.seq, s.name, p.hash, e.hash, e.record
-        FROM events e JOIN streams s ON s.id = e.stream LEFT JOIN events p ON p.seq = e.seq - 1
-        WHERE e.seq >= ?1 AND e.seq < ?2 ORDER BY e.seq";
-    let found: Option<(Vec<u8>, Seq, u64)> = db
-        .prepare_cached(FIND)?
-        .query_row([principal, &command.key], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-        .optional()?;
-    let Some((request, first, count)) = found else { return Ok(None) };
-    if request != command.request.as_bytes() {
-        return Err(StoreError::CommandReused(command.key.clone()));
-    }
-    let mut events = Vec::new();
-    let mut find = db.prepare_cached(EVENTS)?;
-    let mut rows = find.query(params![first, first + count])?;
-    while let Some(row) = rows.next()? {
-        events.push(Arc::new(decode_event_row(row)?));
-    }
-    Ok(Some(events))
-}
-
 /// The row of a stream, and the version of its last event.
 pub(super) fn find_stream(
     db: &Connection,
     stream: Stream,
 ) -> Result<Option<(i64, StreamVersion)>, StoreError> {
-    let id: Option<i64> = db
-        .prepare_cached("SELECT id FROM streams WHERE name = ?1")?
-        .query_row([stream.to_string()], |row| row.get(0))
+    let found: Option<(i64, StreamVersion)> = db
+        .prepare_cached("SELECT id, archived FROM streams WHERE name = ?1")?
+        .query_row([stream.to_string()], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
-    let Some(id) = id else { return Ok(None) };
+    let Some((id, archived)) = found else { return Ok(None) };
     let last: Option<Vec<u8>> = db
         .prepare_cached("SELECT record FROM events WHERE stream = ?1 ORDER BY seq DESC LIMIT 1")?
         .query_row([id], |row| row.get(0))
@@ -171,7 +92,7 @@ pub(super) fn find_stream(
                 .map_err(|error| StoreError::Damaged(format!("the end of {stream}: {error}")))?;
             record.version
         }
-        None => 0,
+        None => archived,
     };
     Ok(Some((id, version)))
 }
@@ -279,9 +200,4 @@ fn decode_document(
 
 fn unreadable_view(view: ViewKind, key: &dyn std::fmt::Display, why: &str) -> StoreError {
     StoreError::UnreadableView { view: view.name(), key: key.to_string(), why: why.to_owned() }
-}
-
-pub(super) fn read_blob(db: &mut Connection, hash: &Hash) -> Result<Option<Vec<u8>>, StoreError> {
-    let mut find = db.prepare_cached("SELECT bytes FROM blobs WHERE hash = ?1")?;
-    Ok(find.query_row([hash.as_bytes()], |row| row.get(0)).optional()?)
 }

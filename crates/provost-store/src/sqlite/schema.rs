@@ -140,6 +140,37 @@ const MIGRATIONS: &[&str] = &[
         at = json_extract(CAST(doc AS TEXT), '$.day') * 86400000000
         WHERE view = 13 AND json_valid(CAST(doc AS TEXT));
     ",
+    "
+    -- Files that older events were moved to: `segment`. An event up to the last one here is read
+    -- from its file, even while its row is still there.
+    CREATE TABLE segments (
+        first    INTEGER PRIMARY KEY,
+        last     INTEGER NOT NULL UNIQUE,
+        prev     BLOB NOT NULL,
+        hash     BLOB NOT NULL,
+        first_at INTEGER NOT NULL,
+        last_at  INTEGER NOT NULL,
+        name     TEXT NOT NULL,
+        digest   BLOB NOT NULL,
+        bytes    INTEGER NOT NULL
+    );
+    CREATE TRIGGER segments_stay BEFORE UPDATE ON segments
+        BEGIN SELECT RAISE(ABORT, 'segments are never changed'); END;
+    CREATE TRIGGER segments_remain BEFORE DELETE ON segments
+        BEGIN SELECT RAISE(ABORT, 'segments are never removed'); END;
+    -- Which segments a blob is in: more than one, if the same content came again.
+    CREATE TABLE segment_blobs (
+        hash    BLOB NOT NULL,
+        segment INTEGER NOT NULL,
+        PRIMARY KEY (hash, segment)
+    ) WITHOUT ROWID;
+    -- The version that a stream reached in segments.
+    ALTER TABLE streams ADD COLUMN archived INTEGER NOT NULL DEFAULT 0;
+    DROP TRIGGER events_remain;
+    CREATE TRIGGER events_remain BEFORE DELETE ON events
+        WHEN OLD.seq > (SELECT coalesce(max(last), 0) FROM segments)
+        BEGIN SELECT RAISE(ABORT, 'events are never removed'); END;
+    ",
 ];
 
 /// The version of files that this program writes.

@@ -3,32 +3,31 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use provost_core::hash_chain::EventRecord;
-use provost_proto::{LogCursor, Seq, UnixMicros};
-use rusqlite::{Connection, OptionalExtension as _, Rows, params};
+use provost_proto::{LogCursor, Seq};
+use rusqlite::{Rows, params};
 
-use super::reader::decode_event_row;
-use super::search_index::{
-    BLOCK_EVENTS, BlockSignatures, SignatureQuery, block_range, read_body_blob,
-};
+use super::event_row::{decode_event_row, select_events};
+use super::log_reader::LogReader;
+use super::search_index::{BLOCK_EVENTS, BlockSignatures, SignatureQuery, block_range};
 use crate::event_query::{EventMatcher, EventQuery, SearchFrom, SearchPage};
-use crate::{EventScope, StoreError};
+use crate::{EventScope, RecordedEvent, StoreError};
 
 /// How long one call searches, at most: the caller gets what was found, and where to continue.
 const MAX_SEARCH_TIME: Duration = Duration::from_millis(500);
 
 /// Searches events up to `head`, which is committed.
 pub(super) fn search_events(
-    db: &Connection,
+    log: LogReader<'_>,
     signatures: &BlockSignatures,
     query: EventQuery,
     head: Seq,
 ) -> Result<SearchPage, StoreError> {
     let EventQuery { scope, from, limit, filter } = query;
     let matcher = EventMatcher::new(filter);
-    let (first, last) = find_bounds(db, from, &matcher, head)?;
+    let (first, last) = find_bounds(log, from, &matcher, head)?;
     let mut search = EventSearch {
-        db,
+        log,
+        archived: log.last_archived()?,
         signature: SignatureQuery::new(&matcher),
         signatures,
         matcher,
@@ -46,7 +45,7 @@ pub(super) fn search_events(
 
 /// The first and the last event that can match.
 fn find_bounds(
-    db: &Connection,
+    log: LogReader<'_>,
     from: SearchFrom,
     matcher: &EventMatcher,
     head: Seq,
@@ -57,33 +56,18 @@ fn find_bounds(
     };
     let (since, until) = matcher.times();
     if let Some(since) = since {
-        first = first.max(find_first_at(db, since, head)?);
+        first = first.max(log.find_first_at(since, head)?);
     }
     if let Some(until) = until {
-        last = last.min(find_first_at(db, until, head)?.saturating_sub(1));
+        last = last.min(log.find_first_at(until, head)?.saturating_sub(1));
     }
     Ok((first, last))
 }
 
-/// The first event at or after a time. The time of the log never runs backwards.
-fn find_first_at(db: &Connection, at: UnixMicros, head: Seq) -> Result<Seq, StoreError> {
-    let mut find = db.prepare_cached("SELECT record FROM events WHERE seq = ?1")?;
-    let (mut low, mut high) = (1, head.saturating_add(1));
-    while low < high {
-        let middle = low + (high - low) / 2;
-        let record: Option<Vec<u8>> = find.query_row([middle], |row| row.get(0)).optional()?;
-        let time = record.and_then(|record| EventRecord::parse(&record).ok());
-        if time.is_none_or(|record| record.at < at) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    Ok(low)
-}
-
 struct EventSearch<'a> {
-    db: &'a Connection,
+    log: LogReader<'a>,
+    /// The last event that is in a segment.
+    archived: Seq,
     signatures: &'a BlockSignatures,
     signature: SignatureQuery,
     matcher: EventMatcher,
@@ -140,7 +124,10 @@ impl EventSearch<'_> {
         high: Seq,
         direction: SearchDirection,
     ) -> Result<SearchProgress, StoreError> {
-        let db = self.db;
+        if low <= self.archived {
+            return self.scan_archived(low, high, direction);
+        }
+        let db = self.log.db;
         let limit = if self.matcher.is_empty() {
             i64::try_from(self.limit - self.page.events.len()).unwrap_or(i64::MAX)
         } else {
@@ -160,19 +147,56 @@ impl EventSearch<'_> {
         while let Some(row) = rows.next()? {
             let seq: Seq = row.get(0)?;
             let record = row.get_ref(4)?.as_blob().unwrap_or_default();
-            if self.matcher.matches(seq, record, || read_body_blob(self.db, record))? {
-                self.page.events.push(Arc::new(decode_event_row(row)?));
-                if self.page.events.len() >= self.limit {
-                    self.page.next = Some(LogCursor::from_seq(seq));
+            if self.matcher.matches(seq, record, || self.log.read_body_blob(record))? {
+                let event = decode_event_row(row)?;
+                if self.add_found(event) == SearchProgress::Stop {
                     return Ok(SearchProgress::Stop);
                 }
             }
         }
+        Ok(self.check_deadline(end))
+    }
+
+    /// Searches a part of one block that is in a segment. Blocks are archived as a whole.
+    fn scan_archived(
+        &mut self,
+        low: Seq,
+        high: Seq,
+        direction: SearchDirection,
+    ) -> Result<SearchProgress, StoreError> {
+        let (log, scope) = (self.log, self.scope);
+        let backwards = direction == SearchDirection::Backward;
+        let mut progress = SearchProgress::Continue;
+        log.visit_block(scope, (low, high), backwards, |event| {
+            let record = event.record;
+            if self.matcher.matches(event.seq, record, || log.read_body_blob(record))? {
+                progress = self.add_found(event.to_recorded()?);
+            }
+            Ok(progress == SearchProgress::Continue)
+        })?;
+        if progress == SearchProgress::Stop {
+            return Ok(progress);
+        }
+        Ok(self.check_deadline(if backwards { low } else { high }))
+    }
+
+    fn add_found(&mut self, event: RecordedEvent) -> SearchProgress {
+        let seq = event.seq;
+        self.page.events.push(Arc::new(event));
+        if self.page.events.len() < self.limit {
+            return SearchProgress::Continue;
+        }
+        self.page.next = Some(LogCursor::from_seq(seq));
+        SearchProgress::Stop
+    }
+
+    /// Stops after this event if the time is over.
+    fn check_deadline(&mut self, end: Seq) -> SearchProgress {
         if Instant::now() >= self.deadline {
             self.page.next = Some(LogCursor::from_seq(end));
-            return Ok(SearchProgress::Stop);
+            return SearchProgress::Stop;
         }
-        Ok(SearchProgress::Continue)
+        SearchProgress::Continue
     }
 }
 
@@ -187,24 +211,32 @@ impl SearchDirection {
     const fn sql(self, scope: EventScope) -> &'static str {
         match (scope, self) {
             (EventScope::All, Self::Forward) => {
-                "SELECT e.seq, s.name, p.hash, e.hash, e.record FROM events e
+                select_events!(
+                    "FROM events e
                  JOIN streams s ON s.id = e.stream LEFT JOIN events p ON p.seq = e.seq - 1
                  WHERE e.seq >= ?1 AND e.seq <= ?2 ORDER BY e.seq LIMIT ?3"
+                )
             }
             (EventScope::All, Self::Backward) => {
-                "SELECT e.seq, s.name, p.hash, e.hash, e.record FROM events e
+                select_events!(
+                    "FROM events e
                  JOIN streams s ON s.id = e.stream LEFT JOIN events p ON p.seq = e.seq - 1
                  WHERE e.seq >= ?1 AND e.seq <= ?2 ORDER BY e.seq DESC LIMIT ?3"
+                )
             }
             (EventScope::Stream(_), Self::Forward) => {
-                "SELECT e.seq, s.name, p.hash, e.hash, e.record FROM streams s
+                select_events!(
+                    "FROM streams s
                  JOIN events e ON e.stream = s.id LEFT JOIN events p ON p.seq = e.seq - 1
                  WHERE s.name = ?4 AND e.seq >= ?1 AND e.seq <= ?2 ORDER BY e.seq LIMIT ?3"
+                )
             }
             (EventScope::Stream(_), Self::Backward) => {
-                "SELECT e.seq, s.name, p.hash, e.hash, e.record FROM streams s
+                select_events!(
+                    "FROM streams s
                  JOIN events e ON e.stream = s.id LEFT JOIN events p ON p.seq = e.seq - 1
                  WHERE s.name = ?4 AND e.seq >= ?1 AND e.seq <= ?2 ORDER BY e.seq DESC LIMIT ?3"
+                )
             }
         }
     }

@@ -17,11 +17,12 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use provost_proto::Seq;
-use rusqlite::{Connection, OptionalExtension as _};
 
+use super::log_reader::LogReader;
 use super::schema;
-use crate::StoreError;
+use super::segment::SegmentSet;
 use crate::event_query::{EventMatcher, to_lower};
+use crate::{EventScope, StoreError};
 
 /// How many events share a signature.
 pub(super) const BLOCK_EVENTS: u64 = 512;
@@ -54,7 +55,7 @@ pub(super) struct BlockSignatures {
 
 impl SearchIndex {
     /// Opens the file beside the log, and starts the thread that continues it.
-    pub(super) fn start(log: &Path) -> Result<Self, StoreError> {
+    pub(super) fn start(log: &Path, segments: Arc<SegmentSet>) -> Result<Self, StoreError> {
         let mut path = log.as_os_str().to_owned();
         path.push("-search");
         let path = PathBuf::from(path);
@@ -75,7 +76,9 @@ impl SearchIndex {
         let work = move || {
             let mut checked = false;
             while woken.recv().is_ok() {
-                if let Err(error) = extend_signatures(&log, &shared, &mut checked, &woken) {
+                if let Err(error) =
+                    extend_signatures(&log, &segments, &shared, &mut checked, &woken)
+                {
                     tracing::warn!(%error, "the log's search file could not be continued");
                 }
             }
@@ -187,20 +190,26 @@ fn add_text(signature: &mut [u8], text: &[u8]) {
 /// Adds the signatures of all blocks that are complete.
 fn extend_signatures(
     log: &Path,
+    segments: &SegmentSet,
     signatures: &BlockSignatures,
     checked: &mut bool,
     woken: &Receiver<()>,
 ) -> Result<(), StoreError> {
     let Some(file) = &signatures.file else { return Ok(()) };
     let io_error = |error: io::Error| StoreError::io("the log's search file", &error);
-    let db = schema::open_read_only(log)?;
+    let mut db = schema::open_read_only(log)?;
     if !*checked {
-        signatures.n_blocks.store(count_valid_blocks(&db, file)?, Ordering::Release);
+        let step = db.transaction()?;
+        let n_blocks = count_valid_blocks(LogReader::new(&step, segments), file)?;
+        signatures.n_blocks.store(n_blocks, Ordering::Release);
         *checked = true;
     }
     loop {
         let block = signatures.n_blocks();
-        let Some(entry) = build_entry(&db, block)? else { return Ok(()) };
+        let step = db.transaction()?;
+        let entry = build_entry(LogReader::new(&step, segments), block)?;
+        step.finish()?;
+        let Some(entry) = entry else { return Ok(()) };
         file.write_all_at(&entry, block * ENTRY_BYTES as u64).map_err(io_error)?;
         signatures.n_blocks.store(block + 1, Ordering::Release);
         // The log is being closed.
@@ -211,17 +220,13 @@ fn extend_signatures(
 }
 
 /// How many blocks of the file are of this log: all, or none if the last one is of another.
-fn count_valid_blocks(db: &Connection, file: &File) -> Result<u64, StoreError> {
+fn count_valid_blocks(log: LogReader<'_>, file: &File) -> Result<u64, StoreError> {
     let io_error = |error: io::Error| StoreError::io("the log's search file", &error);
     let n_blocks = file.metadata().map_err(io_error)?.len() / ENTRY_BYTES as u64;
     let Some(last) = n_blocks.checked_sub(1) else { return Ok(0) };
     let mut hash = [0; HASH_BYTES];
     file.read_exact_at(&mut hash, last * ENTRY_BYTES as u64).map_err(io_error)?;
-    let stored: Option<Vec<u8>> = db
-        .prepare_cached("SELECT hash FROM events WHERE seq = ?1")?
-        .query_row([n_blocks * BLOCK_EVENTS], |row| row.get(0))
-        .optional()?;
-    if stored.as_deref() == Some(hash.as_slice()) {
+    if log.read_hash(n_blocks * BLOCK_EVENTS)?.as_deref() == Some(hash.as_slice()) {
         return Ok(n_blocks);
     }
     file.set_len(0).map_err(io_error)?;
@@ -229,27 +234,36 @@ fn count_valid_blocks(db: &Connection, file: &File) -> Result<u64, StoreError> {
 }
 
 /// The hash and signature of a block; `None` if it is not complete.
-fn build_entry(db: &Connection, block: u64) -> Result<Option<Vec<u8>>, StoreError> {
+fn build_entry(log: LogReader<'_>, block: u64) -> Result<Option<Vec<u8>>, StoreError> {
     let (first, last) = block_range(block);
-    let mut find = db.prepare_cached(
-        "SELECT seq, hash, record FROM events WHERE seq >= ?1 AND seq <= ?2 ORDER BY seq",
-    )?;
-    let mut rows = find.query([first, last])?;
     let mut entry = vec![0; ENTRY_BYTES];
+    let (head, signature) = entry.split_at_mut(HASH_BYTES);
     let mut n_events = 0;
-    while let Some(row) = rows.next()? {
-        let (head, signature) = entry.split_at_mut(HASH_BYTES);
-        let record = row.get_ref(2)?.as_blob().unwrap_or_default();
+    let mut add_record = |record: &[u8]| {
+        n_events += 1;
         add_text(signature, record);
-        if let Some(bytes) = read_body_blob(db, record)? {
+        if let Some(bytes) = log.read_body_blob(record)? {
             add_text(signature, &bytes);
         }
-        n_events += 1;
-        if row.get::<_, Seq>(0)? == last {
-            head.copy_from_slice(row.get_ref(1)?.as_blob().unwrap_or(&[0; HASH_BYTES]));
+        Ok::<_, StoreError>(true)
+    };
+    if last <= log.last_archived()? {
+        log.visit_block(EventScope::All, (first, last), false, |event| add_record(event.record))?;
+    } else {
+        let mut find = log.db.prepare_cached(
+            "SELECT record FROM events WHERE seq >= ?1 AND seq <= ?2 ORDER BY seq",
+        )?;
+        let mut rows = find.query([first, last])?;
+        while let Some(row) = rows.next()? {
+            add_record(row.get_ref(0)?.as_blob().unwrap_or_default())?;
         }
     }
-    Ok((n_events == BLOCK_EVENTS).then_some(entry))
+    let hash = log.read_hash(last)?;
+    if let Some(hash) = hash.filter(|hash| n_events == BLOCK_EVENTS && hash.len() == HASH_BYTES) {
+        head.copy_from_slice(&hash);
+        return Ok(Some(entry));
+    }
+    Ok(None)
 }
 
 /// The first and the last event of a block.
@@ -257,16 +271,7 @@ pub(super) fn block_range(block: u64) -> (Seq, Seq) {
     (block * BLOCK_EVENTS + 1, (block + 1) * BLOCK_EVENTS)
 }
 
-/// The blob that a record refers to, if it does.
-pub(super) fn read_body_blob(
-    db: &Connection,
-    record: &[u8],
-) -> Result<Option<Vec<u8>>, StoreError> {
-    let mark = b"\"$blob\":\"";
-    let Some(at) = memchr::memmem::find(record, mark) else { return Ok(None) };
-    let hex = record.get(at + mark.len()..at + mark.len() + 64);
-    let hash = hex.and_then(|hex| std::str::from_utf8(hex).ok()).and_then(|hex| hex.parse().ok());
-    let Some(hash): Option<provost_proto::Hash> = hash else { return Ok(None) };
-    let mut find = db.prepare_cached("SELECT bytes FROM blobs WHERE hash = ?1")?;
-    Ok(find.query_row([hash.as_bytes()], |row| row.get(0)).optional()?)
+/// The last event of the block that holds this one.
+pub(super) fn block_end(seq: Seq) -> Seq {
+    block_range(seq.saturating_sub(1) / BLOCK_EVENTS).1
 }

@@ -12,7 +12,9 @@ use uuid::Uuid;
 
 use super::document_cache::{self, DocumentCache};
 use super::head_file::LogPosition;
+use super::log_reader::LogReader;
 use super::reader;
+use super::segment::last_segment;
 use super::write_request::PreparedAppend;
 use crate::append::PreparedEvent;
 use crate::clock::derive_event_id;
@@ -47,15 +49,24 @@ pub(super) struct BatchChanges {
     at: UnixMicros,
     streams: HashMap<Stream, StreamPosition>,
     events: Vec<Arc<RecordedEvent>>,
+    /// The bytes of blobs that were added, and of rows that were removed.
     blobs: usize,
+    pub(super) removed: usize,
     docs: Vec<(DocumentKey, ViewDocument)>,
     refolded: bool,
 }
 
 impl BatchChanges {
+    /// Whether rows were removed.
+    pub(super) fn has_removed(&self) -> bool {
+        self.removed > 0
+    }
+
     /// Approximately how many bytes were written.
     pub(super) fn written_bytes(&self) -> usize {
-        self.blobs + self.events.iter().map(|event| event.record_bytes().len()).sum::<usize>()
+        self.blobs
+            + self.removed
+            + self.events.iter().map(|event| event.record_bytes().len()).sum::<usize>()
     }
 }
 
@@ -79,7 +90,9 @@ impl LogState {
             )
             .optional()?;
         let (seq, hash, at) = match last {
-            None => (0, Hash::ZERO, 0),
+            // All rows are gone, but what was archived is not.
+            None => last_segment(db)?
+                .map_or((0, Hash::ZERO, 0), |row| (row.last, row.hash, row.last_at)),
             Some((seq, hash, record)) => {
                 let hash = Hash::try_from(hash.as_slice())
                     .map_err(|_| StoreError::Damaged(format!("event {seq} has no hash")))?;
@@ -118,10 +131,11 @@ impl LogState {
 /// An open transaction.
 pub(super) struct WriteBatch<'a> {
     db: &'a Connection,
+    pub(super) log: LogReader<'a>,
     state: &'a LogState,
     cache: &'a DocumentCache,
     clock: &'a Clock,
-    written: BatchChanges,
+    pub(super) written: BatchChanges,
     insert: CachedStatement<'a>,
     docs: TouchedDocuments,
     /// Whether the documents on disk are newer than those in memory.
@@ -138,7 +152,7 @@ struct TouchedDocuments {
 
 impl<'a> WriteBatch<'a> {
     pub(super) fn new(
-        db: &'a Connection,
+        log: LogReader<'a>,
         state: &'a LogState,
         cache: &'a DocumentCache,
         clock: &'a Clock,
@@ -150,12 +164,15 @@ impl<'a> WriteBatch<'a> {
             streams: HashMap::new(),
             events: Vec::new(),
             blobs: 0,
+            removed: 0,
             docs: Vec::new(),
             refolded: false,
         };
+        let db = log.db;
         let insert = db.prepare_cached("INSERT INTO events VALUES (?1, ?2, ?3, ?4)")?;
         Ok(Self {
             db,
+            log,
             state,
             cache,
             clock,
@@ -173,8 +190,7 @@ impl<'a> WriteBatch<'a> {
         prepared: &PreparedAppend,
     ) -> Result<AppendOutcome, StoreError> {
         if let Some(command) = &prepared.command
-            && let Some(events) =
-                reader::find_command_events(self.db, &prepared.principal, command)?
+            && let Some(events) = self.log.find_command_events(&prepared.principal, command)?
         {
             return Ok(AppendOutcome::Replayed(events));
         }
@@ -331,13 +347,10 @@ impl<'a> WriteBatch<'a> {
         self.docs = TouchedDocuments::default();
         self.refolded = true;
         let db = self.db;
-        let mut all = db.prepare("SELECT record FROM events WHERE seq > ?1 ORDER BY seq")?;
-        let mut rows = all.query([after])?;
-        while let Some(row) = rows.next()? {
-            let record =
-                hash_chain::EventRecord::parse(row.get_ref(0)?.as_blob().unwrap_or_default())
-                    .map_err(|error| StoreError::Damaged(error.to_string()))?;
-            if let Some(fact) = read_fact(db, &record)? {
+        self.log.visit_records(after, |bytes| {
+            let record = hash_chain::EventRecord::parse(bytes)
+                .map_err(|error| StoreError::Damaged(error.to_string()))?;
+            if let Some(fact) = read_fact(self.log, &record)? {
                 let hash_chain::EventRecord { seq, at, principal, actor, command, .. } = &record;
                 let command = command.as_deref();
                 let metadata = EventMetadata { seq: *seq, at: *at, principal, actor, command };
@@ -346,7 +359,8 @@ impl<'a> WriteBatch<'a> {
             if self.docs.docs.len() > MAX_CACHED_STREAMS {
                 self.write_documents()?;
             }
-        }
+            Ok(())
+        })?;
         self.write_documents()?;
         set_folded_seq(db, self.written.seq)
     }
@@ -407,14 +421,11 @@ pub(super) fn set_folded_seq(db: &Connection, seq: Seq) -> Result<(), StoreError
 
 /// The fact of a record, with its body loaded if it is stored as a blob.
 fn read_fact(
-    db: &Connection,
+    log: LogReader<'_>,
     record: &hash_chain::EventRecord,
 ) -> Result<Option<Fact>, StoreError> {
     if let Ok(reference) = serde_json::from_value::<provost_proto::BlobRef>(record.body.clone()) {
-        let bytes: Option<Vec<u8>> = db
-            .prepare_cached("SELECT bytes FROM blobs WHERE hash = ?1")?
-            .query_row([reference.hash.as_bytes()], |row| row.get(0))
-            .optional()?;
+        let bytes = log.read_blob(&reference.hash)?;
         let body = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         return Ok(body.and_then(|body| Fact::from_kind_and_body(&record.kind, &body)));
     }

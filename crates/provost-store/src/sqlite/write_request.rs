@@ -1,9 +1,12 @@
 //! Requests to the writer, and its replies.
 
+use std::time::Duration;
+
 use provost_core::fold::{DocumentKey, ViewDocument};
 use provost_proto::{Actor, Hash, Principal, Stream, StreamVersion};
 use tokio::sync::oneshot;
 
+use super::segment::FinishedSegment;
 use crate::append::PreparedEvent;
 use crate::{AppendOutcome, Durability, Idempotency, StoreError};
 
@@ -24,6 +27,17 @@ pub(super) enum WriteRequest {
     Append(Box<PreparedAppend>, oneshot::Sender<AppendReceipt>),
     Blob(Hash, Vec<u8>, ReplySender<()>),
     Rebuild(ReplySender<()>),
+    /// Records a segment file, whose events are then read from it.
+    RecordSegment(Box<SegmentRecord>, ReplySender<()>),
+    /// Removes at most this many rows of archived events; answers how many.
+    RemoveArchived(usize, ReplySender<RemovedRows>),
+}
+
+/// A segment file that is on disk, and the event that says so.
+#[derive(Debug)]
+pub(super) struct SegmentRecord {
+    pub(super) finished: FinishedSegment,
+    pub(super) append: PreparedAppend,
 }
 
 /// A prepared append.
@@ -42,7 +56,9 @@ impl WriteRequest {
     pub(super) fn durability(&self) -> Durability {
         match self {
             Self::Append(prepared, _) => prepared.durability,
-            Self::Blob(..) | Self::Rebuild(_) => Durability::Synced,
+            Self::Blob(..) | Self::Rebuild(_) | Self::RecordSegment(..) => Durability::Synced,
+            // After a crash it is done again.
+            Self::RemoveArchived(..) => Durability::Buffered,
         }
     }
 
@@ -55,16 +71,32 @@ impl WriteRequest {
             (Self::Append(prepared, reply), Err(error)) => {
                 drop(reply.send(AppendReceipt { result: Err(error), _prepared: prepared }));
             }
-            (Self::Blob(_, _, reply) | Self::Rebuild(reply), Ok(WriteReply::Done)) => {
+            (
+                Self::Blob(_, _, reply) | Self::Rebuild(reply) | Self::RecordSegment(_, reply),
+                Ok(WriteReply::Done),
+            ) => {
                 drop(reply.send(Ok(())));
             }
-            (Self::Blob(_, _, reply) | Self::Rebuild(reply), Err(error)) => {
+            (
+                Self::Blob(_, _, reply) | Self::Rebuild(reply) | Self::RecordSegment(_, reply),
+                Err(error),
+            ) => {
                 drop(reply.send(Err(error)));
             }
+            (Self::RemoveArchived(_, reply), Ok(WriteReply::Removed(removed))) => {
+                drop(reply.send(Ok(removed)));
+            }
+            (Self::RemoveArchived(_, reply), Err(error)) => drop(reply.send(Err(error))),
             // Replies are created for their requests, so this pair cannot occur; dropping the
             // request tells its sender that the log is closed.
-            (Self::Append(..), Ok(WriteReply::Done))
-            | (Self::Blob(..) | Self::Rebuild(_), Ok(WriteReply::Appended(_))) => {}
+            (
+                Self::Append(..)
+                | Self::Blob(..)
+                | Self::Rebuild(_)
+                | Self::RecordSegment(..)
+                | Self::RemoveArchived(..),
+                Ok(WriteReply::Appended(_) | WriteReply::Done | WriteReply::Removed(_)),
+            ) => {}
         }
     }
 }
@@ -73,6 +105,14 @@ impl WriteRequest {
 pub(super) enum WriteReply {
     Appended(AppendOutcome),
     Done,
+    Removed(RemovedRows),
+}
+
+/// What was removed, and how long that took without the commit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RemovedRows {
+    pub(super) n_rows: usize,
+    pub(super) took: Duration,
 }
 
 /// The replies to a group of requests, in order.

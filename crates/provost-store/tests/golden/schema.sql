@@ -37,10 +37,35 @@ CREATE TABLE events (
 
 CREATE TABLE reached (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL, folded INTEGER NOT NULL DEFAULT 0);
 
-CREATE TABLE streams (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE segment_blobs (
+        hash    BLOB NOT NULL,
+        segment INTEGER NOT NULL,
+        PRIMARY KEY (hash, segment)
+    ) WITHOUT ROWID;
+
+CREATE TABLE segments (
+        first    INTEGER PRIMARY KEY,
+        last     INTEGER NOT NULL UNIQUE,
+        prev     BLOB NOT NULL,
+        hash     BLOB NOT NULL,
+        first_at INTEGER NOT NULL,
+        last_at  INTEGER NOT NULL,
+        name     TEXT NOT NULL,
+        digest   BLOB NOT NULL,
+        bytes    INTEGER NOT NULL
+    );
+
+CREATE TABLE streams (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, archived INTEGER NOT NULL DEFAULT 0);
 
 CREATE TRIGGER events_remain BEFORE DELETE ON events
+        WHEN OLD.seq > (SELECT coalesce(max(last), 0) FROM segments)
         BEGIN SELECT RAISE(ABORT, 'events are never removed'); END;
 
 CREATE TRIGGER events_stay BEFORE UPDATE ON events
         BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
+
+CREATE TRIGGER segments_remain BEFORE DELETE ON segments
+        BEGIN SELECT RAISE(ABORT, 'segments are never removed'); END;
+
+CREATE TRIGGER segments_stay BEFORE UPDATE ON segments
+        BEGIN SELECT RAISE(ABORT, 'segments are never changed'); END;

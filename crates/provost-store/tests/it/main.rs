@@ -3,6 +3,8 @@
 
 mod any_json;
 mod append;
+mod archive;
+mod archive_steps;
 mod blobs;
 mod damage;
 mod disk;

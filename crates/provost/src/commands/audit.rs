@@ -2,6 +2,7 @@
 
 mod actions;
 pub(crate) mod events;
+pub(crate) mod log;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

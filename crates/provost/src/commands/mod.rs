@@ -45,6 +45,7 @@ pub(crate) async fn dispatch(command: CliCommand, config: Config) -> anyhow::Res
         CliCommand::Usage(json) => chat::usage::run(&json, &config).await,
         CliCommand::Events(args) => audit::events::run(&args, &config).await,
         CliCommand::Audit(args) => audit::run(args, &config).await,
+        CliCommand::Log(args) => audit::log::run(args, &config).await,
         CliCommand::Approvals(args) => govern::approvals::run(args, &config).await,
         CliCommand::Mode(args) => govern::mode::run(args, &config).await,
         CliCommand::Roles(args) => govern::roles::run(args, &config).await,

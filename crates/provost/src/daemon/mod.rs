@@ -66,6 +66,7 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let mut background = JoinSet::new();
     background.spawn(Arc::clone(&gateway.approvals).run_expiry_loop());
     background.spawn(Arc::clone(&gateway.governance).run_file_watch_loop());
+    background.spawn(Arc::clone(&gateway.archive).run_archive_loop());
     background.spawn(memory_trim::run_trim_loop());
     folder.write_daemon_info(&build_daemon_info(&config, address, clock.now())?)?;
     tracing::info!(%address, pid, data = %folder.path().display(), "Provost started");
@@ -135,6 +136,7 @@ fn build_gateway_config(
         secrets: config.secrets.clone().with_secret("owner's token", token.reveal()),
         approval_ttl: Duration::from_secs(config.approval_minutes.value * 60),
         log_quota: config.log_quota.to_limits()?,
+        log_archive: config.log_archive.to_settings()?,
     })
 }
 

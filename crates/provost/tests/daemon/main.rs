@@ -4,6 +4,7 @@
 mod action_report;
 mod actions;
 mod answers;
+mod archive;
 mod cli;
 mod connections;
 mod documents;

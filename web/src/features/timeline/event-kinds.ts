@@ -31,6 +31,7 @@ const KINDS: Readonly<Record<Fact['kind'], true>> = {
   KERNEL_STARTED: true,
   KERNEL_STOPPED: true,
   KERNEL_UNRESPONSIVE: true,
+  LOG_ARCHIVED: true,
   MESSAGE_ADDED: true,
   MESSAGE_WITHDRAWN: true,
   MODE_CHANGED: true,

@@ -27,6 +27,8 @@ function summarize(event: Event, projectName: ProjectNameLookup): string {
       return `Daemon ${event.body.version} listens on ${event.body.listen}, process ${String(event.body.pid)}`
     case 'DAEMON_STOPPED':
       return `Daemon stopped: ${event.body.reason}`
+    case 'LOG_ARCHIVED':
+      return `Events ${String(event.body.first)} to ${String(event.body.last)} archived in ${event.body.file}`
     case 'PROJECT_OPENED':
       return `${event.body.name} opened at ${event.body.path}`
     case 'PROJECT_CLOSED':

@@ -1,5 +1,5 @@
-//! Limits what agents may add to the log: it is never shortened, so what one agent writes all
-//! others carry.
+//! Limits what agents may add to the log: nothing in it is ever dropped, so what one agent writes
+//! all others carry.
 //!
 //! Each request is charged with its size, to its principal and to its project. Both have an
 //! allowance that fills again with time. Beyond it, and when the log has reached its largest
@@ -141,8 +141,8 @@ impl LogQuota {
 
 fn full_log_error(size: u64) -> GatewayError {
     let message = format!(
-        "the log has {} MiB, which is as much as agents may fill; a person has to stop the daemon \
-         and start it with a new data folder, or raise `log_mib` of [log_quota] in config.toml",
+        "the log has {} MiB, which is as much as agents may fill; a person has to archive \
+         older events with `provost log archive`, or raise `log_mib` of [log_quota] in config.toml",
         size >> 20
     );
     GatewayError::Fault(ErrorInfo { code: Code::LogQuota, message, details: None })

@@ -9,6 +9,8 @@
 )]
 #![expect(clippy::cast_precision_loss, reason = "figures for people have few digits")]
 
+mod archive;
+
 use std::cell::Cell;
 use std::path::Path;
 use std::rc::Rc;
@@ -56,6 +58,9 @@ fn main() {
     }
     if wanted("replay") {
         replay(&runtime);
+    }
+    if wanted("archive") {
+        archive::run(&runtime);
     }
 }
 
