@@ -23,7 +23,7 @@ pub struct EventLog {
     store: Arc<dyn EventStore>,
     clock: Clock,
     owner: DaemonOwner,
-    redactor: Redactor,
+    redactor: Arc<Redactor>,
 }
 
 impl EventLog {
@@ -35,7 +35,7 @@ impl EventLog {
         config: &GatewayConfig,
     ) -> Result<Self, GatewayError> {
         required_views::rebuild_if_damaged(&*store).await?;
-        let redactor = Redactor::new(&config.secrets)?;
+        let redactor = Arc::new(Redactor::new(&config.secrets)?);
         Ok(Self { store, clock, owner, redactor })
     }
 
@@ -59,6 +59,11 @@ impl EventLog {
 
     pub(crate) fn redactor(&self) -> &Redactor {
         &self.redactor
+    }
+
+    /// The redactor, for text that is shown before it is in the log.
+    pub(crate) fn shared_redactor(&self) -> Arc<Redactor> {
+        Arc::clone(&self.redactor)
     }
 
     /// Appends events, with all known secrets redacted.

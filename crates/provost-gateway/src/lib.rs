@@ -16,6 +16,7 @@ mod event_log;
 mod gateway;
 #[cfg(test)]
 mod layering;
+mod live_drafts;
 mod one_time_codes;
 mod project;
 mod project_lifecycle;
@@ -33,6 +34,10 @@ pub use documents::{DocumentFollower, DocumentMessage, DocumentSelection, Docume
 pub use error::GatewayError;
 pub use event_log::EventLog;
 pub use gateway::Gateway;
+pub use live_drafts::{
+    DraftFollower, DraftPart, DraftPosition, DraftState, DraftWriter, JournaledDraft, LiveDraft,
+    LiveDrafts,
+};
 pub use project::actions::{ActionService, ActionSubmission, SubmissionOutcome};
 pub use project::approvals::Approvals;
 pub use project::decisions::Decisions;

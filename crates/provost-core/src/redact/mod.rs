@@ -127,7 +127,8 @@ impl Redactor {
             return None;
         }
         let mut out = Vec::with_capacity(bytes.len());
-        let (_, n_marks) = self.write_redacted(bytes, bytes.len(), WrittenBytes::default(), &mut out);
+        let (_, n_marks) =
+            self.write_redacted(bytes, bytes.len(), WrittenBytes::default(), &mut out);
         (n_marks > 0).then_some((out, n_marks))
     }
 

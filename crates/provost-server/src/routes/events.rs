@@ -125,7 +125,7 @@ pub(crate) async fn follow(
     let last = parse_last_event_id(&headers)?;
     let after = last.or(which.parse_after(&app)?).unwrap_or_default();
     let matcher = EventMatcher::new(which.to_filter()?.to_event_filter());
-    let selection = sse::EventSelection { scope, matcher, hydrate: which.hydrate };
+    let selection = sse::EventSelection { scope, matcher, hydrate: which.hydrate, draft_of: None };
     Ok(sse::stream_events(app, lease, selection, after))
 }
 

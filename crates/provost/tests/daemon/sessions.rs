@@ -7,6 +7,7 @@ mod cli;
 mod completions;
 mod handoff;
 mod leave;
+mod log_size;
 mod long;
 mod openai;
 mod queue;
