@@ -268,15 +268,16 @@ fn last_page_keys(session: &SessionView) -> Vec<Uuid> {
     (first..=last).map(|page| page_key(session.id, page * ITEMS_PER_PAGE)).collect()
 }
 
-/// The last message of the model on a page.
+/// The last message of the model on a page. Ids are in order of creation.
 pub(super) fn last_answer(stored: &StoredDocument) -> Option<MessageId> {
     let ViewDocument::Page(page) = &stored.doc else { return None };
-    page.items.iter().rev().find_map(|item| match &item.content {
+    let answers = page.items.iter().filter_map(|item| match &item.content {
         ItemContent::Message { from: MessageAuthor::Assistant, message, .. } => Some(*message),
         ItemContent::Message { .. } | ItemContent::Tool { .. } | ItemContent::Compacted { .. } => {
             None
         }
-    })
+    });
+    answers.max()
 }
 
 /// The actions of the tool calls on pages.

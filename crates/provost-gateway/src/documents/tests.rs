@@ -312,10 +312,11 @@ async fn append_any(log: &TestLog, walk: &mut EventWalk, number: u32) {
             "ACTION_FINISHED",
             json!({ "action": action, "project": actions_project, "report": number, "outcome": { "exitCode": 0, "durationMs": 1, "summary": {}, "fault": null } }),
         ),
+        // A session is opened once.
         10 => (
-            of_session,
+            Stream::Session(id(2000 + u128::from(number)).into()),
             "SESSION_OPENED",
-            json!({ "session": session, "project": project, "role": "dev", "model": "m", "budget": {}, "depth": 0 }),
+            json!({ "session": id(2000 + u128::from(number)), "project": project, "role": "dev", "model": "m", "budget": {}, "depth": 0 }),
         ),
         11 => (
             of_session,

@@ -78,7 +78,7 @@ fn opened() -> Vec<Fact> {
 }
 
 fn messages() -> Vec<Fact> {
-    let added = |turn, from, answer: Option<serde_json::Value>, cut_calls| {
+    let added = |turn, from, answer: Option<serde_json::Value>, answer_texts, cut_calls| {
         Fact::MessageAdded(MessageAdded {
             session: id(2),
             item: 1,
@@ -86,8 +86,8 @@ fn messages() -> Vec<Fact> {
             turn,
             from,
             parts: parts(),
-            answer_texts: answer.iter().map(|_| AnswerText { at: text("/a"), part: 1 }).collect(),
             answer,
+            answer_texts,
             cut_calls,
         })
     };
@@ -95,8 +95,21 @@ fn messages() -> Vec<Fact> {
         Fact::TurnStarted(TurnStarted { session: id(2), turn: id(21), message, item })
     };
     vec![
-        added(Some(id(21)), MessageAuthor::Assistant, Some(json!({ "items": [] })), cut_calls()),
-        added(None, MessageAuthor::User, None, Vec::new()),
+        added(
+            Some(id(21)),
+            MessageAuthor::Assistant,
+            Some(json!({ "items": [""] })),
+            vec![AnswerText { at: text("/items/0"), part: 1 }],
+            cut_calls(),
+        ),
+        added(
+            Some(id(21)),
+            MessageAuthor::Assistant,
+            Some(json!({ "items": [] })),
+            Vec::new(),
+            Vec::new(),
+        ),
+        added(None, MessageAuthor::User, None, Vec::new(), Vec::new()),
         started(Some(id(22)), Some(1)),
         started(None, None),
     ]
