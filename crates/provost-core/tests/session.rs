@@ -49,12 +49,19 @@ fn message(n: u32, from: MessageAuthor, turn: Option<TurnId>, text: &str) -> Fac
         from,
         parts: vec![MessagePart::Text { text: text.to_owned() }],
         answer: None,
+        answer_texts: Vec::new(),
+        cut_calls: Vec::new(),
     })
 }
 
 fn withdrawn(item: u32) -> Fact {
     let message = Uuid::from_u128(item.into()).into();
     Fact::MessageWithdrawn(MessageWithdrawn { session: session(1), item, message })
+}
+
+fn restarted(turn: TurnId) -> Fact {
+    let (session, streamed, calls) = (session(1), Vec::new(), Vec::new());
+    Fact::AttemptRestarted(AttemptRestarted { session, turn, attempt: 2, streamed, calls })
 }
 
 fn text(turn: TurnId, text: &str) -> Fact {
@@ -114,7 +121,7 @@ fn any_fact() -> impl Strategy<Value = Fact> {
                 charged: item % 2 == 0,
                 why: said,
             }),
-            8 => Fact::AttemptRestarted(AttemptRestarted { session, turn, attempt: 2 }),
+            8 => restarted(turn),
             9 => Fact::ToolCalled(ToolCalled {
                 session,
                 turn,
@@ -207,10 +214,9 @@ proptest! {
         facts in prop::collection::vec(any_fact(), 0..40), said in "[a-z]{1,9}",
     ) {
         let mut world = folded(&facts);
-        let (session, turn) = (session(1), turn(1));
+        let turn = turn(1);
         world.apply_fact(stamp(98), &text(turn, "never seen again"));
-        let restarted = AttemptRestarted { session, turn, attempt: 2 };
-        world.apply_fact(stamp(99), &Fact::AttemptRestarted(restarted));
+        world.apply_fact(stamp(99), &restarted(turn));
         world.apply_fact(stamp(100), &text(turn, &said));
         let draft = draft(&world).unwrap();
         prop_assert_eq!((draft.text, draft.reasoning), (said, String::new()));
@@ -288,8 +294,7 @@ fn a_draft_counts_what_its_broken_attempts_streamed() {
         let (attempt, retry_in_ms) = (2, 500);
         Fact::AttemptFailed(AttemptFailed { session, turn, attempt, retry_in_ms, why, charged })
     };
-    let restarted =
-        Fact::AttemptRestarted(AttemptRestarted { session: session(1), turn: turn(1), attempt: 2 });
+    let restarted = restarted(turn(1));
     let facts = [
         opened(),
         started(turn(1), None),

@@ -7,6 +7,7 @@
 mod changes;
 mod follower;
 mod page_document;
+mod page_draft;
 mod selection;
 mod snapshot;
 #[cfg(test)]
@@ -20,17 +21,19 @@ pub use follower::{DocumentFollower, DocumentMessage};
 pub use selection::{DocumentSelection, PageView};
 
 use crate::event_log::EventLog;
+use crate::live_drafts::LiveDrafts;
 use crate::{AuthorizedReader, GatewayError};
 
 /// Serves documents to pages.
 #[derive(Debug)]
 pub struct Documents {
     log: Arc<EventLog>,
+    drafts: Arc<LiveDrafts>,
 }
 
 impl Documents {
-    pub(crate) fn new(log: Arc<EventLog>) -> Self {
-        Self { log }
+    pub(crate) fn new(log: Arc<EventLog>, drafts: Arc<LiveDrafts>) -> Self {
+        Self { log, drafts }
     }
 
     /// Follows the documents that a reader asks for and may see. With a cursor of the same
@@ -42,6 +45,6 @@ impl Documents {
         after: Option<DocumentCursor>,
     ) -> Result<DocumentFollower, GatewayError> {
         let selection = selection.restrict_to(reader.bound_project())?;
-        DocumentFollower::start(Arc::clone(&self.log), selection, after).await
+        DocumentFollower::start(Arc::clone(&self.log), &self.drafts, selection, after).await
     }
 }

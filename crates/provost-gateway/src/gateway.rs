@@ -7,6 +7,7 @@ use provost_store::{Clock, EventStore};
 use crate::audit_log::AuditLog;
 use crate::documents::Documents;
 use crate::event_log::EventLog;
+use crate::live_drafts::LiveDrafts;
 use crate::log_archive::LogArchive;
 use crate::project::actions::ActionService;
 use crate::project::approvals::{ActionDependencies, Approvals};
@@ -31,6 +32,8 @@ use crate::{DaemonOwner, GatewayConfig, GatewayError};
 pub struct Gateway {
     /// The log.
     pub log: Arc<EventLog>,
+    /// The completions that are being streamed.
+    pub drafts: Arc<LiveDrafts>,
     /// Searches the log.
     pub audit: Arc<AuditLog>,
     /// Moves older events into segment files.
@@ -75,6 +78,7 @@ impl Gateway {
     ) -> Result<Self, GatewayError> {
         let config = Arc::new(config);
         let log = Arc::new(EventLog::open(store, clock, owner, &config).await?);
+        let drafts = Arc::new(LiveDrafts::new(Arc::clone(&log), config.data.join("drafts")));
         let audit = Arc::new(AuditLog::new(Arc::clone(&log)));
         let projects = Arc::new(Projects::new(Arc::clone(&log), Arc::clone(&config)));
         let auth = Arc::new(Auth::load(Arc::clone(&log), Arc::clone(&projects)).await?);
@@ -117,10 +121,11 @@ impl Gateway {
             runtime: Arc::new(runtime),
             terminal: Arc::new(terminal),
             preview: Arc::new(PreviewAccess::new(log_ref(), directory)),
-            documents: Arc::new(Documents::new(log_ref())),
+            documents: Arc::new(Documents::new(log_ref(), Arc::clone(&drafts))),
             archive: Arc::new(LogArchive::new(log_ref(), archive_settings)),
             lifecycle: Arc::new(lifecycle),
             log,
+            drafts,
             audit,
             projects,
             auth,

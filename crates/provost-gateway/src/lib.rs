@@ -16,6 +16,7 @@ mod event_log;
 mod gateway;
 #[cfg(test)]
 mod layering;
+mod live_drafts;
 mod log_archive;
 mod one_time_codes;
 mod project;
@@ -34,6 +35,10 @@ pub use documents::{DocumentFollower, DocumentMessage, DocumentSelection, Docume
 pub use error::GatewayError;
 pub use event_log::EventLog;
 pub use gateway::Gateway;
+pub use live_drafts::{
+    DraftFollower, DraftPart, DraftPosition, DraftState, DraftWriter, JournaledDraft, LiveDraft,
+    LiveDrafts,
+};
 pub use log_archive::LogArchive;
 pub use project::actions::{ActionService, ActionSubmission, SubmissionOutcome};
 pub use project::approvals::Approvals;

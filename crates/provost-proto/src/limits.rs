@@ -113,10 +113,8 @@ pub const MAX_TOOL_OUTPUT_BYTES: usize = 64 * 1024;
 /// The most tool calls of one completion that are run; the model is told to repeat the others.
 pub const MAX_TOOL_CALLS: usize = 32;
 
-/// The most text that is collected into one delta while the log is busy.
-pub const MAX_DELTA_BYTES: usize = 32 * 1024;
-
-/// The longest text of a completion with its reasoning, in bytes. A longer one is cut off.
+/// The longest text of a completion with its reasoning and tool calls, in bytes. A longer one is
+/// cut off.
 pub const MAX_COMPLETION_BYTES: usize = 8 * 1024 * 1024;
 
 /// The deepest nesting of handoffs.

@@ -14,9 +14,10 @@ pub use api::{
     UsageReport,
 };
 pub use fact::{
-    AttemptFailed, AttemptRestarted, ContentDelta, HandedOff, MessageAdded, MessageWithdrawn,
-    SessionClosed, SessionCompacted, SessionOpened, TaskUsed, ToolCalled, ToolDelta, ToolReturned,
-    TurnCancelled, TurnFailed, TurnFinished, TurnInterrupted, TurnStarted, UsageRecorded,
+    AnswerText, AttemptFailed, AttemptRestarted, ContentDelta, HandedOff, MessageAdded,
+    MessageWithdrawn, SessionClosed, SessionCompacted, SessionOpened, TaskUsed, ToolCalled,
+    ToolDelta, ToolReturned, TurnCancelled, TurnFailed, TurnFinished, TurnInterrupted, TurnStarted,
+    UsageRecorded,
 };
 pub use view::{
     CompletionDraft, DailyUsage, DraftToolCall, HandoffUsage, ItemContent, PendingRetry,

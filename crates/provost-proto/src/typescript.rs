@@ -281,6 +281,7 @@ fn session_declarations(config: &Config) -> impl IntoIterator<Item = String> {
         talk::SessionBudget,
         talk::SessionOpened,
         talk::MessageAdded,
+        talk::AnswerText,
         talk::TurnStarted,
         talk::ContentDelta,
         talk::ToolDelta,

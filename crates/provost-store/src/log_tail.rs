@@ -29,6 +29,11 @@ impl LogTail {
         Self { store, scope, after, head }
     }
 
+    /// Everything up to here was read.
+    pub fn position(&self) -> LogCursor {
+        self.after
+    }
+
     /// The next events that exist already; empty if there are none.
     pub async fn next_available(&mut self) -> Result<Vec<Arc<RecordedEvent>>, StoreError> {
         let page = self.store.read_events(self.scope, self.after, MAX_BATCH_EVENTS).await?;
@@ -44,10 +49,14 @@ impl LogTail {
             if !events.is_empty() {
                 return Ok(events);
             }
-            let after = self.after.seq();
-            if self.head.wait_for(|head| head.seq() > after).await.is_err() {
-                return Err(StoreError::Closed);
-            }
+            self.wait().await?;
         }
+    }
+
+    /// Waits until there may be further events. Dropping the future loses nothing.
+    pub async fn wait(&mut self) -> Result<(), StoreError> {
+        let after = self.after.seq();
+        let moved = self.head.wait_for(|head| head.seq() > after).await;
+        moved.map(|_| ()).map_err(|_| StoreError::Closed)
     }
 }

@@ -2935,7 +2935,25 @@ parts: Array<MessagePart>,
 /**
  * The completion as the provider sent it, to be sent back with the next request.
  */
-answer?: unknown, };
+answer?: unknown, 
+/**
+ * Texts of `answer` that are in `parts`, and left out of `answer`.
+ */
+answerTexts?: Array<AnswerText>, 
+/**
+ * Tool calls that were cut off with the completion. They never run.
+ */
+cutCalls?: Array<DraftToolCall>, };
+
+export type AnswerText = { 
+/**
+ * Where it belongs in the completion, as a JSON pointer.
+ */
+at: string, 
+/**
+ * The index of the part.
+ */
+part: number, };
 
 export type TurnStarted = { 
 /**
@@ -3029,7 +3047,15 @@ turn: TurnId,
 /**
  * The number of the next attempt.
  */
-attempt: number, };
+attempt: number, 
+/**
+ * The text and reasoning that are void.
+ */
+streamed?: Array<MessagePart>, 
+/**
+ * The tool calls that are void.
+ */
+calls?: Array<DraftToolCall>, };
 
 export type ToolCalled = { 
 /**

@@ -25,6 +25,9 @@ pub use action_secrets::find_action_secrets;
 pub use secrets::Secrets;
 pub use stream_redactor::StreamRedactor;
 
+/// So many first bytes of a secret tell something of it.
+const TELLING_BYTES: usize = 4;
+
 /// There are too many secrets, or too long ones, to search for.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("the known secrets cannot be looked for: {0}; unset variables that hold none")]
@@ -47,6 +50,15 @@ impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Redactor({} patterns)", self.marks.len())
     }
+}
+
+/// The beginning of a text that was dealt with before.
+#[derive(Clone, Copy, Default)]
+struct WrittenBytes {
+    /// These bytes are covered by a mark.
+    covered: usize,
+    /// These bytes were written as they are.
+    shown: usize,
 }
 
 struct SecretMatch<'a> {
@@ -115,7 +127,8 @@ impl Redactor {
             return None;
         }
         let mut out = Vec::with_capacity(bytes.len());
-        let (_, n_marks) = self.write_redacted(bytes, bytes.len(), 0, &mut out);
+        let (_, n_marks) =
+            self.write_redacted(bytes, bytes.len(), WrittenBytes::default(), &mut out);
         (n_marks > 0).then_some((out, n_marks))
     }
 
@@ -130,7 +143,7 @@ impl Redactor {
         let hits =
             if self.may_contain_secret(bytes) { self.find_matches(bytes) } else { Vec::new() };
         let mut hits = hits.into_iter().peekable();
-        let (mut pieces, mut done, mut n_marks) = (Vec::new(), 0, 0);
+        let (mut pieces, mut done, mut n_marks) = (Vec::new(), WrittenBytes::default(), 0);
         for &cut in cuts {
             let cut = cut.min(bytes.len());
             let mut out = Vec::new();
@@ -184,19 +197,18 @@ impl Redactor {
         hits
     }
 
-    /// Writes the bytes up to `cut` with marks for the matches that begin before it. The first
-    /// `done` bytes are covered by a mark that was written already. Returns how many bytes behind
-    /// `cut` are covered, and the number of marks.
+    /// Writes the bytes up to `cut` with marks for the matches that begin before it. Returns how
+    /// many bytes behind `cut` are covered, and the number of marks.
     fn write_redacted(
         &self,
         bytes: &[u8],
         cut: usize,
-        mut done: usize,
+        mut done: WrittenBytes,
         out: &mut Vec<u8>,
     ) -> (usize, usize) {
         let before = self.find_matches(bytes).into_iter().take_while(|hit| hit.start < cut);
         let n_marks = write_with_marks(bytes, cut, before, &mut done, out);
-        (done - cut, n_marks)
+        (done.covered - cut, n_marks)
     }
 
     /// The start of the first match that may continue behind the end.
@@ -211,35 +223,48 @@ impl Redactor {
 
     /// Whether this is a proper prefix of a pattern.
     fn is_incomplete_match(&self, tail: &[u8]) -> bool {
+        self.is_incomplete_secret(tail) || token::is_incomplete_token(tail)
+    }
+
+    /// Whether the beginning of a match tells little of what is to be redacted.
+    fn tells_little(&self, tail: &[u8]) -> bool {
+        tail.len() < TELLING_BYTES
+            || (token::is_incomplete_prefix(tail) && !self.is_incomplete_secret(tail))
+    }
+
+    fn is_incomplete_secret(&self, tail: &[u8]) -> bool {
         let at = self.sorted.partition_point(|pattern| **pattern < *tail);
         // The first of them may be the tail itself, which is complete.
         let mut near = self.sorted.iter().skip(at).take(2);
         near.any(|pattern| pattern.len() > tail.len() && pattern.starts_with(tail))
-            || token::is_incomplete_token(tail)
     }
 }
 
-/// Writes the bytes from `done` up to `cut` with marks for these matches, and advances `done`
-/// behind what was written or is covered by a mark. Returns the number of marks.
+/// Writes the bytes up to `cut` with marks for these matches, and advances `done` behind what was
+/// written or is covered by a mark. Returns the number of marks.
 fn write_with_marks<'r>(
     bytes: &[u8],
     cut: usize,
     hits: impl Iterator<Item = SecretMatch<'r>>,
-    done: &mut usize,
+    done: &mut WrittenBytes,
     out: &mut Vec<u8>,
 ) -> usize {
+    let WrittenBytes { covered, shown } = done;
+    let write = |from: usize, to: usize, out: &mut Vec<u8>| {
+        out.extend_from_slice(bytes.get(from.max(*shown)..to).unwrap_or_default());
+    };
     let mut n_marks = 0;
     for hit in hits {
-        if hit.start >= *done {
-            out.extend_from_slice(&bytes[*done..hit.start]);
+        if hit.start >= *covered {
+            write(*covered, hit.start, out);
             out.extend_from_slice(hit.mark.as_bytes());
             n_marks += 1;
         }
-        *done = (*done).max(hit.end);
+        *covered = (*covered).max(hit.end);
     }
-    if *done < cut {
-        out.extend_from_slice(&bytes[*done..cut]);
-        *done = cut;
+    if *covered < cut {
+        write(*covered, cut, out);
+        *covered = cut;
     }
     n_marks
 }

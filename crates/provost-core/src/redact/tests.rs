@@ -114,6 +114,31 @@ fn a_stream_holds_back_no_more_than_what_may_be_a_secret() {
     assert_eq!(out, b"sk-4", "the end was the beginning of none");
 }
 
+#[test]
+fn a_prompt_stream_waits_only_for_what_tells_something_of_a_secret() {
+    let mut stream = StreamRedactor::prompt(Arc::new(redactor()));
+    let mut out = Vec::new();
+    for (piece, expected) in [
+        ("hello s", "hello s"),
+        ("k-", "k-"),
+        ("other provost", "other provost"),
+        ("_agent_", "_agent_"),
+        ("12", ""),
+        ("x s", "12x s"),
+        (&VALUE[1..3], &VALUE[1..3]),
+        (&VALUE[3..9], ""),
+        (&VALUE[9..], "[redacted: API_KEY]"),
+        (&VALUE[..6], ""),
+    ] {
+        out.clear();
+        stream.push(piece.as_bytes(), &mut out);
+        assert_eq!(String::from_utf8_lossy(&out), expected, "after {piece}");
+    }
+    out.clear();
+    stream.finish(&mut out);
+    assert_eq!(String::from_utf8_lossy(&out), VALUE[..6], "the end was the beginning of none");
+}
+
 /// Few letters, so that secrets overlap, repeat and begin within each other.
 fn letters(size: std::ops::Range<usize>) -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(prop::sample::select(b"abc".as_slice()), size)
@@ -142,6 +167,36 @@ proptest! {
         });
         let left = secrets.iter().any(|secret| rest.contains(&*String::from_utf8_lossy(secret)));
         prop_assert!(!left, "{}", rest);
+    }
+
+    #[test]
+    fn a_prompt_stream_never_writes_a_secret_and_loses_nothing_else(
+        secrets in prop::collection::vec(letters(4..9), 0..5),
+        pieces in prop::collection::vec(letters(0..9), 0..12),
+    ) {
+        let names = ["ONE", "TWO", "THREE", "FOUR", "FIVE"];
+        let redactor = Arc::new(Redactor::from_patterns(secrets.iter().cloned().zip(names)).unwrap());
+        let mut stream = StreamRedactor::prompt(Arc::clone(&redactor));
+        let mut out = Vec::new();
+        for piece in &pieces {
+            stream.push(piece, &mut out);
+        }
+        stream.finish(&mut out);
+        let unmarked = |text: &[u8]| names.iter().fold(
+            String::from_utf8_lossy(text).into_owned(),
+            |rest, name| rest.replace(&format!("[redacted: {name}]"), "|"),
+        );
+        let (rest, whole) = (unmarked(&out), unmarked(&redactor.redact_bytes(&pieces.concat())));
+        let left = secrets.iter().any(|secret| rest.contains(&*String::from_utf8_lossy(secret)));
+        prop_assert!(!left, "{}", rest);
+        // Only the first bytes of a secret stand before its mark.
+        let (shown, expected): (Vec<_>, Vec<_>) =
+            (rest.split('|').collect(), whole.split('|').collect());
+        prop_assert_eq!(shown.len(), expected.len());
+        for (shown, expected) in shown.iter().zip(expected) {
+            prop_assert!(shown.starts_with(expected), "{} for {}", rest, whole);
+            prop_assert!(shown.len() - expected.len() < TELLING_BYTES, "{} for {}", rest, whole);
+        }
     }
 
     #[test]

@@ -27,6 +27,11 @@ pub(super) fn is_incomplete_token(tail: &[u8]) -> bool {
     })
 }
 
+/// Whether this is the beginning of a token's prefix, which is no secret.
+pub(super) fn is_incomplete_prefix(tail: &[u8]) -> bool {
+    TOKEN_PREFIXES.iter().any(|head| head.starts_with(tail))
+}
+
 fn is_hex_digit(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'a'..=b'f')
 }

@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use provost_core::fold::{
     DocumentKey, EventMetadata, ViewDocument, ViewKind, affected_documents, chunk_text, fold_fact,
 };
-use provost_proto::session::{SessionStatus, SessionView};
+use provost_proto::session::MessageAuthor;
 use provost_proto::{
-    Actor, AppendedPart, DocumentAppend, Event, Fact, IdempotencyKey, ProjectId, Seq, Stream,
-    TurnId,
+    Actor, AppendedPart, DocumentAppend, Event, Fact, IdempotencyKey, MessageId, ProjectId, Seq,
+    Stream,
 };
 use provost_store::StoredDocument;
 use uuid::Uuid;
@@ -29,8 +29,8 @@ pub(super) struct ChangeTracker {
     pub(super) selection: AllowedSelection,
     /// Up to which event the page has the text of a document.
     text_seqs: HashMap<DocumentKey, Seq>,
-    /// The turn that the last text belongs to: text of another one begins a new draft.
-    text_turn: Option<TurnId>,
+    /// The last message of the model in the page's session. Ids are in order of creation.
+    pub(super) last_answer: Option<MessageId>,
     /// The actions of the session that the page shows. Ids are in order of creation.
     shown: BTreeSet<Uuid>,
     /// The actions with which agents are typing.
@@ -70,7 +70,7 @@ impl ChangeTracker {
         Self {
             selection,
             text_seqs: HashMap::new(),
-            text_turn: None,
+            last_answer: None,
             shown: BTreeSet::new(),
             typing: BTreeSet::new(),
         }
@@ -132,17 +132,18 @@ impl ChangeTracker {
             batch.commands.push(command.clone());
         }
         let Some(fact) = fact else { return };
+        if let Fact::MessageAdded(added) = fact
+            && added.from == MessageAuthor::Assistant
+            && self.is_of_session(event)
+        {
+            self.last_answer = self.last_answer.max(Some(added.message));
+        }
         self.track_actions(event, fact, batch);
         for (key, _) in affected_documents(fact) {
             let Some(view) = PageView::from_kind(key.view) else { continue };
             if self.selection.has(view) && self.is_wanted(view, key, event, fact) {
                 self.add_change(key, event, fact, batch);
             }
-        }
-        if self.is_of_session(event) && ends_draft(fact) {
-            let key = DocumentKey { view: ViewKind::Drafts, key: session_key(&self.selection) };
-            batch.appended.remove(&key);
-            batch.pending.insert(key);
         }
     }
 
@@ -158,7 +159,9 @@ impl ChangeTracker {
                     | Fact::KernelUnresponsive { .. }
                     | Fact::KernelResponsive { .. }
             ),
-            PageView::Pages | PageView::Drafts | PageView::Turns => self.is_of_session(event),
+            PageView::Pages | PageView::Turns => self.is_of_session(event),
+            // The draft of a session is not in the log.
+            PageView::Drafts => false,
             PageView::Outputs => self.shown.contains(&key.key),
             PageView::Actions => self.selection.all_actions || self.shown.contains(&key.key),
             PageView::Daemon
@@ -227,9 +230,6 @@ impl ChangeTracker {
             batch.pending.insert(key);
             return;
         }
-        let turn = delta_turn(fact);
-        let continues_text = turn.is_none() || turn == self.text_turn;
-        self.text_turn = turn.or(self.text_turn);
         if let Some(Some(stored)) = batch.loaded.get_mut(&key) {
             // It was read before this event was: what was read may include it.
             if event.seq > stored.seq {
@@ -243,7 +243,7 @@ impl ChangeTracker {
         }
         match (self.text_seqs.get(&key), appended_text(fact)) {
             (Some(has), Some(_)) if event.seq <= *has => {}
-            (Some(_), Some(text)) if continues_text && !batch.pending.contains(&key) => {
+            (Some(_), Some(text)) if !batch.pending.contains(&key) => {
                 let (seq, texts) = batch.appended.entry(key).or_default();
                 *seq = event.seq;
                 push_text(texts, text);
@@ -259,60 +259,14 @@ impl ChangeTracker {
 
 /// Whether documents of a view are streamed as text.
 pub(super) fn is_text(view: ViewKind) -> bool {
-    matches!(view, ViewKind::Drafts | ViewKind::Outputs)
+    matches!(view, ViewKind::Outputs)
 }
 
-/// Whether a draft belongs to the turn that its session runs.
-pub(super) fn draft_is_current(doc: &ViewDocument, session: Option<&SessionView>) -> bool {
-    let ViewDocument::Draft(draft) = doc else { return false };
-    session.is_some_and(|session| {
-        session.status == SessionStatus::Running
-            && session.turn.as_ref().is_some_and(|turn| turn.id == draft.turn)
-    })
-}
-
-fn session_key(selection: &AllowedSelection) -> Uuid {
-    selection.session.map_or(Uuid::nil(), provost_proto::SessionId::uuid)
-}
-
-/// Whether no draft is shown after this fact, though it does not change the draft.
-fn ends_draft(fact: &Fact) -> bool {
-    matches!(
-        fact,
-        Fact::TurnFinished(_)
-            | Fact::TurnFailed(_)
-            | Fact::TurnCancelled(_)
-            | Fact::TurnInterrupted(_)
-            | Fact::SessionClosed(_)
-    )
-}
-
-/// The turn that streams this text.
-fn delta_turn(fact: &Fact) -> Option<TurnId> {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "no other fact is a delta")]
-    match fact {
-        Fact::TextDelta(delta) | Fact::ReasoningDelta(delta) => Some(delta.turn),
-        Fact::ToolDelta(delta) => Some(delta.turn),
-        _ => None,
-    }
-}
-
-/// The text that a fact appends to a draft or to the output of a command.
+/// The text that a fact appends to the output of a command.
 fn appended_text(fact: &Fact) -> Option<DocumentAppend> {
-    let part = |kind, text: &str| DocumentAppend { kind, part: 0, tool: None, text: text.into() };
-    #[expect(clippy::wildcard_enum_match_arm, reason = "no other fact appends text")]
-    match fact {
-        Fact::TextDelta(delta) => Some(part(AppendedPart::Text, &delta.text)),
-        Fact::ReasoningDelta(delta) => Some(part(AppendedPart::Reasoning, &delta.text)),
-        Fact::ToolDelta(delta) => Some(DocumentAppend {
-            kind: AppendedPart::Tool,
-            part: delta.index,
-            tool: delta.tool.clone(),
-            text: delta.text.clone(),
-        }),
-        Fact::ActionOutput { output, .. } => Some(part(AppendedPart::Output, &chunk_text(output))),
-        _ => None,
-    }
+    let Fact::ActionOutput { output, .. } = fact else { return None };
+    let (kind, text) = (AppendedPart::Output, chunk_text(output));
+    Some(DocumentAppend { kind, part: 0, tool: None, text })
 }
 
 /// Joins text of the same part.

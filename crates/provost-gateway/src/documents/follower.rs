@@ -1,4 +1,5 @@
-//! One page that follows documents: a position in the log, and what the page has.
+//! One page that follows documents: a position in the log, what the page has, and the draft of its
+//! session.
 //!
 //! It holds no queue. What changed while a slow page did not read is found in the log when it
 //! reads again, each document once; and a page that is too far behind starts anew.
@@ -7,19 +8,20 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
-use provost_proto::session::SessionView;
 use provost_proto::{
     DocumentChange, DocumentChanges, DocumentContent, DocumentCursor, LogCursor, Seq, limits,
 };
 use provost_store::{EventScope, RecordedEvent, StoreError, StoredDocument};
 use tokio::sync::watch;
 
-use super::changes::{ChangeBatch, ChangeTracker, draft_is_current, is_text};
+use super::changes::{ChangeBatch, ChangeTracker, is_text};
 use super::page_document::{document_project, removed_document, whole_document};
+use super::page_draft::PageDraft;
 use super::selection::{AllowedSelection, PageView};
-use super::snapshot::{SnapshotReader, list_shown_actions, read_agent_input};
+use super::snapshot::{SnapshotReader, last_answer, list_shown_actions, read_agent_input};
 use crate::GatewayError;
 use crate::event_log::EventLog;
+use crate::live_drafts::LiveDrafts;
 
 /// How many events are read at once.
 const EVENTS_PER_READ: usize = 512;
@@ -45,11 +47,14 @@ pub enum DocumentMessage {
 pub struct DocumentFollower {
     log: Arc<EventLog>,
     tracker: ChangeTracker,
+    draft: PageDraft,
     fingerprint: u32,
     head: watch::Receiver<LogCursor>,
     /// Everything up to here was sent.
     at: Seq,
     at_hash: u32,
+    /// The position of the last changes.
+    sent_at: Seq,
     phase: FollowerPhase,
 }
 
@@ -67,16 +72,19 @@ enum FollowerPhase {
 impl DocumentFollower {
     pub(super) async fn start(
         log: Arc<EventLog>,
+        drafts: &LiveDrafts,
         selection: AllowedSelection,
         after: Option<DocumentCursor>,
     ) -> Result<Self, GatewayError> {
         let head = log.store().watch_head();
         let mut follower = Self {
             fingerprint: selection.fingerprint(),
+            draft: PageDraft::new(drafts, selection.session),
             tracker: ChangeTracker::new(selection),
             head,
             at: 0,
             at_hash: 0,
+            sent_at: 0,
             phase: FollowerPhase::Start,
             log,
         };
@@ -88,6 +96,7 @@ impl DocumentFollower {
         if follower.can_resume(cursor).await? {
             (follower.at, follower.at_hash) = (cursor.seq, cursor.hash);
             follower.phase = FollowerPhase::CatchUp(follower.head.borrow().seq());
+            follower.draft.reset(true);
             follower.restore_tracker().await?;
         }
         Ok(follower)
@@ -97,19 +106,24 @@ impl DocumentFollower {
     pub async fn wait(&mut self) -> Result<(), GatewayError> {
         if let FollowerPhase::Live = self.phase {
             let at = self.at;
-            let moved = self.head.wait_for(|head| head.seq() > at).await;
-            moved.map_err(|_| StoreError::Closed)?;
+            tokio::select! {
+                moved = self.head.wait_for(|head| head.seq() > at) => {
+                    moved.map_err(|_| StoreError::Closed)?;
+                }
+                () = self.draft.changed() => {}
+            }
         }
         Ok(())
     }
 
-    /// Whether everything that is in the log was sent.
+    /// Whether everything that is in the log or in the draft was sent.
     #[cfg(test)]
-    pub(super) fn is_at_head(&self) -> bool {
-        self.at >= self.head.borrow().seq()
+    pub(super) fn is_at_head(&mut self) -> bool {
+        self.at >= self.head.borrow().seq() && self.draft.is_up_to_date(self.tracker.last_answer)
     }
 
-    /// The next messages. Must not be dropped before it completes.
+    /// The next messages; none if there is nothing to send after all. Must not be dropped before
+    /// it completes.
     pub async fn next(&mut self) -> Result<Vec<DocumentMessage>, GatewayError> {
         match &mut self.phase {
             FollowerPhase::Start => {
@@ -120,11 +134,12 @@ impl DocumentFollower {
                 if let Some(part) = parts.pop_front() {
                     return Ok(vec![DocumentMessage::Snapshot(part)]);
                 }
-                let until = self.at.max(self.tracker.text_end());
+                // What happened while the snapshot was read is a part of it.
+                let until = self.head.borrow().seq().max(self.tracker.text_end());
                 self.phase = FollowerPhase::CatchUp(until);
                 Ok(Vec::new())
             }
-            FollowerPhase::CatchUp(until) if self.at >= *until => {
+            FollowerPhase::CatchUp(until) if self.at >= *until && !self.draft.is_unknown() => {
                 self.phase = FollowerPhase::Live;
                 Ok(vec![DocumentMessage::Live(self.cursor())])
             }
@@ -164,7 +179,10 @@ impl DocumentFollower {
         let selection = self.tracker.selection.clone();
         self.tracker = ChangeTracker::new(selection.clone());
         let reader = SnapshotReader::new(&self.log, &selection, &mut self.tracker);
-        let documents = reader.read().await?;
+        let mut documents = reader.read().await?;
+        self.draft.reset(false);
+        self.draft.look();
+        documents.extend(self.draft.take_change(self.at, self.tracker.last_answer)?);
         self.phase = FollowerPhase::Snapshot(split_messages(documents).into());
         Ok(())
     }
@@ -203,7 +221,7 @@ impl DocumentFollower {
         }
         loop {
             self.load_pending(&mut batch).await?;
-            let text_end = batch.text_end();
+            let text_end = batch.text_end().max(self.draft.look());
             if self.at >= text_end {
                 break;
             }
@@ -280,10 +298,12 @@ impl DocumentFollower {
         batch: ChangeBatch,
     ) -> Result<Vec<DocumentMessage>, GatewayError> {
         let ChangeBatch { loaded, appended, typed, commands, .. } = batch;
-        let session = self.read_draft_session(loaded.keys()).await?;
+        // A page may be newer than the events that were read.
+        let answer = loaded.values().flatten().filter_map(last_answer).max();
+        self.tracker.last_answer = self.tracker.last_answer.max(answer);
         let mut changes = Vec::with_capacity(loaded.len() + appended.len());
         for (key, stored) in loaded {
-            let change = self.build_change(key, stored, session.as_ref())?;
+            let change = self.build_change(key, stored)?;
             if is_text(key.view) {
                 match &change {
                     Some(DocumentChange {
@@ -303,9 +323,14 @@ impl DocumentFollower {
             let (view, content) = (key.view.name().to_owned(), DocumentContent::Append(texts));
             changes.push(DocumentChange { view, key: key.key, seq, content });
         }
+        changes.extend(self.draft.take_change(self.at, self.tracker.last_answer)?);
         for project in typed {
             changes.extend(read_agent_input(&**self.log.store(), project).await?);
         }
+        if changes.is_empty() && commands.is_empty() && self.at == self.sent_at {
+            return Ok(Vec::new());
+        }
+        self.sent_at = self.at;
         let mut messages: Vec<_> = split_messages(changes)
             .into_iter()
             .map(|changes| DocumentChanges { changes, commands: Vec::new() })
@@ -318,24 +343,10 @@ impl DocumentFollower {
         Ok(whole.chain([DocumentMessage::Changes(last, cursor)]).collect())
     }
 
-    /// The session of the page, if a draft of it changed.
-    async fn read_draft_session(
-        &self,
-        mut keys: impl Iterator<Item = &DocumentKey>,
-    ) -> Result<Option<SessionView>, GatewayError> {
-        let Some(session) = self.tracker.selection.session else { return Ok(None) };
-        if !keys.any(|key| key.view == ViewKind::Drafts) {
-            return Ok(None);
-        }
-        let doc = self.log.store().get_document(ViewKind::Sessions, session.uuid()).await?;
-        Ok(doc.and_then(ViewDocument::into_session))
-    }
-
     fn build_change(
         &self,
         key: DocumentKey,
         stored: Option<StoredDocument>,
-        session: Option<&SessionView>,
     ) -> Result<Option<DocumentChange>, GatewayError> {
         let Some(view) = PageView::from_kind(key.view) else { return Ok(None) };
         let Some(stored) = stored else { return Ok(None) };
@@ -350,7 +361,6 @@ impl DocumentFollower {
             return Ok(None);
         }
         let is_over = match &stored.doc {
-            ViewDocument::Draft(_) => !draft_is_current(&stored.doc, session),
             ViewDocument::Output(output) => output.text.is_empty(),
             ViewDocument::Action(action) => {
                 !is_shown && (action.finished_at.is_some() || stored.doc.listing().is_none())
@@ -365,6 +375,7 @@ impl DocumentFollower {
             | ViewDocument::Runtime(_)
             | ViewDocument::Session(_)
             | ViewDocument::Page(_)
+            | ViewDocument::Draft(_)
             | ViewDocument::Usage(_)
             | ViewDocument::Look(_)
             | ViewDocument::Daemon(_)

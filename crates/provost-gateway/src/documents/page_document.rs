@@ -36,8 +36,9 @@ pub(super) fn whole_document(
         // What the provider sent is for the provider.
         ViewDocument::Page(mut page) => {
             for item in &mut page.items {
-                if let ItemContent::Message { answer, .. } = &mut item.content {
+                if let ItemContent::Message { answer, answer_texts, .. } = &mut item.content {
                     *answer = None;
+                    answer_texts.clear();
                 }
             }
             ViewDocument::Page(page)

@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 
 use provost_core::fold::session::page_key;
 use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
-use provost_proto::session::{ITEMS_PER_PAGE, ItemContent, SessionView};
-use provost_proto::{ActionView, DocumentChange, ProjectId, ProjectStatus, SessionId, limits};
+use provost_proto::session::{ITEMS_PER_PAGE, ItemContent, MessageAuthor, SessionView};
+use provost_proto::{
+    ActionView, DocumentChange, MessageId, ProjectId, ProjectStatus, SessionId, limits,
+};
 use provost_store::{EventStore, ListQuery, StoredDocument};
 use uuid::Uuid;
 
-use super::changes::{ChangeTracker, draft_is_current};
+use super::changes::ChangeTracker;
 use super::page_document::{agent_input_document, document_project, whole_document};
 use super::selection::{AllowedSelection, PageView};
 use crate::GatewayError;
@@ -157,16 +159,10 @@ impl<'a> SnapshotReader<'a> {
         let turns = self.store().list_under(turns.to_vec()).await?;
         self.add_all(PageView::Turns, turns)?;
         let pages = self.read_stored(ViewKind::Pages, last_page_keys(&session)).await?;
+        self.tracker.last_answer = pages.iter().filter_map(last_answer).max();
         let actions = list_tool_actions(&pages);
         self.add_all(PageView::Pages, pages)?;
         self.read_shown_actions(actions).await?;
-        for stored in self.read_stored(ViewKind::Drafts, vec![id.uuid()]).await? {
-            let key = DocumentKey { view: ViewKind::Drafts, key: stored.key };
-            if draft_is_current(&stored.doc, Some(&session)) {
-                self.tracker.set_text_seq(key, stored.seq);
-                self.add_all(PageView::Drafts, vec![stored])?;
-            }
-        }
         Ok(())
     }
 
@@ -261,6 +257,18 @@ fn last_page_keys(session: &SessionView) -> Vec<Uuid> {
     let first = session.items.saturating_sub(most) / ITEMS_PER_PAGE;
     let last = session.items.saturating_sub(1) / ITEMS_PER_PAGE;
     (first..=last).map(|page| page_key(session.id, page * ITEMS_PER_PAGE)).collect()
+}
+
+/// The last message of the model on a page. Ids are in order of creation.
+pub(super) fn last_answer(stored: &StoredDocument) -> Option<MessageId> {
+    let ViewDocument::Page(page) = &stored.doc else { return None };
+    let answers = page.items.iter().filter_map(|item| match &item.content {
+        ItemContent::Message { from: MessageAuthor::Assistant, message, .. } => Some(*message),
+        ItemContent::Message { .. } | ItemContent::Tool { .. } | ItemContent::Compacted { .. } => {
+            None
+        }
+    });
+    answers.max()
 }
 
 /// The actions of the tool calls on pages.

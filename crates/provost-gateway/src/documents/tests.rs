@@ -1,10 +1,11 @@
 //! A page that follows documents has what a new page would be sent, however it was disconnected.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use provost_proto::{
-    Actor, AppendedPart, DocumentChange, DocumentContent, DocumentCursor, Fact, ProjectId,
+    Actor, AppendedPart, DocumentChange, DocumentContent, DocumentCursor, Fact, ProjectId, Seq,
     SessionId, Stream,
 };
 use provost_store::{AppendRequest, Durability, Idempotency};
@@ -14,6 +15,7 @@ use uuid::Uuid;
 use super::follower::{DocumentFollower, DocumentMessage};
 use super::selection::DocumentSelection;
 use crate::event_log::EventLog;
+use crate::live_drafts::{DraftPart, DraftWriter, LiveDrafts};
 use crate::test_support::open_log;
 use crate::{GatewayConfig, GatewayError};
 
@@ -52,6 +54,7 @@ impl ClientPage {
                 changes.changes.into_iter().for_each(|change| self.apply_change(change));
                 self.commands.extend(changes.commands);
                 self.cursor = cursor.or(self.cursor);
+                self.check_messages("after changes");
             }
         }
     }
@@ -82,6 +85,18 @@ impl ClientPage {
         }
     }
 
+    /// The page shows either what is being written, or the message that it became.
+    fn check_messages(&self, at: &str) {
+        let draft = self.documents.iter().find(|((view, _), _)| view == "drafts");
+        let Some(text) = draft.and_then(|(_, draft)| draft["text"].as_str()) else { return };
+        for (_, page) in self.documents.iter().filter(|((view, _), _)| view == "pages") {
+            for item in page["items"].as_array().into_iter().flatten() {
+                let said = item["content"]["parts"][0]["text"].as_str();
+                assert!(text.is_empty() || said != Some(text), "{at}: {text} is shown twice");
+            }
+        }
+    }
+
     /// Reads until the page is live and nothing more happened.
     async fn read_all(&mut self, follower: &mut DocumentFollower) {
         while !self.is_live || !follower.is_at_head() {
@@ -92,17 +107,37 @@ impl ClientPage {
     }
 }
 
+/// A log, and the drafts beside it.
+struct TestLog {
+    log: Arc<EventLog>,
+    drafts: LiveDrafts,
+}
+
+impl std::ops::Deref for TestLog {
+    type Target = EventLog;
+
+    fn deref(&self) -> &EventLog {
+        &self.log
+    }
+}
+
+async fn open(folder: &Path) -> TestLog {
+    let log = Arc::new(open_log(folder, &GatewayConfig::default()).await);
+    let drafts = LiveDrafts::new(Arc::clone(&log), folder.join("drafts"));
+    TestLog { log, drafts }
+}
+
 async fn follow(
-    log: &Arc<EventLog>,
+    log: &TestLog,
     selection: &DocumentSelection,
     bound: Option<ProjectId>,
     after: Option<DocumentCursor>,
 ) -> Result<DocumentFollower, GatewayError> {
     let selection = selection.clone().restrict_to(bound)?;
-    DocumentFollower::start(Arc::clone(log), selection, after).await
+    DocumentFollower::start(Arc::clone(&log.log), &log.drafts, selection, after).await
 }
 
-async fn read_new_page(log: &Arc<EventLog>, selection: &DocumentSelection) -> ClientPage {
+async fn read_new_page(log: &TestLog, selection: &DocumentSelection) -> ClientPage {
     let mut page = ClientPage::default();
     let mut follower = follow(log, selection, None, None).await.unwrap();
     page.read_all(&mut follower).await;
@@ -127,11 +162,15 @@ struct EventWalk {
     state: u64,
     /// The actions that were requested, with their projects: an id is used once.
     actions: Vec<(Uuid, Uuid)>,
+    /// What the models of the two sessions are writing.
+    writers: [Option<DraftWriter>; 2],
+    /// A draft whose message is in the log, and that is not over yet.
+    closing: Option<(DraftWriter, Seq)>,
 }
 
 impl EventWalk {
     fn new(seed: u64) -> Self {
-        Self { state: seed, actions: Vec::new() }
+        Self { state: seed, actions: Vec::new(), writers: [None, None], closing: None }
     }
 
     /// One of the last actions.
@@ -139,6 +178,65 @@ impl EventWalk {
         let back = usize::try_from(self.pick(6)).unwrap();
         let last = self.actions.iter().rev().nth(back).or(self.actions.last());
         last.copied().unwrap_or((id(5), id(1)))
+    }
+
+    fn finish_draft(&mut self) {
+        if let Some((writer, appended)) = self.closing.take() {
+            writer.finish(Some(appended)).unwrap();
+        }
+    }
+
+    /// One step of a model that writes: it begins, says something, tries again or ends.
+    async fn write_draft(&mut self, log: &TestLog, number: u32) {
+        self.finish_draft();
+        let which = usize::try_from(self.pick(2)).unwrap();
+        let (session, turn) = (id(10 + which as u128), id(100 + u128::from(self.pick(3))));
+        let stream = Stream::Session(session.into());
+        let step = self.pick(12);
+        let Some(writer) = &mut self.writers[which] else {
+            let message = id(10_000 + u128::from(number)).into();
+            let writer = log.drafts.begin(session.into(), turn.into(), message).unwrap();
+            self.writers[which] = Some(writer);
+            return;
+        };
+        match step {
+            0 => {
+                let body = json!({ "session": session, "turn": turn, "attempt": 2 });
+                let fact = Fact::from_kind_and_body("ATTEMPT_RESTARTED", &body).unwrap();
+                append(log, stream, None, "ATTEMPT_RESTARTED", body).await;
+                let Fact::AttemptRestarted(restarted) = fact else { unreachable!() };
+                let since = log.store().watch_head().borrow().seq();
+                writer.restart(restarted, since).unwrap();
+            }
+            1 => {
+                let body = json!({ "session": session, "turn": turn, "attempt": 2, "retryInMs": 1, "why": "busy" });
+                let fact = Fact::from_kind_and_body("ATTEMPT_FAILED", &body).unwrap();
+                let Fact::AttemptFailed(failed) = fact else { unreachable!() };
+                writer.fail_attempt(&failed, 1).unwrap();
+            }
+            2 => {
+                let mut writer = self.writers[which].take().unwrap();
+                writer.close().unwrap();
+                writer.finish(None).unwrap();
+            }
+            3 | 4 => {
+                let mut writer = self.writers[which].take().unwrap();
+                writer.close().unwrap();
+                let draft = log.drafts.follow(session.into()).current().unwrap();
+                let text = draft.to_document().0.text;
+                let body = json!({ "session": session, "item": number, "message": writer.message(), "turn": turn, "from": "assistant", "parts": [{ "type": "text", "text": text }] });
+                append(log, stream, None, "MESSAGE_ADDED", body).await;
+                let appended = log.store().watch_head().borrow().seq();
+                // A page may look before the draft is over.
+                if self.pick(2) == 0 {
+                    writer.finish(Some(appended)).unwrap();
+                } else {
+                    self.closing = Some((writer, appended));
+                }
+            }
+            5 => writer.push_text(DraftPart::Reasoning, &format!("({number})")).unwrap(),
+            _ => writer.push_text(DraftPart::Text, &format!("<{number}>")).unwrap(),
+        }
     }
 
     fn pick(&mut self, n: u64) -> u64 {
@@ -160,7 +258,7 @@ fn question() -> Value {
 
 /// One plausible event about two projects and two sessions.
 #[expect(clippy::too_many_lines, reason = "a table of events")]
-async fn append_any(log: &EventLog, walk: &mut EventWalk, number: u32) {
+async fn append_any(log: &TestLog, walk: &mut EventWalk, number: u32) {
     let project = id(1 + u128::from(walk.pick(2)));
     let session = id(10 + u128::from(walk.pick(2)));
     // A turn belongs to one session.
@@ -214,23 +312,20 @@ async fn append_any(log: &EventLog, walk: &mut EventWalk, number: u32) {
             "ACTION_FINISHED",
             json!({ "action": action, "project": actions_project, "report": number, "outcome": { "exitCode": 0, "durationMs": 1, "summary": {}, "fault": null } }),
         ),
+        // A session is opened once.
         10 => (
-            of_session,
+            Stream::Session(id(2000 + u128::from(number)).into()),
             "SESSION_OPENED",
-            json!({ "session": session, "project": project, "role": "dev", "model": "m", "budget": {}, "depth": 0 }),
+            json!({ "session": id(2000 + u128::from(number)), "project": project, "role": "dev", "model": "m", "budget": {}, "depth": 0 }),
         ),
         11 => (
             of_session,
             "TURN_STARTED",
             json!({ "session": session, "turn": turn, "message": null, "item": null }),
         ),
-        12..=15 => (of_session, "TEXT_DELTA", delta),
-        16 => (of_session, "REASONING_DELTA", delta),
-        17 => (
-            of_session,
-            "ATTEMPT_RESTARTED",
-            json!({ "session": session, "turn": turn, "attempt": 2 }),
-        ),
+        // Earlier versions recorded deltas.
+        12 => (of_session, "TEXT_DELTA", delta),
+        13..=17 => return walk.write_draft(log, number).await,
         18 => (of_session, "TURN_CANCELLED", json!({ "session": session, "turn": turn })),
         19 => (
             of_session,
@@ -255,12 +350,7 @@ async fn append_any(log: &EventLog, walk: &mut EventWalk, number: u32) {
 }
 
 /// Compares with what a new page is sent; a page that was open longer may have more.
-async fn check_page(
-    log: &Arc<EventLog>,
-    selection: &DocumentSelection,
-    page: &ClientPage,
-    at: &str,
-) {
+async fn check_page(log: &TestLog, selection: &DocumentSelection, page: &ClientPage, at: &str) {
     let fresh = read_new_page(log, selection).await;
     for (key, document) in &fresh.documents {
         let mut known = page.documents.get(key).cloned();
@@ -283,7 +373,7 @@ async fn check_page(
 async fn a_page_that_was_disconnected_anywhere_has_what_a_new_page_gets() {
     for seed in 0..12 {
         let folder = tempfile::tempdir().unwrap();
-        let log = Arc::new(open_log(folder.path(), &GatewayConfig::default()).await);
+        let log = open(folder.path()).await;
         let mut walk = EventWalk::new(seed);
         let session = Some(SessionId::from(id(10)));
         let selection = DocumentSelection { session, ..DocumentSelection::default() };
@@ -315,6 +405,7 @@ async fn a_page_that_was_disconnected_anywhere_has_what_a_new_page_gets() {
         }
         page.read_all(&mut follower).await;
         check_page(&log, &selection, &page, &format!("walk {seed}")).await;
+        walk.finish_draft();
         assert_eq!(page.n_resyncs, 0, "walk {seed}");
     }
 }
@@ -322,7 +413,7 @@ async fn a_page_that_was_disconnected_anywhere_has_what_a_new_page_gets() {
 #[tokio::test]
 async fn commands_are_named_with_the_changes_of_their_events() {
     let folder = tempfile::tempdir().unwrap();
-    let log = Arc::new(open_log(folder.path(), &GatewayConfig::default()).await);
+    let log = open(folder.path()).await;
     let selection = DocumentSelection::default();
     let mut follower = follow(&log, &selection, None, None).await.unwrap();
     let mut page = ClientPage::default();
@@ -337,7 +428,7 @@ async fn commands_are_named_with_the_changes_of_their_events() {
 #[tokio::test]
 async fn a_cursor_of_another_log_of_the_future_or_of_other_documents_starts_anew() {
     let folder = tempfile::tempdir().unwrap();
-    let log = Arc::new(open_log(folder.path(), &GatewayConfig::default()).await);
+    let log = open(folder.path()).await;
     let selection = DocumentSelection::default();
     for number in 0..5 {
         let body = json!({ "pid": number, "version": "1", "listen": "" });
@@ -345,10 +436,10 @@ async fn a_cursor_of_another_log_of_the_future_or_of_other_documents_starts_anew
     }
     let cursor = read_new_page(&log, &selection).await.cursor.unwrap();
     let resumed = |cursor, selection: DocumentSelection| {
-        let log = Arc::clone(&log);
+        let log = &log;
         async move {
             let mut page = ClientPage::default();
-            let mut follower = follow(&log, &selection, None, Some(cursor)).await.unwrap();
+            let mut follower = follow(log, &selection, None, Some(cursor)).await.unwrap();
             page.read_all(&mut follower).await;
             (page.n_resyncs, page.documents.len())
         }
@@ -366,7 +457,7 @@ async fn a_cursor_of_another_log_of_the_future_or_of_other_documents_starts_anew
 #[tokio::test]
 async fn a_page_that_is_too_far_behind_starts_anew() {
     let folder = tempfile::tempdir().unwrap();
-    let log = Arc::new(open_log(folder.path(), &GatewayConfig::default()).await);
+    let log = open(folder.path()).await;
     let selection = DocumentSelection::default();
     let mut follower = follow(&log, &selection, None, None).await.unwrap();
     let mut page = ClientPage::default();
@@ -383,7 +474,7 @@ async fn a_page_that_is_too_far_behind_starts_anew() {
 #[tokio::test]
 async fn a_reader_of_one_project_gets_nothing_of_others_and_no_conversation() {
     let folder = tempfile::tempdir().unwrap();
-    let log = Arc::new(open_log(folder.path(), &GatewayConfig::default()).await);
+    let log = open(folder.path()).await;
     let mut walk = EventWalk::new(3);
     let only = Some(ProjectId::from(id(1)));
     let selection = DocumentSelection::default();
@@ -419,7 +510,7 @@ async fn a_reader_of_one_project_gets_nothing_of_others_and_no_conversation() {
 #[tokio::test]
 async fn a_snapshot_holds_all_pending_approvals_and_the_last_resolved_ones() {
     let folder = tempfile::tempdir().unwrap();
-    let log = Arc::new(open_log(folder.path(), &GatewayConfig::default()).await);
+    let log = open(folder.path()).await;
     let body = json!({ "project": id(1), "name": "p", "slug": "p", "path": "/p" });
     append(&log, Stream::Sys, None, "PROJECT_OPENED", body).await;
     let mut facts = Vec::new();

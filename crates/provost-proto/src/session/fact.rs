@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::body;
 use super::{
-    CompletionPurpose, FinishReason, ItemNumber, MessageAuthor, MessagePart, NanoDollars,
-    SessionBudget, TokenUsage, ToolCallStatus,
+    CompletionPurpose, DraftToolCall, FinishReason, ItemNumber, MessageAuthor, MessagePart,
+    NanoDollars, SessionBudget, TokenUsage, ToolCallStatus,
 };
 use crate::kernel::ErrorInfo;
 use crate::{ActionId, MessageId, ProjectId, SessionId, TurnId};
@@ -56,6 +56,23 @@ body! {
         #[cfg_attr(feature = "ts", ts(type = "unknown", optional))]
         #[cfg_attr(feature = "openapi", schema(value_type = Object))]
         pub answer: Option<Value>,
+        /// Texts of `answer` that are in `parts`, and left out of `answer`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[cfg_attr(feature = "ts", ts(optional, as = "Option<Vec<AnswerText>>"))]
+        pub answer_texts: Vec<AnswerText>,
+        /// Tool calls that were cut off with the completion. They never run.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[cfg_attr(feature = "ts", ts(optional, as = "Option<Vec<DraftToolCall>>"))]
+        pub cut_calls: Vec<DraftToolCall>,
+    }
+
+    /// A text of a completion that is kept as a part of the message.
+    #[derive(Eq)]
+    pub struct AnswerText {
+        /// Where it belongs in the completion, as a JSON pointer.
+        pub at: String,
+        /// The index of the part.
+        pub part: u32,
     }
 
     /// A queued message was withdrawn, and is never answered.
@@ -80,7 +97,8 @@ body! {
         pub item: Option<ItemNumber>,
     }
 
-    /// Streamed text or reasoning. Void if the attempt is restarted.
+    /// Streamed text or reasoning. Void if the attempt is restarted. Streams have it; only logs of
+    /// earlier versions do.
     pub struct ContentDelta {
         /// The session.
         pub session: SessionId,
@@ -90,7 +108,8 @@ body! {
         pub text: String,
     }
 
-    /// A streamed part of a tool call. Void if the attempt is restarted.
+    /// A streamed part of a tool call. Void if the attempt is restarted. Streams have it; only
+    /// logs of earlier versions do.
     pub struct ToolDelta {
         /// The session.
         pub session: SessionId,
@@ -133,6 +152,14 @@ body! {
         pub turn: TurnId,
         /// The number of the next attempt.
         pub attempt: u32,
+        /// The text and reasoning that are void.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[cfg_attr(feature = "ts", ts(optional, as = "Option<Vec<MessagePart>>"))]
+        pub streamed: Vec<MessagePart>,
+        /// The tool calls that are void.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[cfg_attr(feature = "ts", ts(optional, as = "Option<Vec<DraftToolCall>>"))]
+        pub calls: Vec<DraftToolCall>,
     }
 
     /// The model called a tool. The action is decided about like any other.

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::AnswerText;
 use super::{
     FinishReason, ItemNumber, MessageAuthor, MessagePart, NanoDollars, SessionBudget, TokenUsage,
     ToolCallStatus, body, wire,
@@ -263,6 +264,11 @@ wire! {
             #[cfg_attr(feature = "ts", ts(skip))]
             #[cfg_attr(feature = "openapi", schema(ignore))]
             answer: Option<Box<Value>>,
+            /// Texts of `answer` that are in `parts`. Never sent to clients.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            #[cfg_attr(feature = "ts", ts(skip))]
+            #[cfg_attr(feature = "openapi", schema(ignore))]
+            answer_texts: Vec<AnswerText>,
         },
         /// A tool call.
         Tool {

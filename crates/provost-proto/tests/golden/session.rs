@@ -2,11 +2,11 @@
 
 use provost_proto::Fact;
 use provost_proto::session::{
-    AttemptFailed, AttemptRestarted, CompletionPurpose, ContentDelta, FinishReason, HandedOff,
-    MessageAdded, MessageAuthor, MessagePart, MessageWithdrawn, SessionBudget, SessionClosed,
-    SessionCompacted, SessionOpened, TaskUsed, TokenUsage, ToolCallStatus, ToolCalled, ToolDelta,
-    ToolReturned, TurnCancelled, TurnFailed, TurnFinished, TurnInterrupted, TurnStarted,
-    UsageRecorded,
+    AnswerText, AttemptFailed, AttemptRestarted, CompletionPurpose, ContentDelta, DraftToolCall,
+    FinishReason, HandedOff, MessageAdded, MessageAuthor, MessagePart, MessageWithdrawn,
+    SessionBudget, SessionClosed, SessionCompacted, SessionOpened, TaskUsed, TokenUsage,
+    ToolCallStatus, ToolCalled, ToolDelta, ToolReturned, TurnCancelled, TurnFailed, TurnFinished,
+    TurnInterrupted, TurnStarted, UsageRecorded,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -78,7 +78,7 @@ fn opened() -> Vec<Fact> {
 }
 
 fn messages() -> Vec<Fact> {
-    let added = |turn, from, answer| {
+    let added = |turn, from, answer: Option<serde_json::Value>, answer_texts, cut_calls| {
         Fact::MessageAdded(MessageAdded {
             session: id(2),
             item: 1,
@@ -87,17 +87,36 @@ fn messages() -> Vec<Fact> {
             from,
             parts: parts(),
             answer,
+            answer_texts,
+            cut_calls,
         })
     };
     let started = |message, item| {
         Fact::TurnStarted(TurnStarted { session: id(2), turn: id(21), message, item })
     };
     vec![
-        added(Some(id(21)), MessageAuthor::Assistant, Some(json!({ "items": [] }))),
-        added(None, MessageAuthor::User, None),
+        added(
+            Some(id(21)),
+            MessageAuthor::Assistant,
+            Some(json!({ "items": [""] })),
+            vec![AnswerText { at: text("/items/0"), part: 1 }],
+            cut_calls(),
+        ),
+        added(
+            Some(id(21)),
+            MessageAuthor::Assistant,
+            Some(json!({ "items": [] })),
+            Vec::new(),
+            Vec::new(),
+        ),
+        added(None, MessageAuthor::User, None, Vec::new(), Vec::new()),
         started(Some(id(22)), Some(1)),
         started(None, None),
     ]
+}
+
+fn cut_calls() -> Vec<DraftToolCall> {
+    vec![DraftToolCall { tool: text("fs.readFile"), arguments: text("{\"pa") }]
 }
 
 fn deltas() -> Vec<Fact> {
@@ -110,6 +129,10 @@ fn deltas() -> Vec<Fact> {
             tool,
             text: text("{\"pa"),
         })
+    };
+    let restarted = |streamed, calls| {
+        let (session, turn) = (id(2), id(21));
+        Fact::AttemptRestarted(AttemptRestarted { session, turn, attempt: 2, streamed, calls })
     };
     vec![
         Fact::TextDelta(delta()),
@@ -124,7 +147,8 @@ fn deltas() -> Vec<Fact> {
             why: text("overloaded"),
             charged: false,
         }),
-        Fact::AttemptRestarted(AttemptRestarted { session: id(2), turn: id(21), attempt: 2 }),
+        restarted(parts(), cut_calls()),
+        restarted(Vec::new(), Vec::new()),
     ]
 }
 

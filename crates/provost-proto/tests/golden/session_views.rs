@@ -2,11 +2,11 @@
 
 use expect_test::expect_file;
 use provost_proto::session::{
-    CompletionDraft, DailyUsage, DraftToolCall, FinishReason, HandoffUsage, ItemContent,
-    MessageAuthor, ModelList, ModelView, OpenSessionRequest, PendingRetry, ProviderView,
-    QueuedMessage, SendMessageRequest, SendMessageResponse, SessionDetail, SessionItem,
-    SessionList, SessionPage, SessionStatus, SessionView, StartTourRequest, StartTourResponse,
-    ToolCallStatus, ToolResult, TurnStatus, TurnView, UsageReport,
+    AnswerText, CompletionDraft, DailyUsage, DraftToolCall, FinishReason, HandoffUsage,
+    ItemContent, MessageAuthor, ModelList, ModelView, OpenSessionRequest, PendingRetry,
+    ProviderView, QueuedMessage, SendMessageRequest, SendMessageResponse, SessionDetail,
+    SessionItem, SessionList, SessionPage, SessionStatus, SessionView, StartTourRequest,
+    StartTourResponse, ToolCallStatus, ToolResult, TurnStatus, TurnView, UsageReport,
 };
 use provost_proto::{Actor, LogCursor};
 use serde_json::json;
@@ -75,8 +75,13 @@ fn sessions() -> Vec<SessionView> {
 }
 
 fn contents() -> Vec<ItemContent> {
-    let message =
-        |from, answer| ItemContent::Message { message: id(22), from, parts: parts(), answer };
+    let message = |from, answer: Option<Box<serde_json::Value>>| ItemContent::Message {
+        message: id(22),
+        from,
+        parts: parts(),
+        answer_texts: answer.iter().map(|_| AnswerText { at: text("/a"), part: 1 }).collect(),
+        answer,
+    };
     let tool = |action, child, result| ItemContent::Tool {
         call: text("call_1"),
         tool: text("fs.readFile"),

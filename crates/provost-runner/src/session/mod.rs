@@ -1,9 +1,9 @@
-//! Sessions with models. Everything that is said or done in one is in the log before a client
-//! sees it.
+//! Sessions with models. Everything that is done in one is in the log before a client sees it;
+//! what a model is writing is in the journal of the session, and in the log when it is finished.
 //!
 //! ```text
 //!   Runner ──▶ SessionActor, one per live session ──▶ Turn, one at a time
-//!                                                      │ completion: model ──▶ deltas ──▶ log
+//!                                                      │ completion: model ──▶ draft ──▶ log
 //!                                                      │ tool calls: gateway ──▶ results ──▶ log
 //! ```
 //!
@@ -16,7 +16,8 @@
 //! The log is the only state: a turn starts by reading the conversation from the session's
 //! documents, and a completion is appended together with its tool calls. After a crash the
 //! next daemon therefore knows what was in progress: it waits for tool calls without a
-//! result, and marks a completion that was cut off as interrupted and keeps its text.
+//! result, and marks a completion that was cut off as interrupted and keeps its text, which it
+//! reads from the journal.
 
 mod actor;
 mod budget;
@@ -47,7 +48,6 @@ pub(crate) use turn::tool_output::truncate_middle;
 use crate::model::{ModelClient, PriceTable};
 use actor::{SessionActor, SessionRequest};
 use budget::shared_ledger::SharedLedger;
-use turn::write_throttle::WriteThrottle;
 
 /// Requests that one session queues; then senders wait.
 const INBOX_CAPACITY: usize = 32;
@@ -91,7 +91,6 @@ pub struct Runner {
     pub(crate) prices: PriceTable,
     pub(crate) settings: SessionSettings,
     pub(crate) ledger: Arc<SharedLedger>,
-    pub(crate) write_throttle: WriteThrottle,
     live: Mutex<HashMap<SessionId, mpsc::Sender<SessionRequest>>>,
     closing: CancellationToken,
     tasks: TaskTracker,
@@ -112,7 +111,6 @@ impl Runner {
             prices,
             settings,
             ledger: Arc::default(),
-            write_throttle: WriteThrottle::default(),
             live: Mutex::default(),
             closing: CancellationToken::new(),
             tasks: TaskTracker::new(),

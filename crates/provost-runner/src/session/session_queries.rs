@@ -1,14 +1,15 @@
 //! Read access to sessions.
 
 use provost_core::fold::{ViewDocument, ViewKind};
-use provost_proto::session::{ItemNumber, SessionDetail, SessionList, SessionStatus, SessionView};
+use provost_gateway::LiveDraft;
+use provost_proto::session::{ItemContent, ItemNumber, SessionDetail, SessionList, SessionView};
 use provost_proto::{ProjectId, SessionId, Stream, UnixMicros, limits};
 use provost_store::{EventScope, ListQuery};
 
 use super::{Runner, RunnerError, history};
 
 /// How often a session is read again if it changed meanwhile. A read takes a fraction of the
-/// time between two deltas, so this is not reached in practice.
+/// time between two events of a session, so this is not reached in practice.
 const MAX_READ_ATTEMPTS: usize = 200;
 
 impl Runner {
@@ -57,8 +58,8 @@ impl Runner {
         found.ok_or_else(|| RunnerError::SessionNotFound(session.to_string()))
     }
 
-    /// A session with its conversation, as of exactly one position in the log (`cursor`), so
-    /// that a client that follows the log from there sees every delta once.
+    /// A session with its conversation, as of exactly one position in the log (`cursor`), and what
+    /// its model is writing.
     pub async fn load_session_detail(
         &self,
         session: SessionId,
@@ -70,10 +71,7 @@ impl Runner {
             let cursor = *store.watch_head().borrow();
             let view = self.load_session(session).await?;
             let mut items = history::load_items(&**store, &view).await?;
-            let draft = store
-                .get_document(ViewKind::Drafts, session.uuid())
-                .await?
-                .and_then(ViewDocument::into_draft);
+            let live = self.gateway.drafts.follow(session).current();
             attempts += 1;
             // The session changed meanwhile: the documents may be of different versions.
             if !store.read_events(scope, cursor, 1).await?.events.is_empty()
@@ -82,10 +80,13 @@ impl Runner {
                 continue;
             }
             items.iter_mut().for_each(history::strip_native_answer);
-            let mut draft = draft.filter(|_| view.status == SessionStatus::Running);
-            if let Some(draft) = &mut draft {
-                draft.broken_attempts.clear();
-            }
+            let is_item = |draft: &LiveDraft| {
+                items.iter().any(|item| {
+                matches!(&item.content, ItemContent::Message { message, .. } if *message == draft.message())
+            })
+            };
+            let live = live.filter(|draft| !is_item(draft));
+            let draft = live.map(|draft| draft.to_document().0);
             return Ok(SessionDetail { session: view, items, draft, cursor });
         }
     }

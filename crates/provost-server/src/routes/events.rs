@@ -132,7 +132,8 @@ pub(crate) async fn follow(
     let last = parse_last_event_id(&headers)?;
     let after = last.or(which.parse_after(&app)?).unwrap_or_default();
     let matcher = EventMatcher::new(which.to_filter()?.to_event_filter());
-    let selection = sse::EventSelection { scope, matcher, bodies: which.bodies() };
+    let bodies = which.bodies();
+    let selection = sse::EventSelection { scope, matcher, bodies, draft_of: None };
     Ok(sse::stream_events(app, lease, selection, after))
 }
 

@@ -15,9 +15,8 @@ use provost_proto::session::{
     ItemNumber, OpenSessionRequest, SendMessageRequest, SendMessageResponse, SessionDetail,
     SessionList, SessionView, StartTourRequest, StartTourResponse,
 };
-use provost_proto::{Code, EventBodies, LogCursor, MessageId, SessionId, Stream, UnixMicros};
+use provost_proto::{Code, EventBodies, LogCursor, MessageId, SessionId, UnixMicros};
 use provost_runner::session::TurnPrompt;
-use provost_store::EventScope;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -114,8 +113,8 @@ pub(crate) async fn close(
     Ok(Json(app.runner.close_session(&by, parse_session_id(&name)?).await?))
 }
 
-/// Send a message. With `Accept: text/event-stream` the response is the turn as events until
-/// its end; otherwise it says that the turn has started or the message is queued.
+/// Send a message. With `Accept: text/event-stream` the response is the turn until its end, as
+/// events and, while the model writes, `event: delta`; otherwise it says that the turn has started or the message is queued.
 #[utoipa::path(post, path = "/api/sessions/{id}/messages", params(("id" = String, Path)), request_body = SendMessageRequest, responses((status = 202, body = SendMessageResponse), (status = 200, content_type = "text/event-stream", body = provost_proto::Event)))]
 pub(crate) async fn send_message(
     State(app): State<Arc<AppState>>,
@@ -142,7 +141,11 @@ pub(crate) async fn send_message(
                 () = app.closing.cancelled() => return None,
                 next = cursor.next() => next.ok()??,
             };
-            let mut chunk = sse::encode_events(&[next.event]).to_vec();
+            let mut chunk = match (next.event, &next.fact) {
+                (Some(event), _) => sse::encode_events(&[event]).to_vec(),
+                (None, Some(delta)) => sse::encode_delta(delta).into_bytes(),
+                (None, None) => Vec::new(),
+            };
             if let Some(TurnEnd::Failed(error)) = next.end {
                 chunk.extend(format!("event: error\ndata: {}\n\n", json!(error)).into_bytes());
             }
@@ -212,7 +215,8 @@ pub(crate) struct FollowSessionQuery {
     bodies: EventBodies,
 }
 
-/// Follow a session: all events after a position, then live.
+/// Follow a session: all events after a position, then live. What the model is writing comes as
+/// `event: draft`, which names the message that it becomes, and `event: delta`.
 #[utoipa::path(get, path = "/api/sessions/{id}/events", params(("id" = String, Path), ("after" = Option<u64>, Query), ("bodies" = Option<String>, Query, description = "large bodies: `stored` as a reference, `whole`, or `short` with their size only"), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content_type = "text/event-stream", body = provost_proto::Event)))]
 pub(crate) async fn follow(
     State(app): State<Arc<AppState>>,
@@ -223,8 +227,7 @@ pub(crate) async fn follow(
 ) -> Result<Response, ApiError> {
     let session = app.runner.load_session(parse_session_id(&name)?).await?;
     let last = super::events::parse_last_event_id(&headers)?;
-    let scope = EventScope::Stream(Stream::Session(session.id));
-    let selection = sse::EventSelection::all(scope, which.bodies);
+    let selection = sse::EventSelection::of_session(session.id, which.bodies);
     let after = last.or(which.after);
     Ok(sse::stream_events(app, lease, selection, after.unwrap_or_default()))
 }

@@ -82,11 +82,11 @@ async fn next_chunk(
     if not_before > Instant::now() {
         sleep_until(not_before).await;
     }
-    match timeout(PING_INTERVAL, follower.wait()).await {
-        Err(_) => return Ok(Bytes::from_static(b": ping\n\n")),
-        Ok(waited) => waited?,
-    }
     loop {
+        match timeout(PING_INTERVAL, follower.wait()).await {
+            Err(_) => return Ok(Bytes::from_static(b": ping\n\n")),
+            Ok(waited) => waited?,
+        }
         let messages = follower.next().await?;
         if !messages.is_empty() {
             let chunk: Result<String, GatewayError> =

@@ -6,6 +6,10 @@
 //! since a model's tokens must not be delayed. Only with many followers is each served less
 //! often, at most every few milliseconds, which saves a system call per event and client.
 //!
+//! The stream of a session also has what its model is writing: `event: draft` when a completion
+//! begins, and `event: delta` with each piece. They have no position: who reconnects is sent the
+//! draft from its beginning, or the message that it has become.
+//!
 //! A stream ends with the token that it was opened with.
 
 use std::convert::Infallible;
@@ -17,11 +21,13 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::{Stream, stream};
-use provost_gateway::{EventLog, GatewayError, TokenLease};
-use provost_proto::{BlobRef, EventBodies, LogCursor};
-use provost_store::{EventFilter, EventMatcher, EventScope, LogTail, RecordedEvent, StoreError};
+use provost_gateway::{EventLog, GatewayError, LiveDraft, TokenLease};
+use provost_proto::{BlobRef, EventBodies, Fact, LogCursor, SessionId};
+use provost_store::{EventFilter, EventMatcher, EventScope, RecordedEvent, StoreError};
+use serde_json::json;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
+use super::log_feed::{FeedItem, LogFeed};
 use crate::AppState;
 use crate::middleware::server_metrics::FollowerGuard;
 
@@ -46,7 +52,7 @@ struct SseStream {
 
 /// A client's cursor in the log, and when it may be served next.
 struct PacedTail {
-    tail: LogTail,
+    feed: LogFeed,
     log: Arc<EventLog>,
     selection: EventSelection,
     replaying: bool,
@@ -61,12 +67,16 @@ pub(crate) struct EventSelection {
     pub(crate) matcher: EventMatcher,
     /// What is sent of bodies that are stored as blobs.
     pub(crate) bodies: EventBodies,
+    /// Also what the model of this session is writing.
+    pub(crate) draft_of: Option<SessionId>,
 }
 
 impl EventSelection {
-    /// All events of a scope.
-    pub(crate) fn all(scope: EventScope, bodies: EventBodies) -> Self {
-        Self { scope, matcher: EventMatcher::new(EventFilter::default()), bodies }
+    /// All events of a session, and what its model is writing.
+    pub(crate) fn of_session(session: SessionId, bodies: EventBodies) -> Self {
+        let scope = EventScope::Stream(provost_proto::Stream::Session(session));
+        let matcher = EventMatcher::new(EventFilter::default());
+        Self { scope, matcher, bodies, draft_of: Some(session) }
     }
 }
 
@@ -83,11 +93,13 @@ pub(crate) fn stream_events(
     } else {
         (Bytes::from_static(b": provost\n\n"), after)
     };
+    let drafts = selection.draft_of.map(|session| app.gateway.drafts.follow(session));
+    let store = Arc::clone(app.gateway.store());
     let feed = SseStream {
         lease,
         first: Some(first),
         tail: PacedTail {
-            tail: LogTail::new(Arc::clone(app.gateway.store()), selection.scope, after),
+            feed: LogFeed::new(store, selection.scope, after, drafts),
             log: Arc::clone(&app.gateway.log),
             selection,
             replaying: true,
@@ -149,12 +161,12 @@ impl PacedTail {
     /// Events from before the client connected, as fast as it reads them.
     async fn next_history_chunk(&mut self) -> Result<Bytes, GatewayError> {
         loop {
-            let events = self.tail.next_available().await?;
-            if events.is_empty() {
+            let items = self.feed.next_available().await?;
+            if items.is_empty() {
                 self.replaying = false;
                 return Ok(Bytes::from_static(b"event: live\ndata: {}\n\n"));
             }
-            let chunk = self.encode_selected(&events).await?;
+            let chunk = self.encode_items(items).await?;
             if !chunk.is_empty() {
                 return Ok(chunk);
             }
@@ -169,16 +181,40 @@ impl PacedTail {
         }
         let ping_at = Instant::now() + PING_INTERVAL;
         let chunk = loop {
-            let Ok(events) = timeout_at(ping_at, self.tail.next()).await else {
+            let Ok(waited) = timeout_at(ping_at, self.feed.wait()).await else {
                 break Bytes::from_static(b": ping\n\n");
             };
-            let chunk = self.encode_selected(&events?).await?;
+            waited?;
+            let items = self.feed.next_available().await?;
+            let chunk = self.encode_items(items).await?;
             if !chunk.is_empty() {
                 break chunk;
             }
         };
         self.not_before = Instant::now() + interval;
         Ok(chunk)
+    }
+
+    async fn encode_items(&self, items: Vec<FeedItem>) -> Result<Bytes, GatewayError> {
+        let (mut out, mut events) = (BytesMut::new(), Vec::new());
+        for item in items {
+            let text = match item {
+                FeedItem::Event(event) => {
+                    events.push(event);
+                    continue;
+                }
+                FeedItem::DraftBegun(draft) => encode_draft_begin(&draft),
+                FeedItem::Delta(delta) => encode_delta(&delta),
+            };
+            out.put_slice(&self.encode_selected(&std::mem::take(&mut events)).await?);
+            out.put_slice(text.as_bytes());
+        }
+        let last = self.encode_selected(&events).await?;
+        if out.is_empty() {
+            return Ok(last);
+        }
+        out.put_slice(&last);
+        Ok(out.freeze())
     }
 
     /// The events of these that the client asked for.
@@ -221,6 +257,18 @@ pub(crate) fn encode_events(events: &[Arc<RecordedEvent>]) -> Bytes {
         put_event(&mut out, event.cursor(), &event.wire_json());
     }
     out.freeze()
+}
+
+/// Says that a draft begins, and which message it becomes.
+fn encode_draft_begin(draft: &LiveDraft) -> String {
+    let (session, turn, message) = (draft.session(), draft.turn(), draft.message());
+    let data = json!({ "session": session, "turn": turn, "message": message });
+    format!("event: draft\ndata: {data}\n\n")
+}
+
+/// A piece of a draft.
+pub(crate) fn encode_delta(delta: &Fact) -> String {
+    format!("event: delta\ndata: {}\n\n", json!(delta))
 }
 
 fn put_event(out: &mut BytesMut, cursor: LogCursor, json: &[u8]) {

@@ -453,7 +453,7 @@ impl EventStore for SqliteStore {
                 .or_insert_with(|| self.shared.cache.dirty_documents(query.view));
         }
         self.readers
-            .run_read(move |db| latest_documents::list_latest(db, &queries, limit, &caches))
+            .run_read(move |log| latest_documents::list_latest(log.db, &queries, limit, &caches))
             .boxed()
     }
 

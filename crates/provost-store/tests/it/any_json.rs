@@ -49,6 +49,8 @@ fn answered(session: SessionId, item: u32, answer: Value) -> Fact {
         from: MessageAuthor::Assistant,
         parts: Vec::new(),
         answer: Some(answer),
+        answer_texts: Vec::new(),
+        cut_calls: Vec::new(),
     })
 }
 

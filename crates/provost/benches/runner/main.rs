@@ -46,6 +46,7 @@ async fn main() {
     trusted(&daemon).await;
     round_trips(&daemon, &provider).await;
     latency(&daemon, &provider).await;
+    log_size(&daemon).await;
     many(&daemon).await;
     opening(&daemon).await;
 }
@@ -197,6 +198,34 @@ async fn latency(daemon: &Daemon, provider: &Provider) {
         println!("a token as {what} gets it: p50 {p50:.3} ms, p99 {p99:.3} ms");
         at_most("ms added to a token", p50 - bare, 1.0);
     }
+}
+
+/// What a streamed answer adds to the log.
+async fn log_size(daemon: &Daemon) {
+    let session = session(daemon, &format!("tokens-{TOKENS}")).await;
+    let text = send_and_read_turn(daemon, &session).await.text;
+    let path = format!("http://{}/api/sessions/{session}/events", daemon.address);
+    let request = daemon.http.get(path).bearer_auth(&daemon.token);
+    let mut pieces = request.send().await.unwrap().bytes_stream();
+    let mut all = Vec::new();
+    while !all.windows(13).any(|end| end == b"\nevent: live\n") {
+        all.extend_from_slice(&pieces.next().await.unwrap().unwrap());
+    }
+    let all = String::from_utf8(all).unwrap();
+    let mut bytes = 0;
+    for data in all.lines().filter_map(|line| line.strip_prefix("data: ")) {
+        let event: Value = serde_json::from_str(data).unwrap();
+        let blob = event["body"]["size"].as_u64().filter(|_| event["body"]["$blob"].is_string());
+        bytes += data.len() + usize::try_from(blob.unwrap_or(0)).unwrap();
+    }
+    #[expect(clippy::cast_precision_loss, reason = "small")]
+    let (bytes, text) = (bytes as f64, text.len() as f64);
+    println!("a turn of {text} bytes of text at 100 tokens/s: {bytes} bytes in the log");
+    at_most(
+        "bytes in the log per byte of text, without 6 KiB per turn",
+        (bytes - 6144.0) / text,
+        1.5,
+    );
 }
 
 /// Many concurrent sessions.

@@ -7,6 +7,8 @@ mod cli;
 mod completions;
 mod handoff;
 mod leave;
+mod live_draft;
+mod log_size;
 mod long;
 mod openai;
 mod queue;

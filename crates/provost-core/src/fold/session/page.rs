@@ -49,6 +49,7 @@ fn new_item(metadata: EventMetadata<'_>, fact: &Fact) -> Option<(SessionId, Sess
                 from: m.from,
                 parts: m.parts.clone(),
                 answer: m.answer.clone().map(Box::new),
+                answer_texts: m.answer_texts.clone(),
             };
             new(m.session, m.item, m.turn, content)
         }

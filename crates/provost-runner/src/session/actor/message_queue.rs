@@ -53,7 +53,17 @@ impl SessionActor {
         let (session, item) = (self.log.session, self.log.next_item_number());
         let (message, turn) = (clock.new_id(), clock.new_id());
         let (parts, answer, from) = (vec![MessagePart::Text { text }], None, MessageAuthor::User);
-        let added = MessageAdded { session, item, message, turn: None, from, parts, answer };
+        let added = MessageAdded {
+            session,
+            item,
+            message,
+            turn: None,
+            from,
+            parts,
+            answer,
+            answer_texts: Vec::new(),
+            cut_calls: Vec::new(),
+        };
         let mut facts = vec![Fact::MessageAdded(added)];
         if activity == SessionActivity::Idle {
             facts.push(self.turn_started_fact(turn, Some(message), Some(item)));

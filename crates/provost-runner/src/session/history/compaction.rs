@@ -96,7 +96,7 @@ fn shrink_messages(mut messages: Vec<ModelMessage>) -> Vec<ModelMessage> {
     kept
 }
 
-/// Reads a stream to its end without writing deltas to the log.
+/// Reads a stream to its end without showing it.
 pub(crate) async fn read_stream_silently(
     mut stream: ModelStream,
     cancel: &CancellationToken,
@@ -120,5 +120,5 @@ pub(crate) async fn read_stream_silently(
         }
     };
     let (attempts, is_estimated) = meter.finish(end.as_deref());
-    CompletionOutcome { end, parts: Vec::new(), attempts, is_estimated }
+    CompletionOutcome { end, streamed: None, attempts, is_estimated }
 }

@@ -8,6 +8,7 @@ use provost_proto::session::{
 use provost_proto::{MessageId, TurnId};
 use provost_store::{EventStore, StoreError};
 
+use super::answer_texts::restore_texts;
 use super::touched_paths::TouchedPaths;
 use crate::model::{
     CallId, Completion, CompletionContent, CompletionItem, CompletionUsage, ModelMessage,
@@ -80,8 +81,9 @@ async fn load_items_from(
 
 /// Removes the provider's native form of a completion, which only the model needs.
 pub(crate) fn strip_native_answer(item: &mut SessionItem) {
-    if let ItemContent::Message { answer, .. } = &mut item.content {
+    if let ItemContent::Message { answer, answer_texts, .. } = &mut item.content {
         *answer = None;
+        answer_texts.clear();
     }
 }
 
@@ -127,9 +129,18 @@ impl ConversationHistory {
                 self.open.clear();
                 self.messages.push(ModelMessage::user(join_text_parts(&parts)));
             }
-            ItemContent::Message { from: MessageAuthor::Assistant, parts, answer, .. } => {
+            ItemContent::Message {
+                from: MessageAuthor::Assistant,
+                parts,
+                answer,
+                answer_texts,
+                ..
+            } => {
                 self.open.clear();
-                let kept = answer.and_then(|answer| serde_json::from_value(*answer).ok());
+                let whole = answer.and_then(|mut answer| {
+                    restore_texts(&mut answer, &parts, &answer_texts).then_some(*answer)
+                });
+                let kept = whole.and_then(|answer| serde_json::from_value(answer).ok());
                 if let Some(turn) = kept.or_else(|| completion_from_parts(&parts, model)) {
                     self.push_completion(Box::new(turn));
                 }

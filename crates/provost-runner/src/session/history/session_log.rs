@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use provost_gateway::{Gateway, GatewayError, SessionAppend};
 use provost_proto::session::{ItemNumber, SessionView};
-use provost_proto::{Actor, Fact, ProjectId, SessionId};
+use provost_proto::{Actor, Fact, ProjectId, Seq, SessionId};
 use provost_store::{AppendOutcome, Durability, Idempotency};
 
 use crate::session::CallerIdentity;
@@ -49,17 +49,18 @@ impl SessionLog {
         self.gateway.sessions.append_session_events(self.session, append).await
     }
 
-    /// Appends facts with the session's role as their actor, on the caller's authority.
+    /// Appends facts with the session's role as their actor, on the caller's authority. Returns
+    /// the position of the last one.
     pub(crate) async fn append_as_agent(
         &self,
         by: &CallerIdentity,
         facts: Vec<Fact>,
-    ) -> Result<(), GatewayError> {
+    ) -> Result<Seq, GatewayError> {
         let principal = by.principal.clone();
         let actor = Actor::Agent(self.role.clone());
         let (command, durability) = (None, Durability::Buffered);
         let append = SessionAppend { principal, actor, command, durability, facts };
-        self.gateway.sessions.append_session_events(self.session, append).await?;
-        Ok(())
+        let appended = self.gateway.sessions.append_session_events(self.session, append).await?;
+        Ok(appended.events().last().map_or(0, |event| event.seq))
     }
 }

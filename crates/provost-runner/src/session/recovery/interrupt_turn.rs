@@ -5,13 +5,13 @@ use std::sync::Arc;
 use provost_core::fold::session::unpaid_bytes;
 use provost_core::fold::{ViewDocument, ViewKind};
 use provost_core::session::reservation_ledger::AccountKey;
-use provost_gateway::SessionAppend;
+use provost_gateway::{JournaledDraft, SessionAppend};
 use provost_proto::session::{
     CompletionDraft, CompletionPurpose, MessageAdded, MessageAuthor, MessagePart, SessionView,
     TurnInterrupted, TurnView,
 };
-use provost_proto::{Actor, Fact};
-use provost_store::Durability;
+use provost_proto::{Actor, Fact, LogCursor, MessageId, Stream};
+use provost_store::{Durability, EventScope, LogTail, hydrate_fact};
 use tokio_util::sync::CancellationToken;
 
 use crate::model::ModelRequest;
@@ -29,23 +29,25 @@ impl Runner {
         self: &Arc<Self>,
         session: &SessionView,
         read: ConversationHistory,
+        journaled: Option<JournaledDraft>,
     ) -> Result<(), RunnerError> {
         let Some(turn) = &session.turn else { return Ok(()) };
-        let doc = self.gateway.store().get_document(ViewKind::Drafts, session.id.uuid()).await?;
-        let draft = doc.and_then(ViewDocument::into_draft).filter(|draft| draft.turn == turn.id);
         let mut facts = Vec::new();
-        if let Some(draft) = draft {
+        if let Some((message, mut draft)) = self.find_cut_draft(session, turn, journaled).await? {
             let attempts = list_attempt_bytes(&draft);
+            let cut_calls = std::mem::take(&mut draft.calls);
             let parts = draft_parts(draft);
-            if !parts.is_empty() {
+            if !parts.is_empty() || !cut_calls.is_empty() {
                 facts.push(Fact::MessageAdded(MessageAdded {
                     session: session.id,
                     item: session.items,
-                    message: self.gateway.clock().new_id(),
+                    message,
                     turn: Some(turn.id),
                     from: MessageAuthor::Assistant,
                     parts,
                     answer: None,
+                    answer_texts: Vec::new(),
+                    cut_calls,
                 }));
             }
             facts.extend(self.charge_interrupted_completion(session, turn, read, &attempts).await?);
@@ -66,6 +68,55 @@ impl Runner {
         self.gateway.sessions.append_session_events(session.id, append).await?;
         self.ledger.lock_accounts().remove_account(AccountKey::Turn(turn.id));
         Ok(())
+    }
+
+    /// What the completion had streamed that the turn was cut off in, and its message: from the
+    /// journal, if the log does not have it yet, or from the log of an earlier version.
+    async fn find_cut_draft(
+        &self,
+        session: &SessionView,
+        turn: &TurnView,
+        journaled: Option<JournaledDraft>,
+    ) -> Result<Option<(MessageId, CompletionDraft)>, RunnerError> {
+        let store = self.gateway.store();
+        if let Some(journaled) = journaled.filter(|journaled| journaled.turn == turn.id) {
+            let scope = EventScope::Stream(Stream::Session(session.id));
+            let mut tail =
+                LogTail::new(Arc::clone(store), scope, LogCursor::from_seq(journaled.since));
+            let mut restarts = 0;
+            loop {
+                let events = tail.next_available().await?;
+                if events.is_empty() {
+                    break;
+                }
+                for event in events {
+                    match event.decode_event()?.kind.as_str() {
+                        // The completion ended before the daemon did.
+                        "USAGE_RECORDED" => return Ok(None),
+                        "ATTEMPT_RESTARTED" => restarts += 1,
+                        "MESSAGE_ADDED" => {
+                            let fact = hydrate_fact(&**store, &event.decode_event()?).await?;
+                            let message = journaled.message;
+                            if matches!(fact, Some(Fact::MessageAdded(added)) if added.message == message)
+                            {
+                                return Ok(None);
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            let mut draft = journaled.draft;
+            if restarts > journaled.restarts {
+                // The last restart is in the log and not in the journal.
+                (draft.text, draft.reasoning) = (String::new(), String::new());
+                draft.calls.clear();
+            }
+            return Ok(Some((journaled.message, draft)));
+        }
+        let doc = store.get_document(ViewKind::Drafts, session.id.uuid()).await?;
+        let draft = doc.and_then(ViewDocument::into_draft).filter(|draft| draft.turn == turn.id);
+        Ok(draft.map(|draft| (self.gateway.clock().new_id(), draft)))
     }
 
     /// Charges all attempts of a completion that was cut off, by an estimate from the bytes that

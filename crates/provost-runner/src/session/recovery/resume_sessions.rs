@@ -34,13 +34,15 @@ impl Runner {
     /// budget, before all interrupted completions are charged.
     pub(crate) async fn resume_sessions(self: &Arc<Self>) -> Result<(), RunnerError> {
         let docs = self.gateway.log.list_open_documents(ViewKind::Sessions).await?;
+        let mut journals = self.gateway.drafts.read_journals()?;
         let mut resumable = Vec::new();
         for session in docs.into_iter().filter_map(ViewDocument::into_session) {
             match session.status {
                 SessionStatus::Running => {
                     let read = history::load_history(&**self.gateway.store(), &session).await?;
                     if read.open.is_empty() {
-                        self.interrupt_turn(&session, read).await?;
+                        let journaled = journals.remove(&session.id);
+                        self.interrupt_turn(&session, read, journaled).await?;
                     } else {
                         resumable.push(session);
                     }
@@ -53,6 +55,8 @@ impl Runner {
                 SessionStatus::Idle | SessionStatus::Interrupted | SessionStatus::Closed => {}
             }
         }
+        // What they hold is in the log now, or was there before the daemon ended.
+        self.gateway.drafts.remove_journals()?;
         for session in &resumable {
             self.resume_session(session);
         }

@@ -1,24 +1,17 @@
-//! Writes a model's stream to the log: every delta is there before a client sees it.
-//!
-//! Deltas are batched while the previous append is in progress, and for a short interval when
-//! many completions stream at once (see [`super::write_throttle`]). A single stream is not
-//! delayed, and many streams cause few events.
+//! Reads a model's stream and shows it while it comes: every piece is in the journal of the draft
+//! before a client sees it. What the completion said goes into the log at its end.
 
 use std::sync::Arc;
 
 use futures::StreamExt as _;
-use futures::future::BoxFuture;
 use provost_core::session::budget::BudgetShortfall;
-use provost_gateway::GatewayError;
-use provost_proto::session::{
-    AttemptFailed, AttemptRestarted, ContentDelta, MessagePart, ToolDelta,
-};
-use provost_proto::{Fact, SessionId, TurnId, limits};
-use tokio::time::{Instant, sleep_until};
+use provost_core::session::tools::action_for_tool;
+use provost_gateway::{DraftPart, DraftWriter};
+use provost_proto::session::{AttemptFailed, AttemptRestarted, DraftToolCall, MessagePart};
+use provost_proto::{Fact, TurnId, limits};
 use tokio_util::sync::CancellationToken;
 
-use super::write_throttle::WriteThrottle;
-use crate::model::{Completion, CompletionUsage, ModelEvent, ModelStream};
+use crate::model::{Completion, CompletionUsage, ModelError, ModelEvent, ModelStream};
 use crate::session::CallerIdentity;
 use crate::session::budget::attempt_meter::AttemptMeter;
 use crate::session::error::TurnError;
@@ -28,38 +21,34 @@ use crate::session::history::session_log::SessionLog;
 pub(crate) struct CompletionOutcome {
     /// The completion, or why it failed.
     pub(crate) end: Result<Box<Completion>, TurnError>,
-    /// The text and reasoning so far.
-    pub(crate) parts: Vec<MessagePart>,
+    /// What was streamed, if it was shown.
+    pub(crate) streamed: Option<StreamedCompletion>,
     /// What each attempt used.
     pub(crate) attempts: Vec<CompletionUsage>,
     /// Whether any of that is an estimate.
     pub(crate) is_estimated: bool,
 }
 
+/// What the current attempt at a completion has streamed.
+pub(crate) struct StreamedCompletion {
+    pub(crate) draft: DraftWriter,
+    text: String,
+    reasoning: String,
+    calls: Vec<DraftToolCall>,
+    bytes: usize,
+}
+
 /// Checks that the budgets cover another attempt beside what a broken one used.
 pub(crate) type ChargeAttempt<'a> =
     dyn Fn(&CompletionUsage) -> Result<(), BudgetShortfall> + Send + Sync + 'a;
 
-/// Appends the deltas of one stream.
+/// Shows the deltas of one stream.
 pub(crate) struct DeltaWriter<'a> {
     pub(crate) log: &'a Arc<SessionLog>,
     pub(crate) turn: TurnId,
     pub(crate) by: &'a CallerIdentity,
     pub(crate) cancel: &'a CancellationToken,
-    pub(crate) throttle: &'a WriteThrottle,
     pub(crate) charge_attempt: &'a ChargeAttempt<'a>,
-}
-
-type PendingWrite = BoxFuture<'static, Result<(), GatewayError>>;
-
-/// Deltas that are not appended yet, and totals of the stream.
-struct DeltaBuffer {
-    session: SessionId,
-    turn: TurnId,
-    pending: Vec<Fact>,
-    bytes: usize,
-    text: String,
-    reasoning: String,
 }
 
 impl DeltaWriter<'_> {
@@ -68,168 +57,132 @@ impl DeltaWriter<'_> {
         &self,
         mut stream: ModelStream,
         mut meter: AttemptMeter,
+        draft: DraftWriter,
     ) -> CompletionOutcome {
-        let mut buffer = DeltaBuffer::new(self.log.session, self.turn);
-        let mut writing: Option<PendingWrite> = None;
-        let throttle = self.throttle.register_writer();
-        let mut due = Instant::now();
+        let mut streamed = StreamedCompletion::new(draft);
         let end = loop {
-            let has_unwritten = writing.is_none() && !buffer.pending.is_empty();
-            let waits_until_due = if has_unwritten
-                && (buffer.bytes >= limits::MAX_DELTA_BYTES || due <= Instant::now())
-            {
-                writing = Some(self.append_facts(buffer.take_pending()));
-                due = Instant::now() + throttle.write_interval();
-                false
-            } else {
-                has_unwritten
-            };
-            tokio::select! {
+            let event = tokio::select! {
                 biased;
                 () = self.cancel.cancelled() => break Err(TurnError::Cancelled),
-                done = await_pending_write(&mut writing), if writing.is_some() => {
-                    writing = None;
-                    if let Err(error) = done {
-                        break Err(error.into());
+                event = stream.next() => event,
+            };
+            match event {
+                Some(Ok(ModelEvent::End { turn })) => break Ok(turn),
+                Some(Ok(event)) => {
+                    let used = meter.record_event(&event);
+                    if let Err(error) = self.write_event(event, &mut streamed).await {
+                        break Err(error);
+                    }
+                    if let Some(shortfall) =
+                        used.and_then(|used| (self.charge_attempt)(&used).err())
+                    {
+                        break Err(TurnError::BudgetExceeded(shortfall));
+                    }
+                    if streamed.bytes > limits::MAX_COMPLETION_BYTES {
+                        let most = limits::MAX_COMPLETION_BYTES;
+                        let why = format!("the completion is longer than {most} bytes");
+                        break Err(TurnError::Model(ModelError::Protocol(why)));
                     }
                 }
-                () = sleep_until(due), if waits_until_due => {}
-                event = stream.next(), if buffer.bytes < limits::MAX_DELTA_BYTES => match event {
-                    Some(Ok(ModelEvent::End { turn })) => break Ok(turn),
-                    Some(Ok(event)) => {
-                        let used = meter.record_event(&event);
-                        buffer.record_event(event);
-                        if let Some(shortfall) = used.and_then(|used| (self.charge_attempt)(&used).err()) {
-                            break Err(TurnError::BudgetExceeded(shortfall));
-                        }
-                        if buffer.text.len() + buffer.reasoning.len() > limits::MAX_COMPLETION_BYTES {
-                            let why = format!("the completion is longer than {} bytes", limits::MAX_COMPLETION_BYTES);
-                            break Err(TurnError::Model(crate::model::ModelError::Protocol(why)));
-                        }
-                    }
-                    Some(Err(error)) => break Err(TurnError::Model(error)),
-                    None => {
-                        let why = "the stream ended without its final event".to_owned();
-                        break Err(TurnError::Model(crate::model::ModelError::Truncated(why)));
-                    }
-                },
+                Some(Err(error)) => break Err(TurnError::Model(error)),
+                None => {
+                    let why = "the stream ended without its final event".to_owned();
+                    break Err(TurnError::Model(ModelError::Truncated(why)));
+                }
             }
         };
         drop(stream);
-        let end = self.flush_pending(end, writing, &mut buffer).await;
+        let end = match streamed.draft.close() {
+            Ok(()) => end,
+            Err(error) => Err(error.into()),
+        };
         let (attempts, is_estimated) = meter.finish(end.as_deref());
-        CompletionOutcome { end, parts: buffer.into_parts(), attempts, is_estimated }
+        CompletionOutcome { end, streamed: Some(streamed), attempts, is_estimated }
     }
 
-    /// Waits for the append in progress and writes the remaining deltas.
-    async fn flush_pending(
+    async fn write_event(
         &self,
-        end: Result<Box<Completion>, TurnError>,
-        writing: Option<PendingWrite>,
-        buffer: &mut DeltaBuffer,
-    ) -> Result<Box<Completion>, TurnError> {
-        if let Some(writing) = writing {
-            writing.await?;
-        }
-        if !buffer.pending.is_empty() {
-            self.append_facts(buffer.take_pending()).await?;
-        }
-        end
-    }
-
-    fn append_facts(&self, facts: Vec<Fact>) -> PendingWrite {
-        let (log, by) = (Arc::clone(self.log), self.by.clone());
-        Box::pin(async move { log.append_as_agent(&by, facts).await })
-    }
-}
-
-async fn await_pending_write(writing: &mut Option<PendingWrite>) -> Result<(), GatewayError> {
-    match writing {
-        Some(writing) => writing.await,
-        None => std::future::pending().await,
-    }
-}
-
-impl DeltaBuffer {
-    fn new(session: SessionId, turn: TurnId) -> Self {
-        Self {
-            session,
-            turn,
-            pending: Vec::new(),
-            bytes: 0,
-            text: String::new(),
-            reasoning: String::new(),
-        }
-    }
-
-    fn take_pending(&mut self) -> Vec<Fact> {
-        self.bytes = 0;
-        std::mem::take(&mut self.pending)
-    }
-
-    fn record_event(&mut self, event: ModelEvent) {
-        let (session, turn) = (self.session, self.turn);
+        event: ModelEvent,
+        streamed: &mut StreamedCompletion,
+    ) -> Result<(), TurnError> {
+        let (session, turn) = (self.log.session, self.turn);
         match event {
             ModelEvent::TextDelta { text } | ModelEvent::Refusal { text } => {
-                self.text.push_str(&text);
-                self.bytes += text.len();
-                if let Some(Fact::TextDelta(last)) = self.pending.last_mut() {
-                    last.text.push_str(&text);
-                } else {
-                    self.pending.push(Fact::TextDelta(ContentDelta { session, turn, text }));
-                }
+                streamed.text.push_str(&text);
+                streamed.push_text(DraftPart::Text, &text)?;
             }
             ModelEvent::ReasoningDelta { text } => {
-                self.reasoning.push_str(&text);
-                self.bytes += text.len();
-                if let Some(Fact::ReasoningDelta(last)) = self.pending.last_mut() {
-                    last.text.push_str(&text);
-                } else {
-                    self.pending.push(Fact::ReasoningDelta(ContentDelta { session, turn, text }));
-                }
+                streamed.reasoning.push_str(&text);
+                streamed.push_text(DraftPart::Reasoning, &text)?;
             }
             ModelEvent::ToolCallBegin { index, name, .. } => {
-                self.bytes += name.len();
-                let tool = provost_core::session::tools::action_for_tool(&name);
-                let tool = Some(tool.map_or(name, str::to_owned));
-                let text = String::new();
-                self.pending.push(Fact::ToolDelta(ToolDelta { session, turn, index, tool, text }));
+                streamed.begin_call(index, action_for_tool(&name).unwrap_or(&name))?;
             }
-            ModelEvent::ToolCallArguments { index, delta } => self.push_arguments(index, delta),
+            ModelEvent::ToolCallArguments { index, delta } => {
+                if let Some(call) = streamed.call_mut(index) {
+                    call.arguments.push_str(&delta);
+                }
+                streamed.push_text(DraftPart::Call(index), &delta)?;
+            }
             ModelEvent::Waiting { attempt, millis, reason, is_charged: charged } => {
                 let (retry_in_ms, why) = (millis, reason);
                 let failed = AttemptFailed { session, turn, attempt, retry_in_ms, why, charged };
-                self.pending.push(Fact::AttemptFailed(failed));
+                streamed.draft.fail_attempt(&failed, self.log.gateway.clock().now())?;
+                self.log.append_as_agent(self.by, vec![Fact::AttemptFailed(failed)]).await?;
             }
             ModelEvent::Restarted { attempt } => {
-                (self.text, self.reasoning) = (String::new(), String::new());
-                let restarted = AttemptRestarted { session, turn, attempt };
-                self.pending.push(Fact::AttemptRestarted(restarted));
+                let (parts, calls) = streamed.take_content();
+                let restarted = AttemptRestarted { session, turn, attempt, streamed: parts, calls };
+                let facts = vec![Fact::AttemptRestarted(restarted.clone())];
+                let since = self.log.append_as_agent(self.by, facts).await?;
+                streamed.draft.restart(restarted, since)?;
             }
             ModelEvent::ToolCallEnd { .. } | ModelEvent::Usage { .. } | ModelEvent::End { .. } => {}
         }
+        Ok(())
+    }
+}
+
+impl StreamedCompletion {
+    fn new(draft: DraftWriter) -> Self {
+        let (text, reasoning, calls) = (String::new(), String::new(), Vec::new());
+        Self { draft, text, reasoning, calls, bytes: 0 }
     }
 
-    fn push_arguments(&mut self, index: u32, text: String) {
-        let (session, turn) = (self.session, self.turn);
+    fn push_text(&mut self, part: DraftPart, text: &str) -> Result<(), TurnError> {
         self.bytes += text.len();
-        if let Some(Fact::ToolDelta(last)) = self.pending.last_mut()
-            && last.index == index
-        {
-            return last.text.push_str(&text);
-        }
-        self.pending.push(Fact::ToolDelta(ToolDelta { session, turn, index, tool: None, text }));
+        Ok(self.draft.push_text(part, text)?)
     }
 
-    /// Text and reasoning so far.
-    fn into_parts(self) -> Vec<MessagePart> {
+    fn begin_call(&mut self, index: u32, tool: &str) -> Result<(), TurnError> {
+        self.bytes += tool.len();
+        if let Some(call) = self.call_mut(index) {
+            tool.clone_into(&mut call.tool);
+        }
+        Ok(self.draft.begin_call(index, tool)?)
+    }
+
+    /// The call with this index; none beyond the limit of calls.
+    fn call_mut(&mut self, index: u32) -> Option<&mut DraftToolCall> {
+        let at = usize::try_from(index).ok().filter(|at| *at < limits::MAX_TOOL_CALLS)?;
+        while self.calls.len() <= at {
+            self.calls.push(DraftToolCall { tool: String::new(), arguments: String::new() });
+        }
+        self.calls.get_mut(at)
+    }
+
+    /// Text, reasoning and calls so far; nothing of them is left.
+    pub(crate) fn take_content(&mut self) -> (Vec<MessagePart>, Vec<DraftToolCall>) {
+        self.bytes = 0;
         let mut parts = Vec::new();
-        if !self.reasoning.is_empty() {
-            parts.push(MessagePart::Reasoning { text: self.reasoning });
+        let (text, reasoning) =
+            (std::mem::take(&mut self.text), std::mem::take(&mut self.reasoning));
+        if !reasoning.is_empty() {
+            parts.push(MessagePart::Reasoning { text: reasoning });
         }
-        if !self.text.is_empty() {
-            parts.push(MessagePart::Text { text: self.text });
+        if !text.is_empty() {
+            parts.push(MessagePart::Text { text });
         }
-        parts
+        (parts, std::mem::take(&mut self.calls))
     }
 }

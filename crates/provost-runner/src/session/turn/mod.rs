@@ -5,7 +5,6 @@ mod handoff;
 pub(crate) mod request_completion;
 pub(crate) mod tool_execution;
 pub(crate) mod tool_output;
-pub(crate) mod write_throttle;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,6 +14,7 @@ use provost_core::session::reservation_ledger::AccountKey;
 use provost_core::session::turn_step::{
     TurnInput, TurnLimits, TurnProgress, TurnStep, compaction_threshold, next_turn_step,
 };
+use provost_gateway::DraftWriter;
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::session::{FinishReason, SessionView, TurnCancelled, TurnFailed, TurnFinished};
 use provost_proto::{Code, Fact, TurnId};
@@ -48,6 +48,8 @@ pub(crate) struct TurnState {
     pub(crate) progress: TurnProgress,
     /// The usage of the last completion, to be appended with it.
     pub(crate) pending_usage: Vec<Fact>,
+    /// The draft of the last completion, which ends when it is appended.
+    pub(crate) pending_draft: Option<DraftWriter>,
     /// The sessions that its completions are charged to.
     pub(crate) lineage: SessionLineage,
     /// Output tokens of its completions under this daemon.
@@ -157,6 +159,7 @@ impl Turn {
             history,
             progress,
             pending_usage: Vec::new(),
+            pending_draft: None,
             lineage,
             output_tokens: 0,
             loop_detector,

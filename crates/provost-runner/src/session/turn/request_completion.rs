@@ -5,15 +5,14 @@ use provost_core::session::budget::estimate_tokens;
 use provost_core::session::instructions::{ProjectPromptContext, build_instructions};
 use provost_core::session::tools::{self, HANDOFF};
 use provost_core::session::turn_step::TurnInput;
-use provost_gateway::SessionRole;
+use provost_gateway::{DraftWriter, SessionRole};
 use provost_proto::runtime::RuntimeView;
 use provost_proto::session::{
-    CompletionPurpose, FinishReason, MessageAdded, MessageAuthor, MessagePart, SessionView,
-    ToolCalled,
+    CompletionPurpose, FinishReason, MessageAdded, MessageAuthor, SessionView, ToolCalled,
 };
-use provost_proto::{Fact, limits};
+use provost_proto::{Fact, MessageId, limits};
 
-use super::delta_writer::{ChargeAttempt, CompletionOutcome, DeltaWriter};
+use super::delta_writer::{ChargeAttempt, CompletionOutcome, DeltaWriter, StreamedCompletion};
 use super::tool_execution::ToolInvocation;
 use super::{Turn, TurnState};
 use crate::model::{
@@ -23,6 +22,7 @@ use crate::model::{
 use crate::session::budget::attempt_meter::AttemptMeter;
 use crate::session::budget::completion_allowance::{CompletionAllowance, UsedAttempts};
 use crate::session::error::TurnError;
+use crate::session::history::answer_texts::share_texts;
 use crate::session::history::touched_paths::TouchedPaths;
 use crate::session::history::{compaction, completion_parts};
 
@@ -64,22 +64,27 @@ impl Turn {
             self.runner.models.stream_completion(request).map_err(TurnError::UnknownModel)?;
         let charge_attempt =
             |used: &CompletionUsage| self.charge_broken_attempt(&state.view, &reserved, used);
-        let CompletionOutcome { end, parts, attempts, is_estimated } =
-            self.read_completion(stream, request, purpose, &charge_attempt).await;
+        let CompletionOutcome { end, streamed, attempts, is_estimated } =
+            self.read_completion(stream, request, purpose, &charge_attempt).await?;
         match end {
             Ok(answer) => {
                 let used = UsedAttempts { attempts: &attempts, is_estimated, purpose, day };
                 state.pending_usage = self.record_usage(state, reserved, &used);
+                state.pending_draft = streamed.map(|streamed| streamed.draft);
                 Ok(answer)
             }
             Err(error) => {
-                let mut facts = self.partial_message_facts(parts, purpose);
+                let (draft, mut facts) = self.partial_message_facts(streamed);
                 if !attempts.is_empty() {
                     let used = UsedAttempts { attempts: &attempts, is_estimated, purpose, day };
                     facts.extend(self.record_usage(state, reserved, &used));
                 }
+                let mut appended = None;
                 if !facts.is_empty() {
-                    self.log.append_as_agent(&self.by, facts).await?;
+                    appended = Some(self.log.append_as_agent(&self.by, facts).await?);
+                }
+                if let Some(draft) = draft {
+                    draft.finish(appended)?;
                 }
                 Err(error)
             }
@@ -92,48 +97,69 @@ impl Turn {
         request: &ModelRequest,
         purpose: CompletionPurpose,
         charge_attempt: &ChargeAttempt<'_>,
-    ) -> CompletionOutcome {
+    ) -> Result<CompletionOutcome, TurnError> {
         let meter = AttemptMeter::new(request);
         let delta_writer = DeltaWriter {
             log: &self.log,
             turn: self.id,
             by: &self.by,
             cancel: &self.cancel,
-            throttle: &self.runner.write_throttle,
             charge_attempt,
         };
         match purpose {
-            CompletionPurpose::Answer => delta_writer.write_stream(stream, meter).await,
+            CompletionPurpose::Answer => {
+                let gateway = &self.runner.gateway;
+                let message = gateway.clock().new_id();
+                let draft = gateway.drafts.begin(self.log.session, self.id, message)?;
+                Ok(delta_writer.write_stream(stream, meter, draft).await)
+            }
             CompletionPurpose::Summary => {
-                compaction::read_stream_silently(stream, &self.cancel, meter, charge_attempt).await
+                let cancel = &self.cancel;
+                Ok(compaction::read_stream_silently(stream, cancel, meter, charge_attempt).await)
             }
         }
     }
 
+    /// What was streamed of a completion that broke off, as a message, and its draft.
     fn partial_message_facts(
         &self,
-        parts: Vec<MessagePart>,
-        purpose: CompletionPurpose,
-    ) -> Vec<Fact> {
-        if parts.is_empty() || purpose == CompletionPurpose::Summary {
-            return Vec::new();
+        streamed: Option<StreamedCompletion>,
+    ) -> (Option<DraftWriter>, Vec<Fact>) {
+        let Some(mut streamed) = streamed else { return (None, Vec::new()) };
+        let (parts, cut_calls) = streamed.take_content();
+        let draft = streamed.draft;
+        if parts.is_empty() && cut_calls.is_empty() {
+            return (Some(draft), Vec::new());
         }
-        vec![self.assistant_message_fact(parts, None)]
-    }
-
-    fn assistant_message_fact(
-        &self,
-        parts: Vec<MessagePart>,
-        answer: Option<serde_json::Value>,
-    ) -> Fact {
-        Fact::MessageAdded(MessageAdded {
+        let fact = Fact::MessageAdded(MessageAdded {
             session: self.log.session,
             item: self.log.next_item_number(),
-            message: self.runner.gateway.clock().new_id(),
+            message: draft.message(),
             turn: Some(self.id),
             from: MessageAuthor::Assistant,
             parts,
-            answer,
+            answer: None,
+            answer_texts: Vec::new(),
+            cut_calls,
+        });
+        (Some(draft), vec![fact])
+    }
+
+    fn completed_message_fact(&self, message: MessageId, answer: &Completion) -> Fact {
+        let parts = completion_parts::visible_parts(answer);
+        let mut native = serde_json::to_value(answer).ok();
+        let answer_texts =
+            native.as_mut().map(|native| share_texts(native, &parts)).unwrap_or_default();
+        Fact::MessageAdded(MessageAdded {
+            session: self.log.session,
+            item: self.log.next_item_number(),
+            message,
+            turn: Some(self.id),
+            from: MessageAuthor::Assistant,
+            parts,
+            answer: native,
+            answer_texts,
+            cut_calls: Vec::new(),
         })
     }
 
@@ -144,9 +170,10 @@ impl Turn {
         state: &mut TurnState,
         answer: &Completion,
     ) -> Result<Vec<ToolInvocation>, TurnError> {
-        let native = serde_json::to_value(answer).ok();
-        let mut facts =
-            vec![self.assistant_message_fact(completion_parts::visible_parts(answer), native)];
+        let draft = state.pending_draft.take();
+        let message = draft.as_ref().map(DraftWriter::message);
+        let message = message.unwrap_or_else(|| self.runner.gateway.clock().new_id());
+        let mut facts = vec![self.completed_message_fact(message, answer)];
         facts.append(&mut state.pending_usage);
         let mut calls = Vec::new();
         if answer.stop != StopReason::MaxTokens {
@@ -173,7 +200,10 @@ impl Turn {
                 calls.push(call);
             }
         }
-        self.log.append_as_agent(&self.by, facts).await?;
+        let appended = self.log.append_as_agent(&self.by, facts).await?;
+        if let Some(draft) = draft {
+            draft.finish(Some(appended))?;
+        }
         Ok(calls)
     }
 

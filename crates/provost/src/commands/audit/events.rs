@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use futures::StreamExt;
-use provost_proto::{AuditPage, Event, EventsPage, LogCursor, limits};
+use provost_proto::{AuditPage, Event, EventsPage, Fact, LogCursor, MessageId, limits};
+use serde_json::Value;
 
 use crate::args::EventsArgs;
 use crate::client::{DaemonClient, RequestRejected};
@@ -142,26 +143,59 @@ pub(crate) async fn fetch_head_cursor(client: &DaemonClient) -> anyhow::Result<L
     Ok(page.events.first().map_or(LogCursor::START, Event::cursor))
 }
 
+/// A message of a session's stream.
+#[derive(Debug)]
+pub(crate) enum SessionMessage {
+    /// An event of the log.
+    Event(Box<Event>),
+    /// The model begins to write this message, in place of what it wrote before.
+    DraftBegun(MessageId),
+    /// A piece of that message.
+    Delta(Box<Fact>),
+}
+
 /// Takes the complete server-sent messages out of the buffer. A message with an event
 /// name, such as `live`, is not a log event; every other message must be one.
 pub(crate) fn drain_sse_events(rest: &mut Vec<u8>) -> anyhow::Result<Vec<Event>> {
+    let messages = drain_session_messages(rest)?.into_iter();
+    let events = messages.filter_map(|message| match message {
+        SessionMessage::Event(event) => Some(*event),
+        SessionMessage::DraftBegun(_) | SessionMessage::Delta(_) => None,
+    });
+    Ok(events.collect())
+}
+
+/// The same with what the model is writing.
+pub(crate) fn drain_session_messages(rest: &mut Vec<u8>) -> anyhow::Result<Vec<SessionMessage>> {
     let Some(end) = rest.windows(2).rposition(|pair| pair == b"\n\n") else {
         return Ok(Vec::new());
     };
     let whole: Vec<u8> = rest.drain(..end + 2).collect();
     let text = std::str::from_utf8(&whole).context("the daemon sent text that is not UTF-8")?;
-    let mut events = Vec::new();
+    let mut messages = Vec::new();
     for message in text.split("\n\n") {
         let field = |name| message.lines().find_map(|line| line.strip_prefix(name));
-        if let (None, Some(data)) = (field("event: "), field("data: ")) {
-            let event = serde_json::from_str(data).with_context(|| {
-                let id = sanitize_text(field("id: ").unwrap_or("without an id"));
-                format!("event {id} cannot be parsed by this version of Provost")
-            })?;
-            events.push(event);
-        }
+        let Some(data) = field("data: ") else { continue };
+        let unreadable = || {
+            let id = sanitize_text(field("id: ").unwrap_or("without an id"));
+            format!("event {id} cannot be parsed by this version of Provost")
+        };
+        messages.push(match field("event: ") {
+            None => SessionMessage::Event(serde_json::from_str(data).with_context(unreadable)?),
+            Some("draft") => {
+                let begun: Value = serde_json::from_str(data).with_context(unreadable)?;
+                let message = begun["message"].clone();
+                SessionMessage::DraftBegun(
+                    serde_json::from_value(message).with_context(unreadable)?,
+                )
+            }
+            Some("delta") => {
+                SessionMessage::Delta(serde_json::from_str(data).with_context(unreadable)?)
+            }
+            Some(_) => continue,
+        });
     }
-    Ok(events)
+    Ok(messages)
 }
 
 fn print_event(args: &EventsArgs, event: &Event) -> anyhow::Result<()> {
@@ -185,7 +219,7 @@ fn print_event(args: &EventsArgs, event: &Event) -> anyhow::Result<()> {
     ))
 }
 
-fn value_to_text(value: &serde_json::Value) -> String {
+fn value_to_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 

@@ -12,7 +12,7 @@ use super::line_input::{LineInput, next_typed_or_pending};
 use super::queued_messages::print_withdrawn;
 use super::turn_outcome::{ChatTurnOutcome, ChatTurnSelector, EXIT_INTERRUPTED};
 use super::turn_printer::TurnPrinter;
-use crate::commands::audit::events::drain_sse_events;
+use crate::commands::audit::events::{SessionMessage, drain_session_messages, drain_sse_events};
 use crate::output::{faint, print_stderr, sanitize_lines};
 use crate::typed_answer::TypedLine;
 
@@ -38,7 +38,20 @@ impl ChatSession {
                 chunk = session_events.next() => {
                     let Some(chunk) = chunk else { break };
                     session_rest.extend_from_slice(&chunk.context("the daemon closed the connection")?);
-                    for event in drain_sse_events(&mut session_rest)? {
+                    for message in drain_session_messages(&mut session_rest)? {
+                        let event = match message {
+                            SessionMessage::Event(event) => *event,
+                            SessionMessage::DraftBegun(message) => {
+                                printer.begin_draft(message);
+                                continue;
+                            }
+                            SessionMessage::Delta(delta) => {
+                                if selector.turn.is_some() {
+                                    printer.print_delta(*delta)?;
+                                }
+                                continue;
+                            }
+                        };
                         let end = selector.detect_outcome(&event);
                         if selector.includes_event(&event) {
                             printer.print_event(&event)?;

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
-use provost_proto::session::{ItemNumber, ToolCallStatus, ToolReturned};
-use provost_proto::{Event, Fact};
+use provost_proto::session::{
+    ItemNumber, MessageAdded, MessageAuthor, MessagePart, ToolCallStatus, ToolReturned,
+};
+use provost_proto::{Event, Fact, MessageId};
 
 use super::markdown::MarkdownRenderer;
 use super::piped_answer::{PipedAnswer, PipedChunk};
@@ -29,6 +31,10 @@ pub(super) struct TurnPrinter {
     markdown: Option<MarkdownRenderer>,
     /// The answer for a pipe or a file; notes go to standard error.
     piped: PipedAnswer,
+    /// The message whose text is printed as it is written.
+    drafted: Option<MessageId>,
+    /// Whether text was printed since the last message of the model.
+    has_deltas: bool,
     /// Tools that were called and have not returned.
     tools: HashMap<ItemNumber, String>,
     /// Whether calls run in parallel, so that each result must name its tool.
@@ -39,7 +45,29 @@ impl TurnPrinter {
     pub(super) fn new(json: bool) -> Self {
         let markdown = is_stdout_terminal().then(MarkdownRenderer::new);
         let (last, piped) = (LastPrinted::Nothing, PipedAnswer::default());
-        Self { json, last, markdown, piped, tools: HashMap::new(), has_parallel_calls: false }
+        Self {
+            json,
+            last,
+            markdown,
+            piped,
+            drafted: None,
+            has_deltas: false,
+            tools: HashMap::new(),
+            has_parallel_calls: false,
+        }
+    }
+
+    /// The model begins to write a message, which is printed as it comes.
+    pub(super) fn begin_draft(&mut self, message: MessageId) {
+        self.drafted = Some(message);
+    }
+
+    /// Prints a piece of the message that the model is writing.
+    pub(super) fn print_delta(&mut self, delta: Fact) -> anyhow::Result<()> {
+        if self.json {
+            return print_line(&serde_json::to_string(&delta)?);
+        }
+        self.print_fact(delta)
     }
 
     pub(super) fn print_event(&mut self, event: &Event) -> anyhow::Result<()> {
@@ -47,17 +75,53 @@ impl TurnPrinter {
             return print_line(&serde_json::to_string(event)?);
         }
         let Some(fact) = event.fact() else { return Ok(()) };
+        self.print_fact(fact)
+    }
+
+    /// Prints a message of the model unless it was printed while it was written.
+    fn print_message(&mut self, added: MessageAdded) -> anyhow::Result<()> {
+        let is_drafted = self.drafted == Some(added.message);
+        let has_deltas = self.has_deltas;
+        self.forget_draft();
+        if is_drafted || has_deltas {
+            return Ok(());
+        }
+        for part in added.parts {
+            match part {
+                MessagePart::Text { text } | MessagePart::Refusal { text } => {
+                    self.print_text(&text)?;
+                }
+                MessagePart::Reasoning { text } => self.print_reasoning(&text)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Only a terminal shows the reasoning.
+    fn print_reasoning(&mut self, text: &str) -> anyhow::Result<()> {
+        if self.markdown.is_none() {
+            return Ok(());
+        }
+        self.switch_output(LastPrinted::Reasoning)?;
+        print_bytes(faint(&sanitize_chunk(text)).as_bytes())
+    }
+
+    fn print_fact(&mut self, fact: Fact) -> anyhow::Result<()> {
         #[expect(
             clippy::wildcard_enum_match_arm,
             reason = "all other facts are not part of the conversation"
         )]
         match fact {
-            Fact::TextDelta(delta) => self.print_text(&delta.text),
-            // Only a terminal shows the reasoning.
-            Fact::ReasoningDelta(_) if self.markdown.is_none() => Ok(()),
+            Fact::TextDelta(delta) => {
+                self.has_deltas = true;
+                self.print_text(&delta.text)
+            }
             Fact::ReasoningDelta(delta) => {
-                self.switch_output(LastPrinted::Reasoning)?;
-                print_bytes(faint(&sanitize_chunk(&delta.text)).as_bytes())
+                self.has_deltas = true;
+                self.print_reasoning(&delta.text)
+            }
+            Fact::MessageAdded(added) if added.from == MessageAuthor::Assistant => {
+                self.print_message(added)
             }
             Fact::ToolCalled(call) => {
                 self.finish_answer()?;
@@ -76,10 +140,12 @@ impl TurnPrinter {
                 self.print_note(&format!("The provider failed; retrying: {why}"))
             }
             Fact::AttemptRestarted(_) if self.markdown.is_none() => {
+                self.forget_draft();
                 self.piped.restart_attempt();
                 Ok(())
             }
             Fact::AttemptRestarted(_) => {
+                self.forget_draft();
                 self.print_note("The answer starts again; ignore the text above.")
             }
             Fact::SessionCompacted(_) => {
@@ -90,6 +156,11 @@ impl TurnPrinter {
             }
             _ => Ok(()),
         }
+    }
+
+    /// What was printed of a message is void.
+    fn forget_draft(&mut self) {
+        (self.drafted, self.has_deltas) = (None, false);
     }
 
     fn print_text(&mut self, text: &str) -> anyhow::Result<()> {

@@ -35,6 +35,8 @@ async fn hand_over_without_a_task(home: &Home, session: &Value) -> SessionId {
         from: MessageAuthor::Assistant,
         parts: vec![MessagePart::Text { text: "I have it read.".to_owned() }],
         answer: None,
+        answer_texts: Vec::new(),
+        cut_calls: Vec::new(),
     };
     let called = ToolCalled {
         session: parent,

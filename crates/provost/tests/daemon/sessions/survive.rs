@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use provost_fake_model::{
-    FakeCompletion, FakeModelServer, FakeReply, FakeWireFormat, StreamEnding,
+    FakeCompletion, FakeCompletionPart, FakeModelServer, FakeReply, FakeWireFormat, StreamEnding,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -47,6 +47,71 @@ async fn what_was_streamed_is_shown_and_the_turn_can_be_gone_on_with() {
     let asked = model.received_requests();
     assert!(asked.last().unwrap().body.to_string().contains("Go on from where you stopped"));
     assert_eq!(daemon.post(&path, &daemon.token, &json!({})).await.0, 409);
+}
+
+/// The journals of completions that are being streamed.
+fn journals(home: &Home) -> Vec<std::path::PathBuf> {
+    let Ok(entries) = fs::read_dir(home.data().join("drafts")) else { return Vec::new() };
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_streamed_is_put_into_the_log_once_however_often_the_daemon_is_killed() {
+    let home = Home::new();
+    let mut slow = FakeCompletion::from_text(&"word ".repeat(2000));
+    slow.pace = Duration::from_millis(10);
+    let replies = vec![FakeReply::Completion(slow)];
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
+    let daemon = home.with_model(&model, ALL[1], "");
+    let session = daemon.session(json!({})).await;
+    daemon.send_message(&session, "Tell me.").await;
+    let long = |now: &Value| now["draft"]["text"].as_str().is_some_and(|text| text.len() > 100);
+    daemon.session_until(&session, long).await;
+    daemon.kill();
+    let journal = journals(&home).remove(0);
+    let kept = fs::read(&journal).unwrap();
+    for line in ["{\"kind\":\"TEXT_DE", ""] {
+        // Killed while it wrote, and killed again before it removed the journal.
+        fs::write(&journal, [&kept[..], line.as_bytes()].concat()).unwrap();
+        let daemon = home.up();
+        let detail = daemon.turn_end(&session, "interrupted").await;
+        assert_eq!(texts(&detail).len(), 2, "{detail:#}");
+        assert!(texts(&detail)[1].len() > 100 && texts(&detail)[1].starts_with("word word "));
+        assert_eq!(daemon.events("USAGE_RECORDED").await.len(), 1);
+        assert!(daemon.events("TEXT_DELTA").await.is_empty());
+        assert!(journals(&home).is_empty());
+        daemon.kill();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_journal_of_a_completion_that_ended_adds_nothing() {
+    let home = Home::new();
+    let call = json!({ "command": "echo x >> log" });
+    let mut calls = FakeCompletion::from_tool_call("c1", "terminal_runCommand", call);
+    calls.parts.insert(0, FakeCompletionPart::Text("I shall do that, and slowly.".to_owned()));
+    calls.pace = Duration::from_millis(50);
+    let replies = vec![
+        FakeReply::Completion(calls),
+        FakeReply::Completion(FakeCompletion::from_text("Done.")),
+    ];
+    let model = FakeModelServer::start_with_replies(replies).await.unwrap();
+    let daemon = home.with_model(&model, ALL[1], "");
+    let session = daemon.session(json!({})).await;
+    daemon.send_message(&session, "Do it.").await;
+    let speaks = |now: &Value| now["draft"]["text"].as_str().is_some_and(|text| text.len() > 5);
+    daemon.session_until(&session, speaks).await;
+    let journal = journals(&home).remove(0);
+    let kept = fs::read(&journal).unwrap();
+    let open = daemon.wait_for_approvals(1).await;
+    daemon.kill();
+    // As if it had been killed between the append and the removal of the journal.
+    fs::write(&journal, kept).unwrap();
+    let daemon = home.up();
+    assert!(journals(&home).is_empty());
+    home.run_ok(&["approvals", "allow", open[0]["id"].as_str().unwrap(), "--yes"]);
+    let detail = daemon.turn_end(&session, "finished").await;
+    assert_eq!(texts(&detail)[1..], ["I shall do that, and slowly.", "Done."]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
