@@ -25,8 +25,8 @@ const HIDDEN = ['provost-stream-hidden']
 const UNLIMITED: StreamSlots = { acquire: () => Promise.resolve({ release: () => undefined }) }
 
 /** The slots that all tabs of this browser share. */
-export function sharedSlots(locks: LockManager | undefined = globalThis.navigator?.locks): StreamSlots {
-  if (locks === undefined) return UNLIMITED
+export function sharedSlots(locks: LockManager | null | undefined = globalThis.navigator?.locks): StreamSlots {
+  if (locks === undefined || locks === null) return UNLIMITED
   return {
     acquire: async () => {
       for (const name of document.hidden ? HIDDEN : VISIBLE) {
