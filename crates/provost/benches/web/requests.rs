@@ -15,13 +15,15 @@ const LONG: Duration = Duration::from_secs(2);
 const MIN_ROWS: usize = 60;
 const KERNEL_STARTS: usize = 9;
 
+/// The part of a query that filters.
+type FilterQuery = fn(&Daemon<'_>) -> String;
+
 const PAGE: Limits = Limits::at_most(100.0).and_ratio();
 const FILTER: Limits = Limits::at_most(300.0);
 
 pub(crate) async fn measure(table: &mut Table, both: [&Daemon<'_>; 2]) {
     measure_search(table, both, "first page of the timeline", |_| String::new(), PAGE).await;
-    type Query = fn(&Daemon<'_>) -> String;
-    let filters: [(&str, Query); 8] = [
+    let filters: [(&str, FilterQuery); 8] = [
         ("filter by a common word", |_| format!("&text={COMMON_WORD}")),
         ("filter by a rare word", |_| format!("&text={RARE_WORD}")),
         ("filter by an absent word", |_| format!("&text={ABSENT_WORD}")),
