@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::history::{ABSENT_WORD, COMMON_WORD, RARE_WORD};
 use crate::subject::Daemon;
@@ -70,9 +70,9 @@ async fn read_rows(daemon: &Daemon<'_>, query: &str) {
     loop {
         let page = daemon.get(&format!("/api/events?limit=200{query}{before}")).await;
         n_rows += page["events"].as_array().unwrap().len();
-        match &page["next"] {
-            Value::Number(next) if n_rows < MIN_ROWS => before = format!("&before={next}"),
-            _ => return,
+        match page["next"].as_u64() {
+            Some(next) if n_rows < MIN_ROWS => before = format!("&before={next}"),
+            Some(_) | None => return,
         }
     }
 }
