@@ -47,7 +47,8 @@ fn main() {
 }
 
 fn run_program(program: &Path, args: &[&str]) {
-    assert!(launch::run_and_capture(program, args).unwrap().status.success(), "{program:?}");
+    let status = launch::run_and_capture(program, args).unwrap().status;
+    assert!(status.success(), "{}: {status}", program.display());
 }
 
 fn measure(work: impl FnOnce()) -> Duration {

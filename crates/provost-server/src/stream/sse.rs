@@ -233,13 +233,13 @@ impl PacedTail {
             if !matcher.matches_recorded(recorded, blob)? {
                 continue;
             }
-            if *bodies != EventBodies::Stored {
+            if *bodies == EventBodies::Stored {
+                put_event(&mut out, recorded.cursor(), &recorded.wire_json());
+            } else {
                 let event = self.log.with_body(event, *bodies).await?;
                 let json = serde_json::to_vec(&event)
                     .map_err(|error| StoreError::NotCanonical(error.to_string()))?;
                 put_event(&mut out, recorded.cursor(), &json);
-            } else {
-                put_event(&mut out, recorded.cursor(), &recorded.wire_json());
             }
         }
         Ok(out.freeze())

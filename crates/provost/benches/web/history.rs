@@ -138,7 +138,7 @@ async fn write_session(
     number: usize,
 ) -> (SessionId, Uuid) {
     let stream = Stream::Project(project.id.into());
-    if number % 10 == 0 {
+    if number.is_multiple_of(10) {
         let body = json!({ "pid": 1000 + number, "version": "0.1.0", "listen": "127.0.0.1:3001" });
         writer.append_by_daemon(Stream::Sys, &[("DAEMON_STARTED", body)]).await;
         turns::log_in(writer).await;
@@ -152,7 +152,7 @@ async fn write_session(
     for turn in 0..TURNS_PER_SESSION {
         action = turns::write_turn(writer, project, session, turn).await.unwrap_or(action);
     }
-    if number % 5 == 0 {
+    if number.is_multiple_of(5) {
         turns::run_dev_server(writer, project).await;
     }
     let body = json!({ "project": project.id, "boot": boot });

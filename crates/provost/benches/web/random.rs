@@ -1,4 +1,4 @@
-//! Numbers that are the same in every run (SplitMix64).
+//! Numbers that are the same in every run (`SplitMix64`).
 
 #[derive(Debug)]
 pub(crate) struct Random(pub(crate) u64);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::history::{ABSENT_WORD, COMMON_WORD, RARE_WORD};
 use crate::subject::Daemon;
@@ -15,13 +15,15 @@ const LONG: Duration = Duration::from_secs(2);
 const MIN_ROWS: usize = 60;
 const KERNEL_STARTS: usize = 9;
 
+/// The part of a query that filters.
+type FilterQuery = fn(&Daemon<'_>) -> String;
+
 const PAGE: Limits = Limits::at_most(100.0).and_ratio();
 const FILTER: Limits = Limits::at_most(300.0);
 
 pub(crate) async fn measure(table: &mut Table, both: [&Daemon<'_>; 2]) {
     measure_search(table, both, "first page of the timeline", |_| String::new(), PAGE).await;
-    type Query = fn(&Daemon<'_>) -> String;
-    let filters: [(&str, Query); 8] = [
+    let filters: [(&str, FilterQuery); 8] = [
         ("filter by a common word", |_| format!("&text={COMMON_WORD}")),
         ("filter by a rare word", |_| format!("&text={RARE_WORD}")),
         ("filter by an absent word", |_| format!("&text={ABSENT_WORD}")),
@@ -68,9 +70,9 @@ async fn read_rows(daemon: &Daemon<'_>, query: &str) {
     loop {
         let page = daemon.get(&format!("/api/events?limit=200{query}{before}")).await;
         n_rows += page["events"].as_array().unwrap().len();
-        match &page["next"] {
-            Value::Number(next) if n_rows < MIN_ROWS => before = format!("&before={next}"),
-            _ => return,
+        match page["next"].as_u64() {
+            Some(next) if n_rows < MIN_ROWS => before = format!("&before={next}"),
+            Some(_) | None => return,
         }
     }
 }

@@ -25,8 +25,8 @@ const HIDDEN = ['provost-stream-hidden']
 const UNLIMITED: StreamSlots = { acquire: () => Promise.resolve({ release: () => undefined }) }
 
 /** The slots that all tabs of this browser share. */
-export function sharedSlots(locks: LockManager | undefined = globalThis.navigator?.locks): StreamSlots {
-  if (locks === undefined) return UNLIMITED
+export function sharedSlots(locks: LockManager | null | undefined = globalThis.navigator?.locks): StreamSlots {
+  if (locks === undefined || locks === null) return UNLIMITED
   return {
     acquire: async () => {
       for (const name of document.hidden ? HIDDEN : VISIBLE) {
@@ -38,9 +38,9 @@ export function sharedSlots(locks: LockManager | undefined = globalThis.navigato
   }
 }
 
-/** Takes a lock if it is free. */
+/** Takes a lock if it is free. One that cannot be requested counts as taken: the stream then polls. */
 function tryLock(locks: LockManager, name: string): Promise<HeldSlot | null> {
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
     locks
       .request(name, { ifAvailable: true }, (lock) => {
         if (lock === null) {
@@ -50,6 +50,6 @@ function tryLock(locks: LockManager, name: string): Promise<HeldSlot | null> {
         // The lock is held until this promise resolves.
         return new Promise<void>((release) => resolve({ release }))
       })
-      .catch(reject)
+      .catch(() => resolve(null))
   })
 }
