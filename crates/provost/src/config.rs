@@ -184,10 +184,8 @@ impl Config {
         let keys = models.collect_secrets(written.telemetry.as_ref());
         let models = ModelsConfig::resolve(models, &file)?;
         let policy = file.with_file_name("policy.toml");
-        let default_data = match &base_dirs {
-            Ok(base_dirs) => base_dirs.data_dir().join("provost"),
-            Err(_) => PathBuf::new(),
-        };
+        let default_data = base_dirs.as_ref().map(|dirs| dirs.data_dir().join("provost"));
+        let default_data = default_data.unwrap_or_default();
         let serve = cli.command.serve_args().cloned().unwrap_or_default();
         let data =
             merge_layers(default_data, written.data, read_env("PROVOST_DATA")?, cli.data.clone());

@@ -32,7 +32,7 @@ use crate::archive::{ArchiveOutcome, ArchiveRequest, ArchiveStep};
 use crate::{Durability, NewEvent, StoreError};
 
 /// How long one removal of rows should take: appends wait for it.
-const TARGET_REMOVAL_TIME: Duration = Duration::from_millis(8);
+const TARGET_REMOVAL_TIME: Duration = Duration::from_millis(5);
 
 /// The fewest and the most rows that are removed at once.
 const REMOVED_ROWS: (usize, usize) = (64, 4096);
@@ -149,6 +149,12 @@ impl Archiver {
             events: vec![event],
         };
         let record = Box::new(SegmentRecord { finished, append });
+        // What the removal of rows wrote is synced here, so that the writer does not wait for it.
+        let mut wal = self.path.as_os_str().to_owned();
+        wal.push("-wal");
+        if let Err(error) = fs::File::open(&wal).and_then(|wal| wal.sync_data()) {
+            tracing::debug!(%error, "the WAL was not synced before a segment was recorded");
+        }
         self.send(|reply| WriteRequest::RecordSegment(record, reply))
     }
 

@@ -29,7 +29,7 @@ impl LogArchiveSection {
                  hint: at least 1, or remove the value"
             );
         }
-        let day = Duration::from_secs(24 * 60 * 60);
+        let day = Duration::from_hours(24);
         Ok(LogArchiveSettings {
             max_age: self.age_days.map(|days| day * days),
             max_log_bytes: self.size_mib.map(|mib| mib.saturating_mul(1 << 20)),
@@ -46,7 +46,7 @@ mod tests {
         let settings = |text| toml::from_str::<LogArchiveSection>(text).unwrap().to_settings();
         assert_eq!(settings("").unwrap(), LogArchiveSettings::default());
         let set = settings("age_days = 2\nsize_mib = 3").unwrap();
-        assert_eq!(set.max_age, Some(Duration::from_secs(172_800)));
+        assert_eq!(set.max_age, Some(Duration::from_hours(48)));
         assert_eq!(set.max_log_bytes, Some(3 << 20));
         for zero in ["age_days = 0", "size_mib = 0"] {
             assert!(settings(zero).unwrap_err().to_string().contains("hint:"), "{zero}");
