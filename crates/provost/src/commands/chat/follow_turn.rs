@@ -39,28 +39,9 @@ impl ChatSession {
                     let Some(chunk) = chunk else { break };
                     session_rest.extend_from_slice(&chunk.context("the daemon closed the connection")?);
                     for message in drain_session_messages(&mut session_rest)? {
-                        let event = match message {
-                            SessionMessage::Event(event) => *event,
-                            SessionMessage::DraftBegun(message) => {
-                                printer.begin_draft(message);
-                                continue;
-                            }
-                            SessionMessage::Delta(delta) => {
-                                if selector.turn.is_some() {
-                                    printer.print_delta(*delta)?;
-                                }
-                                continue;
-                            }
-                        };
-                        // JSON output holds the event as it is in the log.
-                        let original = self.json.then(|| event.clone());
-                        let event = self.hydrate_event(event).await?;
-                        let end = selector.detect_outcome(&event);
-                        if selector.includes_event(&event) {
-                            printer.print_event(original.as_ref().unwrap_or(&event))?;
-                            approvals.record_handoff(&event);
-                        }
-                        if let Some(end) = end {
+                        let end =
+                            self.print_message(message, selector, &mut printer, &mut approvals);
+                        if let Some(end) = end.await? {
                             printer.finish_answer()?;
                             return Ok(if is_cancelled { end.with_interrupt_status() } else { end });
                         }
@@ -95,6 +76,38 @@ impl ChatSession {
         Ok(ChatTurnOutcome::from_failure(
             "lost the connection to the daemon; `provost sessions` shows the session",
         ))
+    }
+
+    /// Prints a message of the session's stream; returns how the turn ended, if it did.
+    async fn print_message(
+        &self,
+        message: SessionMessage,
+        selector: &mut ChatTurnSelector,
+        printer: &mut TurnPrinter,
+        approvals: &mut ChatApprovals,
+    ) -> anyhow::Result<Option<ChatTurnOutcome>> {
+        let event = match message {
+            SessionMessage::Event(event) => *event,
+            SessionMessage::DraftBegun(message) => {
+                printer.begin_draft(message);
+                return Ok(None);
+            }
+            SessionMessage::Delta(delta) => {
+                if selector.turn.is_some() {
+                    printer.print_delta(*delta)?;
+                }
+                return Ok(None);
+            }
+        };
+        // JSON output holds the event as it is in the log.
+        let original = self.json.then(|| event.clone());
+        let event = self.hydrate_event(event).await?;
+        let end = selector.detect_outcome(&event);
+        if selector.includes_event(&event) {
+            printer.print_event(original.as_ref().unwrap_or(&event))?;
+            approvals.record_handoff(&event);
+        }
+        Ok(end)
     }
 
     /// The event with its body, which may be a blob.
