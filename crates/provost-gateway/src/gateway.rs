@@ -109,16 +109,14 @@ impl Gateway {
         let actions = Arc::new(actions);
         let (governance_ref, kernels_ref) = (|| Arc::clone(&governance), || Arc::clone(&kernels));
         let (log_ref, approvals_ref) = (|| Arc::clone(&log), || Arc::clone(&approvals));
-        let directory_ref = Arc::clone(&directory);
-        let actions_ref = Arc::clone(&actions);
+        let (directory_ref, actions_ref) = (Arc::clone(&directory), Arc::clone(&actions));
         let terminal = TerminalService::new(log_ref(), directory_ref, kernels_ref(), actions_ref);
         let projects_ref = Arc::clone(&projects);
         let lifecycle =
             ProjectLifecycle::new(projects_ref, governance_ref(), kernels_ref(), approvals_ref());
-        let runtime = RuntimeService::new(log_ref(), governance_ref(), kernels_ref());
         Ok(Self {
             trust: Arc::new(TrustService::new(governance_ref(), approvals_ref())),
-            runtime: Arc::new(runtime),
+            runtime: Arc::new(RuntimeService::new(log_ref(), governance_ref(), kernels_ref())),
             terminal: Arc::new(terminal),
             preview: Arc::new(PreviewAccess::new(log_ref(), directory)),
             documents: Arc::new(Documents::new(log_ref(), Arc::clone(&drafts))),

@@ -181,17 +181,19 @@ impl DocumentFollower {
         let reader = SnapshotReader::new(&self.log, &selection, &mut self.tracker);
         let mut documents = reader.read().await?;
         self.draft.reset(false);
-        self.draft.look();
+        self.draft.refresh_current();
         documents.extend(self.draft.take_change(self.at, self.tracker.last_answer)?);
         self.phase = FollowerPhase::Snapshot(split_messages(documents).into());
         Ok(())
     }
 
-    /// After a reconnect, learns which actions the page shows, and with which agents are typing.
+    /// After a reconnect, learns which actions and messages the page shows, and with which actions
+    /// agents are typing.
     async fn restore_tracker(&mut self) -> Result<(), GatewayError> {
         if let Some(session) = self.tracker.selection.session {
-            let shown = list_shown_actions(&**self.log.store(), session).await?;
+            let (shown, answer) = list_shown_actions(&**self.log.store(), session).await?;
             self.tracker.show_actions(&shown);
+            self.tracker.last_answer = answer;
         }
         if !self.tracker.selection.has(PageView::AgentInput) {
             return Ok(());
@@ -221,7 +223,7 @@ impl DocumentFollower {
         }
         loop {
             self.load_pending(&mut batch).await?;
-            let text_end = batch.text_end().max(self.draft.look());
+            let text_end = batch.text_end().max(self.draft.refresh_current());
             if self.at >= text_end {
                 break;
             }
@@ -323,7 +325,11 @@ impl DocumentFollower {
             let (view, content) = (key.view.name().to_owned(), DocumentContent::Append(texts));
             changes.push(DocumentChange { view, key: key.key, seq, content });
         }
-        changes.extend(self.draft.take_change(self.at, self.tracker.last_answer)?);
+        if let Some(change) = self.draft.take_change(self.at, self.tracker.last_answer)? {
+            // A draft and the message that it became are one change for the page.
+            let at = changes.iter().position(is_page).unwrap_or(changes.len());
+            changes.insert(at, change);
+        }
         for project in typed {
             changes.extend(read_agent_input(&**self.log.store(), project).await?);
         }
@@ -390,7 +396,12 @@ impl DocumentFollower {
     }
 }
 
-/// Distributes changes over messages of bounded size.
+fn is_page(change: &DocumentChange) -> bool {
+    change.view == PageView::Pages.name()
+}
+
+/// Distributes changes over messages of bounded size. The pages of a session stay with the draft
+/// before them.
 fn split_messages(changes: Vec<DocumentChange>) -> Vec<Vec<DocumentChange>> {
     let mut messages = Vec::new();
     let (mut message, mut bytes) = (Vec::new(), 0);
@@ -401,7 +412,8 @@ fn split_messages(changes: Vec<DocumentChange>) -> Vec<Vec<DocumentChange>> {
             }
             DocumentContent::Append(texts) => texts.iter().map(|text| text.text.len()).sum(),
         };
-        if bytes + size > limits::MAX_DOCUMENT_MESSAGE_BYTES && !message.is_empty() {
+        let is_full = bytes + size > limits::MAX_DOCUMENT_MESSAGE_BYTES;
+        if is_full && !message.is_empty() && !is_page(&change) {
             messages.push(std::mem::take(&mut message));
             bytes = 0;
         }

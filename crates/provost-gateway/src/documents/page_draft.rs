@@ -19,7 +19,7 @@ pub(super) struct PageDraft {
     /// None if the page shows no session.
     follower: Option<(SessionId, DraftFollower)>,
     shown: ShownDraft,
-    /// What is being written, as of the last look.
+    /// What is being written, as of the last refresh.
     current: Option<Arc<LiveDraft>>,
 }
 
@@ -56,9 +56,9 @@ impl PageDraft {
         }
     }
 
-    /// Looks at what is being written. Returns the event up to which the page must be told the
+    /// Reads what is being written. Returns the event up to which the page must be told the
     /// log before it is told of the draft.
-    pub(super) fn look(&mut self) -> Seq {
+    pub(super) fn refresh_current(&mut self) -> Seq {
         let Some((_, follower)) = &mut self.follower else { return 0 };
         let current = follower.current();
         self.current = current.filter(|draft| !matches!(draft.state(), DraftState::Ended(_)));
@@ -112,7 +112,7 @@ impl PageDraft {
     /// Whether the page was told everything.
     #[cfg(test)]
     pub(super) fn is_up_to_date(&mut self, last_answer: Option<MessageId>) -> bool {
-        self.look();
+        self.refresh_current();
         self.current = self.current.take().filter(|draft| Some(draft.message()) != last_answer);
         match (&self.current, &self.shown) {
             (None, ShownDraft::None) => true,

@@ -236,19 +236,20 @@ pub(super) async fn read_agent_input(
     Ok(Some(agent_input_document(project, seq, actions)?))
 }
 
-/// The actions that a page of a session shows.
+/// The actions that a page of a session shows, and the last message of its model.
 pub(super) async fn list_shown_actions(
     store: &dyn EventStore,
     session: SessionId,
-) -> Result<BTreeSet<Uuid>, GatewayError> {
+) -> Result<(BTreeSet<Uuid>, Option<MessageId>), GatewayError> {
     let doc = store.get_document(ViewKind::Sessions, session.uuid()).await?;
     let Some(session) = doc.and_then(ViewDocument::into_session) else {
-        return Ok(BTreeSet::new());
+        return Ok((BTreeSet::new(), None));
     };
     let keys = last_page_keys(&session).into_iter();
     let keys = keys.map(|key| DocumentKey { view: ViewKind::Pages, key }).collect();
     let pages = store.get_documents(keys).await?;
-    Ok(list_tool_actions(&pages.into_iter().map(|(_, stored)| stored).collect::<Vec<_>>()))
+    let pages: Vec<_> = pages.into_iter().map(|(_, stored)| stored).collect();
+    Ok((list_tool_actions(&pages), pages.iter().filter_map(last_answer).max()))
 }
 
 /// The keys of the pages with a session's last items.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use provost_core::redact::Secrets;
-use provost_proto::session::{AttemptFailed, AttemptRestarted};
+use provost_proto::session::AttemptFailed;
 use provost_proto::{DocumentAppend, MessageId, SessionId, TurnId};
 use uuid::Uuid;
 
@@ -35,11 +35,6 @@ fn failed(attempt: u32) -> AttemptFailed {
     let (session, turn, _) = ids();
     let (retry_in_ms, why) = (5, format!("busy {SECRET}"));
     AttemptFailed { session, turn, attempt, retry_in_ms, why, charged: true }
-}
-
-fn restarted(attempt: u32) -> AttemptRestarted {
-    let (session, turn, _) = ids();
-    AttemptRestarted { session, turn, attempt, streamed: Vec::new(), calls: Vec::new() }
 }
 
 fn texts(pieces: &[DocumentAppend]) -> Vec<&str> {
@@ -95,7 +90,7 @@ async fn a_new_attempt_is_a_draft_of_its_own_and_the_end_removes_the_journal() {
     assert!(first.read_from(&mut position).is_none(), "it is needed as a whole");
     let retrying = first.to_document().0.retrying.unwrap();
     assert!(retrying.at == 5007 && !retrying.why.contains(SECRET), "{retrying:?}");
-    writer.restart(restarted(2), 9).unwrap();
+    writer.restart(2, 9).unwrap();
     let second = follower.current().unwrap();
     writer.push_text(DraftPart::Text, "kept").unwrap();
     assert_eq!((first.state(), second.since()), (DraftState::Ended(None), 9));

@@ -85,9 +85,11 @@ impl DraftWriter {
     }
 
     /// What was streamed is void, which the log says by now: begins the draft of the next attempt.
-    pub fn restart(&mut self, restarted: AttemptRestarted, since: Seq) -> Result<(), GatewayError> {
+    pub fn restart(&mut self, attempt: u32, since: Seq) -> Result<(), GatewayError> {
+        let (session, turn) = (self.draft.session(), self.draft.turn());
         let (streamed, calls) = (Vec::new(), Vec::new());
-        self.journal(&Fact::AttemptRestarted(AttemptRestarted { streamed, calls, ..restarted }))?;
+        let restarted = AttemptRestarted { session, turn, attempt, streamed, calls };
+        self.journal(&Fact::AttemptRestarted(restarted))?;
         self.parts.clear();
         let before = &self.draft;
         let next = LiveDraft::new(before.session(), before.turn(), before.message(), since);

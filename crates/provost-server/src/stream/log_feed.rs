@@ -23,7 +23,7 @@ pub(crate) enum FeedItem {
     /// A draft begins. What was passed on of another one is over or void.
     DraftBegun(Arc<LiveDraft>),
     /// What was added to the draft.
-    Delta(Fact),
+    Delta(Box<Fact>),
 }
 
 impl LogFeed {
@@ -70,7 +70,8 @@ impl LogFeed {
     ) {
         if let Some((draft, position)) = &mut self.reading {
             let is_over = matches!(draft.state(), DraftState::Ended(_));
-            items.extend(draft.read_deltas(position).into_iter().map(FeedItem::Delta));
+            items
+                .extend(draft.read_deltas(position).into_iter().map(Box::new).map(FeedItem::Delta));
             if is_over {
                 self.reading = None;
             }
@@ -84,7 +85,9 @@ impl LogFeed {
         if has_begun && draft.state() == DraftState::Live {
             let mut position = DraftPosition::default();
             items.push(FeedItem::DraftBegun(Arc::clone(draft)));
-            items.extend(draft.read_deltas(&mut position).into_iter().map(FeedItem::Delta));
+            items.extend(
+                draft.read_deltas(&mut position).into_iter().map(Box::new).map(FeedItem::Delta),
+            );
             self.reading = Some((Arc::clone(draft), position));
         }
     }

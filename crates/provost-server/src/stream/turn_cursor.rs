@@ -92,13 +92,13 @@ impl TurnCursor {
                     continue;
                 }
                 FeedItem::Delta(fact) if delta_turn(&fact) == self.turn => {
-                    return Ok(Some(TurnEvent { event: None, fact: Some(fact), end: None }));
+                    return Ok(Some(TurnEvent { event: None, fact: Some(*fact), end: None }));
                 }
                 FeedItem::Delta(_) => continue,
             };
             let fact = hydrate_fact(&*self.store, &event.decode_event()?).await?;
             if let Some(missing) = fact.as_ref().and_then(|fact| self.find_missing_text(fact)) {
-                let deltas = missing.into_iter().map(FeedItem::Delta);
+                let deltas = missing.into_iter().map(Box::new).map(FeedItem::Delta);
                 self.items.push_front(FeedItem::Event(event));
                 deltas.rev().for_each(|delta| self.items.push_front(delta));
                 continue;

@@ -133,9 +133,9 @@ impl DeltaWriter<'_> {
             ModelEvent::Restarted { attempt } => {
                 let (parts, calls) = streamed.take_content();
                 let restarted = AttemptRestarted { session, turn, attempt, streamed: parts, calls };
-                let facts = vec![Fact::AttemptRestarted(restarted.clone())];
+                let facts = vec![Fact::AttemptRestarted(restarted)];
                 let since = self.log.append_as_agent(self.by, facts).await?;
-                streamed.draft.restart(restarted, since)?;
+                streamed.draft.restart(attempt, since)?;
             }
             ModelEvent::ToolCallEnd { .. } | ModelEvent::Usage { .. } | ModelEvent::End { .. } => {}
         }

@@ -39,24 +39,8 @@ impl ChatSession {
                     let Some(chunk) = chunk else { break };
                     session_rest.extend_from_slice(&chunk.context("the daemon closed the connection")?);
                     for message in drain_session_messages(&mut session_rest)? {
-                        let event = match message {
-                            SessionMessage::Event(event) => *event,
-                            SessionMessage::DraftBegun(message) => {
-                                printer.begin_draft(message);
-                                continue;
-                            }
-                            SessionMessage::Delta(delta) => {
-                                if selector.turn.is_some() {
-                                    printer.print_delta(*delta)?;
-                                }
-                                continue;
-                            }
-                        };
-                        let end = selector.detect_outcome(&event);
-                        if selector.includes_event(&event) {
-                            printer.print_event(&event)?;
-                            approvals.record_handoff(&event);
-                        }
+                        let end =
+                            print_message(message, selector, &mut printer, &mut approvals)?;
                         if let Some(end) = end {
                             printer.finish_answer()?;
                             return Ok(if is_cancelled { end.with_interrupt_status() } else { end });
@@ -162,4 +146,32 @@ impl ChatSession {
         approvals.print_prompt()?;
         Ok(false)
     }
+}
+
+/// Prints a message of the session's stream; returns how the turn ended, if it did.
+fn print_message(
+    message: SessionMessage,
+    selector: &mut ChatTurnSelector,
+    printer: &mut TurnPrinter,
+    approvals: &mut ChatApprovals,
+) -> anyhow::Result<Option<ChatTurnOutcome>> {
+    let event = match message {
+        SessionMessage::Event(event) => *event,
+        SessionMessage::DraftBegun(message) => {
+            printer.begin_draft(message);
+            return Ok(None);
+        }
+        SessionMessage::Delta(delta) => {
+            if selector.turn.is_some() {
+                printer.print_delta(*delta)?;
+            }
+            return Ok(None);
+        }
+    };
+    let end = selector.detect_outcome(&event);
+    if selector.includes_event(&event) {
+        printer.print_event(&event)?;
+        approvals.record_handoff(&event);
+    }
+    Ok(end)
 }

@@ -56,7 +56,7 @@ async fn follow(daemon: &Running, session: &str, bytes: usize) -> Followed {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_follower_has_the_text_so_far_wherever_it_attaches_and_then_the_message() {
     let home = Home::new();
-    let text: String = (0..300).map(|n| format!("w{n} ")).collect();
+    let text: String = (0..300).map(|n| "w".to_owned() + &n.to_string() + " ").collect();
     let mut slow = FakeCompletion::from_text(&text);
     slow.pace = Duration::from_millis(10);
     let replies = vec![FakeReply::Completion(slow)];

@@ -37,6 +37,7 @@ async fn bytes_in_log(home: &Home, session: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::print_stdout, reason = "prints what it measured")]
 async fn a_streamed_answer_is_in_the_log_once_however_fast_it_streams() {
     let mut too_large = Vec::new();
     for (wire, words, pace) in [
@@ -47,7 +48,7 @@ async fn a_streamed_answer_is_in_the_log_once_however_fast_it_streams() {
         (ALL[3], 500, Duration::from_millis(10)),
     ] {
         let home = Home::new();
-        let text: String = (0..words).map(|n| format!("word{n} ")).collect();
+        let text: String = (0..words).map(|n| "word".to_owned() + &n.to_string() + " ").collect();
         let mut completion = FakeCompletion::new(vec![
             FakeCompletionPart::Reasoning {
                 text: "thought ".repeat(words / 10),
