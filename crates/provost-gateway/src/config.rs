@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use provost_core::redact::Secrets;
+use provost_kernel::DaemonSettings;
 use provost_proto::{Hash, Principal, limits};
 
 /// The person who runs the daemon.
@@ -44,6 +45,15 @@ pub struct GatewayConfig {
     pub log_archive: LogArchiveSettings,
     /// Secrets that are neither stored nor streamed. Kept in memory only.
     pub secrets: Secrets,
+    /// The ports of the daemon and of its previews, on which no run may listen.
+    pub ports: Vec<u16>,
+}
+
+impl GatewayConfig {
+    /// What kernels must know of the daemon.
+    pub(crate) fn daemon_settings(&self) -> DaemonSettings<'_> {
+        DaemonSettings { secrets: &self.secrets, ports: &self.ports }
+    }
 }
 
 /// An allowance that fills again with time, in bytes.

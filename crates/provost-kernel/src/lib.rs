@@ -20,7 +20,9 @@ mod socket_writer;
 mod wire;
 
 pub use client::cached_reader::CachedReader;
-pub use client::kernel_client::{ExecuteLimits, KernelClient, KernelError, ReportReceiver};
+pub use client::kernel_client::{
+    DaemonSettings, ExecuteLimits, KernelClient, KernelError, ReportReceiver,
+};
 pub use client::terminal_client::{TerminalReader, TerminalWriter, attach_terminal};
 pub use error::ActionError;
 pub use file_pinning::{PinnedFileState, pin_file};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use provost_core::redact::Secrets;
 use provost_kernel::host::{self, HostOptions};
-use provost_kernel::{KernelClient, KernelDir, KernelError};
+use provost_kernel::{DaemonSettings, KernelClient, KernelDir, KernelError};
 use provost_proto::kernel::PROTOCOL_VERSION;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -75,6 +75,10 @@ fn hello(secret: &str, protocol: u32) -> Vec<u8> {
     frame(1, &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"hello","params":{params}}}"#))
 }
 
+fn settings(secrets: &Secrets) -> DaemonSettings<'_> {
+    DaemonSettings { secrets, ports: &[] }
+}
+
 #[tokio::test]
 async fn only_a_peer_that_knows_the_secret_is_accepted() {
     let host = Host::start().await;
@@ -105,7 +109,7 @@ async fn malformed_and_huge_frames_end_the_connection_and_nothing_else() {
         );
     }
     let (kernel, _reports) =
-        KernelClient::connect_existing(&host.dir, &Secrets::default()).await.unwrap();
+        KernelClient::connect_existing(&host.dir, settings(&Secrets::default())).await.unwrap();
     kernel.ping().await.unwrap();
 }
 
@@ -113,10 +117,10 @@ async fn malformed_and_huge_frames_end_the_connection_and_nothing_else() {
 async fn a_new_daemon_connection_replaces_the_one_before() {
     let host = Host::start().await;
     let (first, mut reports) =
-        KernelClient::connect_existing(&host.dir, &Secrets::default()).await.unwrap();
+        KernelClient::connect_existing(&host.dir, settings(&Secrets::default())).await.unwrap();
     first.subscribe_reports(0).await.unwrap();
     let (second, _reports) =
-        KernelClient::connect_existing(&host.dir, &Secrets::default()).await.unwrap();
+        KernelClient::connect_existing(&host.dir, settings(&Secrets::default())).await.unwrap();
     assert!(timeout(LONG, reports.next()).await.unwrap().is_none(), "the first is disconnected");
     assert!(first.ping().await.is_err());
     assert_eq!(second.welcome().boot, first.welcome().boot);
@@ -180,10 +184,11 @@ async fn a_kernel_with_another_protocol_is_refused_and_the_daemon_says_why() {
             let response = format!(r#"{{"jsonrpc":"2.0","id":0,"result":{welcome}}}"#);
             stream.write_all(&frame(2, &response)).await.unwrap();
         });
-        let error = timeout(LONG, KernelClient::connect_existing(&dir, &Secrets::default()))
-            .await
-            .unwrap()
-            .unwrap_err();
+        let error =
+            timeout(LONG, KernelClient::connect_existing(&dir, settings(&Secrets::default())))
+                .await
+                .unwrap()
+                .unwrap_err();
         let KernelError::ProtocolMismatch { kernel, pid: 7 } = error else { panic!("{error}") };
         assert_eq!(kernel, protocol);
         other_version.await.unwrap();

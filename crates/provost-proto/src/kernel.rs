@@ -43,11 +43,15 @@ pub enum Method {
         /// The daemon's protocol version.
         protocol: u32,
     },
-    /// The secrets that the kernel must redact. Every daemon must send them before anything is
-    /// executed.
+    /// The secrets that the kernel must redact, and the daemon's ports. Every daemon must send
+    /// them before anything is executed.
     Secrets {
         /// All known secrets.
         values: Vec<KnownSecret>,
+        /// The ports of the daemon and of its previews, on which no run may listen. Kernels
+        /// that do not know this field ignore it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ports: Vec<u16>,
     },
     /// The heartbeat; the response is empty.
     Ping {},

@@ -16,7 +16,8 @@
 //! [`AppliedLayers`] is true of every [`SandboxChild`].
 //!
 //! A run that may listen can connect to ports and sockets of its own: the filter
-//! notifies a thread of the parent, which makes the connection (`connect_broker`).
+//! notifies a thread of the parent, which makes the connection (`connect_broker`). The
+//! same thread keeps runs from the [ports of Provost](ReservedPorts).
 //!
 //! [`Sandbox::start_standby`] starts the supervisor of the next run in advance.
 //!
@@ -28,6 +29,7 @@ mod connect_broker;
 mod error;
 mod plan;
 mod raw_syscall;
+mod reserved_ports;
 mod sandbox;
 mod seccomp;
 mod spawn;
@@ -37,6 +39,7 @@ pub use error::SandboxError;
 pub use plan::layers::{
     AppliedLayers, LayerSelection, OptionalLayers, PathProtection, ProcessCleanup,
 };
+pub use reserved_ports::ReservedPorts;
 pub use sandbox::Sandbox;
 pub use spawn::child_handle::{SandboxChild, SandboxExit};
 pub use spawn::command::{

@@ -7,7 +7,9 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::fs;
+use std::io;
 use std::os::fd::AsFd as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use crate::root_dir::{FileWriteMode, RootDir};
@@ -74,6 +76,54 @@ pub(crate) fn populate_home(policy: &SandboxPolicy, is_mounted: bool) {
             link_entries(&root, &policy.home, Path::new(folder), *depth, &mut left);
         }
     }
+}
+
+/// Removes everything in a home but these paths and the folders above them. A link is
+/// removed, not followed.
+pub(crate) fn clear_home(home: &Path, kept: &[&str]) -> io::Result<()> {
+    let kept: Vec<&Path> = kept.iter().map(Path::new).collect();
+    match clear_folder(home, Path::new(""), &kept) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        cleared => cleared,
+    }
+}
+
+fn clear_folder(home: &Path, inside: &Path, kept: &[&Path]) -> io::Result<()> {
+    for entry in fs::read_dir(home.join(inside))? {
+        let entry = entry?;
+        let inside = inside.join(entry.file_name());
+        let is_folder = entry.file_type()?.is_dir();
+        if is_folder && kept.contains(&&*inside) {
+            continue;
+        }
+        if is_folder && kept.iter().any(|path| path.starts_with(&inside)) {
+            clear_folder(home, &inside, kept)?;
+        } else if is_folder {
+            remove_folder(&entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes a folder, also one in which a run has taken its own rights away.
+fn remove_folder(path: &Path) -> io::Result<()> {
+    fs::remove_dir_all(path).or_else(|_| {
+        make_removable(path)?;
+        fs::remove_dir_all(path)
+    })
+}
+
+fn make_removable(folder: &Path) -> io::Result<()> {
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            make_removable(&entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Links to the entries of a folder, at the same path in the run's home. The links are
@@ -150,6 +200,33 @@ pub(crate) fn redirect_home(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_but_the_caches_is_removed_and_nothing_outside() {
+        let dir = tempfile::tempdir().unwrap();
+        let (home, outside) = (dir.path().join("home"), dir.path().join("outside"));
+        let write = |path: &Path| {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "x").unwrap();
+        };
+        for name in [".cache/pip/a", ".cache/other", ".gitconfig", "bin/deep/tool", ".m2/x"] {
+            write(&home.join(name));
+        }
+        write(&outside.join("kept"));
+        fs::set_permissions(home.join("bin/deep"), fs::Permissions::from_mode(0o000)).unwrap();
+        std::os::unix::fs::symlink(&outside, home.join(".npm")).unwrap();
+        std::os::unix::fs::symlink(&outside, home.join("link")).unwrap();
+        let kept = [".cache/pip", ".npm/_cacache", ".cargo/registry"];
+        clear_home(&home, &kept).unwrap();
+        let names = |path: &Path| -> Vec<_> {
+            fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+        };
+        assert_eq!(names(&home), [".cache"]);
+        assert_eq!(names(&home.join(".cache")), ["pip"]);
+        assert_eq!(names(&home.join(".cache/pip")), ["a"]);
+        assert!(outside.join("kept").exists());
+        clear_home(&dir.path().join("missing"), &kept).unwrap();
+    }
 
     #[test]
     fn only_harmless_settings_of_git_are_taken() {

@@ -53,6 +53,7 @@ mod nested_repositories;
 mod path_lists;
 mod readable_paths;
 
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -62,6 +63,8 @@ use provost_core::action::protected_paths::{GIT_SETTINGS, REPOSITORY};
 pub use readable_paths::find_toolchains;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use serde::{Deserialize, Serialize};
+
+use crate::own_home;
 
 /// How much a child may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -137,6 +140,9 @@ pub struct SandboxPolicy {
     pub network: NetworkAccess,
     /// The user's home directory.
     pub home: PathBuf,
+    /// The folder of the homes of the project's runs, and of their layers of the caches.
+    #[serde(skip)]
+    pub run_homes: PathBuf,
     /// The home directory of runs, always writable.
     pub own_home: PathBuf,
     /// Caches in the user's home that are readable, and to which a run can add in a layer
@@ -192,6 +198,7 @@ impl SandboxPolicy {
             outputs: Vec::new(),
             network,
             home: home.to_owned(),
+            run_homes: paths.run_homes.to_owned(),
             own_home: paths.run_homes.join("home"),
             caches: match profile {
                 SandboxProfile::Terminal => Vec::new(),
@@ -213,17 +220,25 @@ impl SandboxPolicy {
         (nested != self.nested).then(|| Self { protected, nested, ..self.clone() })
     }
 
-    /// The same with full network access, for a run that was granted it.
+    /// The same with full network access, for a run that was granted it. Runs that have it at
+    /// the same time need different numbers.
     #[must_use]
-    pub fn with_full_network(mut self) -> Self {
+    pub fn with_full_network(mut self, number: usize) -> Self {
         self.network = NetworkAccess::Full;
         // What other runs write in their home, such as `.curlrc`, must not decide what a run
         // with the network does.
-        self.own_home.set_file_name("home-network");
+        self.own_home = self.run_homes.join("home-network").join(number.to_string());
         // The targets of `/etc/resolv.conf` on most systems.
         let resolvers = ["/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf"];
         self.readable.extend(resolvers.iter().map(PathBuf::from).filter(|path| path.exists()));
         self
+    }
+
+    /// Removes all but the caches from the home of a run, before a sandbox is made of the
+    /// policy: what an earlier run with the network left there, such as a `.gitconfig`, was
+    /// allowed for that run only.
+    pub fn clear_own_home(&self) -> io::Result<()> {
+        own_home::clear_home(&self.own_home, readable_paths::HOME_CACHES)
     }
 
     /// The protected paths that do not exist now, and which a command may be able to

@@ -38,6 +38,7 @@ fn applied() -> AppliedLayers {
         protected_by: PathProtection::Mounts,
         network_denied_by: vec!["seccomp"],
         own_ports: true,
+        reserved_ports: true,
         cgroup_pids: true,
         cgroup_memory: true,
         ended_by: ProcessCleanup::PidNamespace,
@@ -49,11 +50,17 @@ fn applied_layers_keep_their_names() {
     check(
         &applied(),
         &expect![[
-            r#"{"profile":"build","noNewPrivs":true,"capabilitiesDropped":true,"landlockAbi":4,"seccomp":true,"userNamespace":true,"pidNamespace":true,"netNamespace":true,"ipcNamespace":true,"mountNamespace":true,"utsNamespace":true,"privateTmp":true,"ownTerminals":true,"ownHome":true,"protectedBy":"mounts","networkDeniedBy":["seccomp"],"ownPorts":true,"cgroupPids":true,"cgroupMemory":true,"endedBy":"pidNamespace"}"#
+            r#"{"profile":"build","noNewPrivs":true,"capabilitiesDropped":true,"landlockAbi":4,"seccomp":true,"userNamespace":true,"pidNamespace":true,"netNamespace":true,"ipcNamespace":true,"mountNamespace":true,"utsNamespace":true,"privateTmp":true,"ownTerminals":true,"ownHome":true,"protectedBy":"mounts","networkDeniedBy":["seccomp"],"ownPorts":true,"reservedPorts":true,"cgroupPids":true,"cgroupMemory":true,"endedBy":"pidNamespace"}"#
         ]],
     );
     check(
-        &AppliedLayers { own_ports: false, own_terminals: false, own_home: false, ..applied() },
+        &AppliedLayers {
+            own_ports: false,
+            reserved_ports: false,
+            own_terminals: false,
+            own_home: false,
+            ..applied()
+        },
         &expect![[
             r#"{"profile":"build","noNewPrivs":true,"capabilitiesDropped":true,"landlockAbi":4,"seccomp":true,"userNamespace":true,"pidNamespace":true,"netNamespace":true,"ipcNamespace":true,"mountNamespace":true,"utsNamespace":true,"privateTmp":true,"protectedBy":"mounts","networkDeniedBy":["seccomp"],"cgroupPids":true,"cgroupMemory":true,"endedBy":"pidNamespace"}"#
         ]],
@@ -140,6 +147,7 @@ fn policies_keep_their_names() {
         outputs: paths("/p/out"),
         network: NetworkAccess::Listen,
         home: PathBuf::from("/u"),
+        run_homes: PathBuf::from("/homes"),
         own_home: PathBuf::from("/o"),
         caches: paths("/c"),
     };

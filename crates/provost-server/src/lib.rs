@@ -31,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 pub use middleware::bound_port::BoundPort;
 pub use middleware::http_server::serve;
 pub use middleware::server_metrics::ServerMetrics;
+pub use preview::preview_ports;
 pub use routes::openapi;
 
 /// Names and further ports of the server.

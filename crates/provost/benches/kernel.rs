@@ -22,7 +22,7 @@ use provost_core::decide::{
 use provost_core::permit::Permit;
 use provost_core::policy::{Policy, PolicyRules, RuleLayer};
 use provost_core::redact::Secrets;
-use provost_kernel::{KernelClient, KernelDir, ReportReceiver};
+use provost_kernel::{DaemonSettings, KernelClient, KernelDir, ReportReceiver};
 use provost_proto::kernel::{OutputData, ReportPayload};
 use provost_proto::{Actor, Event, Hash, ProjectMode, Stream, TokenClass};
 use provost_sandbox::launch;
@@ -121,8 +121,9 @@ impl Alone {
         ]
         .map(ToOwned::to_owned)
         .into();
+        let settings = DaemonSettings { secrets: &Secrets::default(), ports: &[] };
         let (kernel, reports) =
-            KernelClient::start(&place, &binary(), &args, &Secrets::default()).await.unwrap();
+            KernelClient::start(&place, &binary(), &args, settings).await.unwrap();
         kernel.subscribe_reports(0).await.unwrap();
         Self { kernel, reports: Mutex::new(reports), _folder: folder }
     }

@@ -14,6 +14,7 @@ describe('untrusted text', () => {
     ['no\u00A0break\u3000wide\u2028\u2029', 'no\\u{A0}break\\u{3000}wide\\u{2028}\\u{2029}'],
     ['tag\u{E0041}\u{FE0F}\u{E0100}', 'tag\\u{E0041}\\u{FE0F}\\u{E0100}'],
     ['filler\u3164\u115F\u2800\u034F', 'filler\\u{3164}\\u{115F}\\u{2800}\\u{34F}'],
+    ['e\u0301\u0302\u0303\u0304\u0305', 'e\u0301\u0302\u0303\u0304\\u{305}'],
     ['lone \uD800 surrogate', 'lone \\u{D800} surrogate'],
   ])('%j', (text, expected) => {
     expect(escapeInvisible(text)).toBe(expected)

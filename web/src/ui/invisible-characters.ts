@@ -12,10 +12,11 @@ export type TextSegment = { readonly text: string; readonly escaped: boolean }
 /**
  * Controls, formats (bidi and zero width among them), separators other than the
  * plain space, private and unassigned code points, variation selectors, and the
- * letters without a glyph.
+ * letters without a glyph; also more marks on one letter than any script needs, which
+ * would cover the lines around it.
  */
 const INVISIBLE =
-  /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}\p{Cs}\p{Variation_Selector}\u{34f}\u{115f}\u{1160}\u{17b4}\u{17b5}\u{2800}\u{3164}\u{ffa0}]|(?! )\p{Zs}/gu
+  /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}\p{Cs}\p{Variation_Selector}\u{34f}\u{115f}\u{1160}\u{17b4}\u{17b5}\u{2800}\u{3164}\u{ffa0}\u{16fe4}\u{1d159}]|(?<=[\p{Mn}\p{Me}]{4})[\p{Mn}\p{Me}]|(?! )\p{Zs}/gu
 
 /** Splits a text into visible parts and escaped characters. */
 export function splitInvisible(text: string): TextSegment[] {

@@ -27,7 +27,7 @@
 
 mod describe;
 mod effects;
-mod environment;
+pub(crate) mod environment;
 mod opaque;
 mod parse;
 mod tools;

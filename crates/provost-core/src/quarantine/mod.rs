@@ -5,8 +5,11 @@
 //! appeared or changed while a command ran is set aside. Inside git's own folders the rule is an
 //! allow list of what git itself writes ([`git_entries`]), and of its configuration a list of
 //! harmless settings ([`git_settings`]); elsewhere it is the list of
-//! [`protected_paths`](crate::action::protected_paths). The kernel finds the files and moves them.
+//! [`protected_paths`](crate::action::protected_paths), files that a tool uses in place of the
+//! project's own ([`build_files`]), and variables that make programs run code ([`env_files`]). The kernel finds the files and moves them.
 
+pub mod build_files;
+pub mod env_files;
 pub mod git_entries;
 pub mod git_settings;
 pub mod rebase_todo;

@@ -24,6 +24,7 @@ use serde_json::Value;
 pub use action_secrets::find_action_secrets;
 pub use secrets::Secrets;
 pub use stream_redactor::StreamRedactor;
+pub use token::contains_own_token;
 
 /// So many first bytes of a secret tell something of it.
 const TELLING_BYTES: usize = 4;

@@ -178,8 +178,8 @@ impl KernelPool {
             )));
         }
         let (dir, args) = (self.kernel_dir(project.id), self.kernel_args(project));
-        let (program, secrets) = (&self.config.program, &self.config.secrets);
-        match KernelClient::start(&dir, program, &args, secrets).await {
+        let (program, settings) = (&self.config.program, self.config.daemon_settings());
+        match KernelClient::start(&dir, program, &args, settings).await {
             Ok((kernel, reports)) => {
                 let kernel = kernel.with_cached_reader(self.cached_reader(project));
                 self.record_start(project.id, &kernel)

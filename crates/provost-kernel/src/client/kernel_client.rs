@@ -137,20 +137,29 @@ impl ReportReceiver {
     }
 }
 
+/// What a kernel must know of its daemon before it executes anything.
+#[derive(Debug, Clone, Copy)]
+pub struct DaemonSettings<'a> {
+    /// The secrets to redact.
+    pub secrets: &'a Secrets,
+    /// The ports of the daemon and of its previews, on which no run may listen.
+    pub ports: &'a [u16],
+}
+
 impl KernelClient {
     /// Starts a kernel and connects to it.
     pub async fn start(
         dir: &KernelDir,
         program: &Path,
         args: &[std::ffi::OsString],
-        secrets: &Secrets,
+        daemon: DaemonSettings<'_>,
     ) -> Result<(Self, ReportReceiver), KernelError> {
         let failed = |error: io::Error| KernelError::StartFailed(error.to_string());
         dir.prepare().map_err(failed)?;
         launch::spawn_detached(program, args, &dir.log_path(), &[]).map_err(failed)?;
         let connecting = async {
             loop {
-                match Self::connect_existing(dir, secrets).await {
+                match Self::connect_existing(dir, daemon).await {
                     Err(KernelError::Lost | KernelError::Unresponsive) => {
                         sleep(CONNECT_RETRY_INTERVAL).await;
                     }
@@ -165,15 +174,15 @@ impl KernelClient {
         })
     }
 
-    /// Connects to a kernel that runs already, and sends it the secrets to redact;
+    /// Connects to a kernel that runs already, and sends it what it must know of the daemon;
     /// `Lost` if none runs.
     pub async fn connect_existing(
         dir: &KernelDir,
-        secrets: &Secrets,
+        daemon: DaemonSettings<'_>,
     ) -> Result<(Self, ReportReceiver), KernelError> {
         let (kernel, reports) = Self::open_connection(dir).await?;
-        let values = secrets.known().to_vec();
-        kernel.call::<Value>(Method::Secrets { values }).await?;
+        let (values, ports) = (daemon.secrets.known().to_vec(), daemon.ports.to_vec());
+        kernel.call::<Value>(Method::Secrets { values, ports }).await?;
         Ok((kernel, reports))
     }
 

@@ -6,11 +6,13 @@ use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
 use provost_core::action::protected_paths::conditional_leftover_reason;
+use provost_core::quarantine::env_files;
 use provost_core::quarantine::git_entries::EntryType;
 use provost_core::quarantine::git_settings::{SettingsChange, compare_settings};
 use provost_core::quarantine::rebase_todo::{names_no_program, without_exec_lines};
 use provost_proto::Hash;
 
+use super::build_file_owners::BuildFileOwners;
 use super::snapshot::{Snapshot, SnapshotEntry};
 use super::tree_scan::{EntryJudgement, LED_TO};
 
@@ -23,15 +25,24 @@ pub(super) struct LeftoverEntry {
     pub(super) replacement: Option<Vec<u8>>,
 }
 
-/// The leftovers among the entries of `now`. Nothing but a person could change what is below
-/// the `held` paths, and what was last changed before `taken_at`.
+/// What the search for leftovers knows besides the two snapshots.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LeftoverContext<'a> {
+    pub(super) project: &'a Path,
+    /// Paths below which nothing but a person could change something.
+    pub(super) held: &'a BTreeSet<PathBuf>,
+    /// What was last changed before this is a person's.
+    pub(super) taken_at: Option<i128>,
+    pub(super) build_files: &'a BuildFileOwners,
+}
+
+/// The leftovers among the entries of `now`.
 pub(super) fn find_leftovers(
-    project: &Path,
+    context: LeftoverContext<'_>,
     before: &Snapshot,
     now: &Snapshot,
-    held: &BTreeSet<PathBuf>,
-    taken_at: Option<i128>,
 ) -> Vec<LeftoverEntry> {
+    let LeftoverContext { project, held, taken_at, build_files } = context;
     let known = KnownContents::new(before, now);
     let is_held = |path: &Path| path.ancestors().any(|above| held.contains(above));
     // A setting that the person changed meanwhile may lead to a file that was there before.
@@ -39,7 +50,9 @@ pub(super) fn find_leftovers(
         entry.judgement == EntryJudgement::Protected(LED_TO)
             && taken_at.is_some_and(|taken_at| entry.signature.changed_at < taken_at)
     };
-    let mut leftovers = Vec::new();
+    let mut leftovers = build_files.find_shadowing(before, now);
+    let shadowing: BTreeSet<PathBuf> =
+        leftovers.iter().map(|leftover| leftover.path.clone()).collect();
     let mut closed = BTreeSet::new();
     for (path, entry) in &now.entries {
         let former = before.entries.get(path);
@@ -47,7 +60,7 @@ pub(super) fn find_leftovers(
             Some(former) => former.is_same(entry),
             None => is_older(entry),
         };
-        if is_known || is_held(path) {
+        if is_known || is_held(path) || shadowing.contains(path) {
             continue;
         }
         let Some(leftover) = judge_entry(project, now, path, entry, former, &known) else {
@@ -159,6 +172,9 @@ fn judge_entry(
             let why = conditional_leftover_reason(&name, content.unwrap_or(b"path"))?;
             (!known.has_copy(path, entry)).then(|| leftover(why))?
         }
+        // Judged together with the files beside it.
+        EntryJudgement::BuildFile => None,
+        EntryJudgement::EnvFile => judge_env_file(path, entry),
         EntryJudgement::GitLeftover(why) => {
             known.find_moved(path, entry).is_none().then(|| leftover(why))?
         }
@@ -186,6 +202,17 @@ fn judge_entry(
             (!is_own).then(|| leftover("it makes git use a folder elsewhere, with its hooks"))?
         }
     }
+}
+
+fn judge_env_file(path: &Path, entry: &SnapshotEntry) -> Option<LeftoverEntry> {
+    let why = match (&entry.content, entry.kind) {
+        (Some(content), EntryType::File) => {
+            let line: String = env_files::find_code(content)?.chars().take(80).collect();
+            format!("shells and editors that read it would run something: {line}")
+        }
+        (_, _) => "variables that cannot be read, or a link to them".to_owned(),
+    };
+    Some(LeftoverEntry { path: path.to_owned(), why: why.into(), replacement: None })
 }
 
 fn judge_settings(

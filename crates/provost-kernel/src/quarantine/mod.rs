@@ -9,6 +9,7 @@
 //! While anything of an agent runs, whatever changes counts as its work, except for what its
 //! sandbox holds read-only. What changes while nothing runs is the person's.
 
+mod build_file_owners;
 mod led_to_paths;
 mod leftovers;
 mod restore;
@@ -30,8 +31,9 @@ use provost_sandbox::confine::Sandbox;
 use provost_sandbox::root_dir::{FileKind, RootDir, RootDirEntry, SymlinkSnapshot};
 use serde::Serialize;
 
+use build_file_owners::BuildFileOwners;
 use led_to_paths::{LedToPath, find_led_to_paths};
-use leftovers::LeftoverEntry;
+use leftovers::{LeftoverContext, LeftoverEntry};
 use settings_copies::SettingsCopies;
 use snapshot::Snapshot;
 pub use store::{LeftInPlace, QuarantineStore, SetAsideEntry, SetAsideKind};
@@ -65,6 +67,8 @@ struct QuarantineState {
     extra: Vec<LedToPath>,
     /// When the baseline was the person's, if it was taken.
     taken_at: Option<i128>,
+    /// Whose the build files are.
+    build_files: BuildFileOwners,
     /// Actions that are under way.
     n_running: usize,
     /// Those of them that run for long: background processes and dev servers.
@@ -241,6 +245,7 @@ impl Quarantine {
             *extra = found;
             *baseline = Snapshot::take(scanner, &self.root, extra, baseline);
         }
+        state.build_files.adopt(&state.baseline);
     }
 
     /// Whether a link or a setting of the person leads programs to one of these paths.
@@ -288,7 +293,8 @@ impl Quarantine {
     fn set_aside_leftovers(&self, state: &mut QuarantineState) -> SetAsideReport {
         let mut report = SetAsideReport::default();
         for pass in 0..MAX_PASSES {
-            let QuarantineState { scanner, baseline, extra, held, taken_at, .. } = state;
+            let QuarantineState { scanner, baseline, extra, held, taken_at, build_files, .. } =
+                state;
             let mut now = Snapshot::take_anew(scanner, &self.root, extra);
             // A new worktree has places of its own for the programs that settings name.
             let found = find_led_to_paths(&self.project, baseline, &now);
@@ -298,8 +304,9 @@ impl Quarantine {
                 extra.dedup();
                 now = Snapshot::take_anew(scanner, &self.root, extra);
             }
-            let leftovers =
-                leftovers::find_leftovers(&self.project, baseline, &now, held, *taken_at);
+            let context =
+                LeftoverContext { project: &self.project, held, taken_at: *taken_at, build_files };
+            let leftovers = leftovers::find_leftovers(context, baseline, &now);
             for path in &now.unreadable {
                 if !baseline.unreadable.contains(path) {
                     report.add_failure(format!("{} cannot be looked at", path.display()));
@@ -307,10 +314,15 @@ impl Quarantine {
             }
             if leftovers.is_empty() {
                 // What remains is harmless, or the person's.
+                build_files.note_new(baseline, &now);
                 *baseline = now;
                 return report;
             }
             for LeftoverEntry { path, why, replacement } in leftovers {
+                // Of a file that was never the person's, nothing is put back.
+                if build_files.is_agents(&path) {
+                    baseline.entries.remove(&path);
+                }
                 match self.set_aside(&path, &why, replacement.as_deref(), baseline, &now) {
                     Ok(entry) => report.add(entry),
                     Err(error) if pass + 1 == MAX_PASSES => {

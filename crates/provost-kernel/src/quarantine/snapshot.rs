@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use provost_core::quarantine::build_files;
 use provost_core::quarantine::git_entries::EntryType;
 use provost_proto::Hash;
 use provost_sandbox::root_dir::RootDir;
@@ -103,6 +104,12 @@ impl Snapshot {
         };
         let mut left = MAX_KEPT_TOTAL_BYTES;
         for entry in found.entries {
+            // What the person's settings lead to is protected whatever it holds.
+            let by_content =
+                matches!(entry.judgement, EntryJudgement::BuildFile | EntryJudgement::EnvFile);
+            if by_content && snapshot.entries.contains_key(&entry.path) {
+                continue;
+            }
             if let Some(read) =
                 read_entry(root, &entry, last.and_then(|last| last.entries.get(&entry.path)), left)
             {
@@ -158,6 +165,8 @@ fn read_entry(
         && last.settled
         && last.signature == signature
         && last.kind == found.kind
+        // Of a build file, little is known.
+        && (last.judgement == found.judgement || last.judgement != EntryJudgement::BuildFile)
     {
         return Some(SnapshotEntry { judgement: found.judgement, mode, ..last.clone() });
     }
@@ -169,11 +178,22 @@ fn read_entry(
             let target = rustix::fs::readlinkat(root, &found.path, Vec::new()).ok()?.into_bytes();
             (hash_bytes(&target), Some(target.into()))
         }
+        // Only that it is there matters, and some of them are large.
+        EntryType::File
+            if found.judgement == EntryJudgement::BuildFile && !needs_content(found) =>
+        {
+            (hash_bytes(b""), None)
+        }
         EntryType::File => read_content(root, &found.path, &signature, left),
         EntryType::Directory | EntryType::Other => (hash_bytes(b""), None),
     };
     let (kind, judgement) = (found.kind, found.judgement);
     Some(SnapshotEntry { kind, judgement, mode, signature, hash, content, settled })
+}
+
+fn needs_content(found: &FoundEntry) -> bool {
+    let name = found.path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(build_files::needs_content)
 }
 
 /// The hash and, if there is room, the content. A file that cannot be read has a hash of its

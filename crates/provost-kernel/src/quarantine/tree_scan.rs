@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use provost_core::action::protected_paths::{
     is_conditional_path, is_package_directory, is_protected_parent, leftover_reason,
 };
+use provost_core::quarantine::build_files::is_build_file;
+use provost_core::quarantine::env_files::is_env_file;
 use provost_core::quarantine::git_entries::{
     EntryType, GitEntry, GitFolder, classify_git_entry, is_git_name, is_repository_listing,
 };
@@ -43,6 +45,10 @@ pub(super) enum EntryJudgement {
     Protected(&'static str),
     /// Protected if its content says so.
     Conditional,
+    /// One of several files of which a tool uses one.
+    BuildFile,
+    /// A file of variables, protected if one of them runs something.
+    EnvFile,
     /// A configuration of git; of a submodule, with the depth of its git folder.
     Settings { submodule_depth: Option<usize> },
     /// The commands of a rebase.
@@ -120,11 +126,11 @@ impl TreeScanner {
             pending: PendingDirs::default(),
             now: now_nanos(),
         };
-        walk.pending.push((PathBuf::new(), DirContext::Tree { in_packages: false }));
+        walk.pending.push(PathBuf::new(), DirContext::Tree { in_packages: false });
         for LedToPath { path, with_content } in extra {
             match walk.read_kind(path) {
                 Some(EntryType::Directory) if *with_content => {
-                    walk.pending.push((path.clone(), DirContext::Protected(LED_TO)));
+                    walk.pending.push(path.clone(), DirContext::Protected(LED_TO));
                 }
                 Some(EntryType::Directory) | None => {}
                 Some(kind) => walk.record(path.clone(), kind, EntryJudgement::Protected(LED_TO)),
@@ -167,7 +173,7 @@ struct PendingDirs {
 }
 
 impl PendingDirs {
-    fn push(&mut self, (path, context): (PathBuf, DirContext)) {
+    fn push(&mut self, path: PathBuf, context: DirContext) {
         let n_pushed = match context {
             DirContext::Protected(_) | DirContext::Git { .. } => &mut self.n_settings,
             DirContext::Tree { .. } | DirContext::Repositories { .. } | DirContext::GitData => {
@@ -277,7 +283,7 @@ impl TreeWalk<'_> {
                 self.judge_tree_entry(path, &all, kind, in_packages);
             }
             DirContext::Protected(why) => match kind {
-                EntryType::Directory => self.pending.push((path, context)),
+                EntryType::Directory => self.pending.push(path, context),
                 EntryType::File | EntryType::Symlink | EntryType::Other => {
                     self.record(path, kind, EntryJudgement::Protected(why));
                 }
@@ -291,13 +297,13 @@ impl TreeWalk<'_> {
                 if bare && matches!(entry, GitEntry::DataFolder | GitEntry::Repositories) {
                     // It may be a folder of the project with such a name.
                     let context = DirContext::Tree { in_packages: false };
-                    self.pending.push((path.clone(), context));
+                    self.pending.push(path.clone(), context);
                 }
                 let depth = in_modules.then_some(n_names);
                 self.judge_git_entry(path, &all, kind, entry, context, depth);
             }
             DirContext::GitData => match kind {
-                EntryType::Directory => self.pending.push((path, context)),
+                EntryType::Directory => self.pending.push(path, context),
                 EntryType::Symlink => self.add_git_leftover(path, kind, LINK_IN_DATA),
                 EntryType::File | EntryType::Other => {}
             },
@@ -305,14 +311,12 @@ impl TreeWalk<'_> {
                 if kind == EntryType::Directory {
                     let n_names = all.len();
                     let folder = GitFolder::LinkedWorktree;
-                    self.pending.push((
-                        path,
-                        if worktrees {
-                            DirContext::Git { folder, n_names, in_modules: false, bare: false }
-                        } else {
-                            context
-                        },
-                    ));
+                    let context = if worktrees {
+                        DirContext::Git { folder, n_names, in_modules: false, bare: false }
+                    } else {
+                        context
+                    };
+                    self.pending.push(path, context);
                 }
             }
         }
@@ -333,7 +337,7 @@ impl TreeWalk<'_> {
                     let folder = GitFolder::Repository;
                     let context =
                         DirContext::Git { folder, n_names, in_modules: false, bare: false };
-                    self.pending.push((path, context));
+                    self.pending.push(path, context);
                 }
                 EntryType::File => self.record(path, kind, EntryJudgement::GitFile),
                 EntryType::Symlink | EntryType::Other => {
@@ -345,11 +349,11 @@ impl TreeWalk<'_> {
         let why = leftover_reason(names, in_packages);
         match (kind, why) {
             (EntryType::Directory, Some(why)) => {
-                self.pending.push((path, DirContext::Protected(why)));
+                self.pending.push(path, DirContext::Protected(why));
             }
             (EntryType::Directory, None) => {
                 let in_packages = in_packages || is_package_directory(name);
-                self.pending.push((path, DirContext::Tree { in_packages }));
+                self.pending.push(path, DirContext::Tree { in_packages });
             }
             (EntryType::File, Some(_)) if name.eq_ignore_ascii_case(".gitmodules") => {
                 self.record(path, kind, EntryJudgement::Settings { submodule_depth: None });
@@ -367,6 +371,12 @@ impl TreeWalk<'_> {
             (EntryType::File, None) if !in_packages && is_conditional_path(name) => {
                 self.record(path, kind, EntryJudgement::Conditional);
             }
+            (EntryType::File | EntryType::Symlink, None) if !in_packages && is_env_file(name) => {
+                self.record(path, kind, EntryJudgement::EnvFile);
+            }
+            (EntryType::File | EntryType::Symlink, None) if !in_packages && is_build_file(name) => {
+                self.record(path, kind, EntryJudgement::BuildFile);
+            }
             (EntryType::File | EntryType::Symlink | EntryType::Other, None) => {}
         }
     }
@@ -382,14 +392,14 @@ impl TreeWalk<'_> {
     ) {
         match entry {
             GitEntry::Data => {}
-            GitEntry::DataFolder => self.pending.push((path, DirContext::GitData)),
+            GitEntry::DataFolder => self.pending.push(path, DirContext::GitData),
             GitEntry::SequenceOptions => {
                 self.record(path, kind, EntryJudgement::SequenceOptions);
             }
-            GitEntry::Folder => self.pending.push((path, context)),
+            GitEntry::Folder => self.pending.push(path, context),
             GitEntry::Repositories => {
                 let worktrees = names.last() == Some(&"worktrees");
-                self.pending.push((path, DirContext::Repositories { worktrees }));
+                self.pending.push(path, DirContext::Repositories { worktrees });
             }
             GitEntry::Settings => {
                 self.record(path, kind, EntryJudgement::Settings { submodule_depth });
@@ -405,7 +415,7 @@ impl TreeWalk<'_> {
 
     fn add_git_leftover(&mut self, path: PathBuf, kind: EntryType, why: &'static str) {
         if kind == EntryType::Directory {
-            self.pending.push((path, DirContext::Protected(why)));
+            self.pending.push(path, DirContext::Protected(why));
         } else {
             self.record(path, kind, EntryJudgement::GitLeftover(why));
         }
@@ -505,6 +515,8 @@ fn is_relevant(parents: &[&str], name: &OsStr, kind: EntryType, in_packages: boo
     names.push(&name);
     leftover_reason(&names, false).is_some()
         || is_conditional_path(&name)
+        || is_build_file(&name)
+        || is_env_file(&name)
         || kind == EntryType::Symlink && is_protected_parent(&names)
 }
 
@@ -530,10 +542,10 @@ mod tests {
         let mut pending = PendingDirs::default();
         let tree = DirContext::Tree { in_packages: false };
         for number in 0..MAX_WALKED_DIRS + 2 {
-            pending.push((PathBuf::from(number.to_string()), tree));
+            pending.push(PathBuf::from(number.to_string()), tree);
         }
         let settings = (PathBuf::from(".vscode"), DirContext::Protected("settings"));
-        pending.push(settings.clone());
+        pending.push(settings.0.clone(), settings.1);
         assert_eq!(pending.pop(), Some(settings));
         assert_eq!(pending.pop(), Some((PathBuf::from("0"), tree)), "from the top down");
         assert_eq!(pending.skipped, [PathBuf::from(MAX_WALKED_DIRS.to_string())], "reported once");

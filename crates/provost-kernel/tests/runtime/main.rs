@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod build;
+mod build_files;
 mod crash;
 mod observed_changes;
 mod ports;

@@ -261,7 +261,7 @@ impl Kernel {
 
     /// Runs a command in a subfolder, where every machine lets it create names: the paths that
     /// were set aside.
-    async fn set_aside_by(&self, command: &str) -> Vec<String> {
+    pub(crate) async fn set_aside_by(&self, command: &str) -> Vec<String> {
         let (id, params) = (Uuid::new_v4(), json!({ "command": command, "cwd": "src" }));
         self.act_as(id, "terminal.runCommand", params).await.unwrap();
         let outcome = self.outcome(id).await;
@@ -499,7 +499,7 @@ async fn start_in_background(kernel: &Kernel, command: &str) -> Uuid {
 async fn an_answer_does_not_cover_what_a_process_puts_in_its_place() {
     let kernel = Kernel::start(&[("src/a", "")]).await;
     let path = kernel.folder.path().join("app/src/.vscode/tasks.json");
-    let replace = "while true; do mkdir -p .vscode; echo evil > .vscode/t; mv .vscode/t .vscode/tasks.json; done";
+    let replace = "exec 2> /dev/null; while true; do mkdir -p .vscode; echo evil > .vscode/t; mv .vscode/t .vscode/tasks.json; done";
     let id = start_in_background(&kernel, replace).await;
     wait_for_file(&path).await;
     let params = json!({ "path": "src/.vscode/tasks.json", "content": "seen" });
@@ -559,6 +559,35 @@ async fn a_run_with_the_network_finds_no_temporary_files_of_other_runs() {
         let outcome = kernel.outcome(id).await;
         assert_eq!(outcome["exitCode"], 0, "{command}: {outcome}");
     }
+}
+
+/// The same home for all of them would let one that a person allowed decide what the next does.
+#[tokio::test]
+async fn a_run_with_the_network_finds_nothing_that_an_earlier_one_left() {
+    let kernel = Kernel::start(&[("src/a", "")]).await;
+    let leave = "git config --global core.sshCommand ./evil.sh && echo x > ~/.curlrc && \
+                 mkdir -p ~/.cache/uv && echo fetched > ~/.cache/uv/package";
+    let find = "! git config --global core.sshCommand && ! test -e ~/.curlrc && \
+                grep -q fetched ~/.cache/uv/package";
+    let run = async |command: &str, background: bool| {
+        let (id, command) = (Uuid::new_v4(), format!("{{ {command}\n}} > src/log 2>&1"));
+        let home = json!({ "HOME": kernel.folder.path().join("home") });
+        let params = json!({
+            "command": command, "network": true, "background": background, "env": home,
+        });
+        kernel.act_as(id, "terminal.runCommand", params).await.unwrap();
+        id
+    };
+    for command in [leave, find, leave, find] {
+        let outcome = kernel.outcome(run(command, false).await).await;
+        assert_eq!(outcome["exitCode"], 0, "{command}: {outcome}");
+    }
+    // Nor what one leaves that still runs.
+    let running = run("echo x > ~/.curlrc && touch src/ready && cat", true).await;
+    wait_for_file(&kernel.folder.path().join("app/src/ready")).await;
+    let outcome = kernel.outcome(run("! test -e ~/.curlrc", false).await).await;
+    assert_eq!(outcome["exitCode"], 0, "{outcome}");
+    kernel.act("terminal.stop", json!({ "id": running })).await.unwrap();
 }
 
 #[tokio::test]

@@ -43,8 +43,11 @@ fn control() -> Vec<Method> {
     let value = text("hunter2");
     vec![
         Method::Hello { secret: text("s3cret"), protocol: PROTOCOL_VERSION },
-        Method::Secrets { values: vec![KnownSecret { name: text("API_KEY"), value }] },
-        Method::Secrets { values: Vec::new() },
+        Method::Secrets {
+            values: vec![KnownSecret { name: text("API_KEY"), value }],
+            ports: Vec::new(),
+        },
+        Method::Secrets { values: Vec::new(), ports: vec![3001, 4000] },
         Method::Ping {},
         Method::Attach { after: 7 },
         Method::Acknowledge { up_to: 9 },

@@ -6,10 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
-use provost_proto::{AuditReport, BlobRef, Hash, LogCursor, Stream, StreamVersion, UnixMicros};
+use provost_proto::{
+    AuditReport, BlobRef, Hash, LogCursor, LogSegment, Stream, StreamVersion, UnixMicros,
+};
 use provost_store::{
-    AppendOutcome, AppendRequest, EventPage, EventQuery, EventScope, EventStore, Idempotency,
-    ListQuery, RecordedEvent, SearchPage, SqliteStore, StoreError, StoredDocument,
+    AppendOutcome, AppendRequest, ArchiveOutcome, ArchiveRequest, EventPage, EventQuery,
+    EventScope, EventStore, Idempotency, ListQuery, RecordedEvent, SearchPage, SqliteStore,
+    StoreError, StoredDocument,
 };
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -135,5 +138,13 @@ impl EventStore for CountingStore {
 
     fn rebuild_views(&self) -> Read<'_, ()> {
         self.store.rebuild_views()
+    }
+
+    fn archive_log(&self, request: ArchiveRequest) -> Read<'_, ArchiveOutcome> {
+        self.store.archive_log(request)
+    }
+
+    fn list_segments(&self) -> Read<'_, Vec<LogSegment>> {
+        self.count(self.store.list_segments(), Vec::len)
     }
 }

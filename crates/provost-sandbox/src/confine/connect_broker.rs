@@ -22,11 +22,15 @@
 //! hands, or one whose packets are routed elsewhere. The price: what a program did to
 //! its socket before is repeated only for common options ([`socket_replica`]).
 //!
+//! `bind` and `listen` come here as well, so that no run takes a port of Provost
+//! ([`port_binding`]); a run with full access to the network is notified of these alone.
+//!
 //! The thread ends with the last process of the run. It only waits for its
 //! descriptors: connections that do not complete at once are pending, for a bounded
 //! time and in a bounded number.
 
 mod address;
+mod port_binding;
 mod port_owner;
 mod seccomp_listener;
 mod socket_replica;
@@ -37,6 +41,7 @@ use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -45,8 +50,10 @@ use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 
 use super::SandboxError;
+use super::reserved_ports::ReservedPorts;
+use port_binding::BindOutcome;
 use port_owner::{PortOwner, PortOwnerResolver};
-use seccomp_listener::{ConnectRequest, SeccompListener};
+use seccomp_listener::{SeccompListener, SocketCall, SocketCallKind};
 pub(super) use unix_sockets::UnixSocketDirs;
 
 /// The name of the thread, at most 15 bytes.
@@ -71,6 +78,7 @@ pub(super) fn start_broker_thread(
     control: BorrowedFd<'_>,
     supervisor: u32,
     unix_sockets: UnixSocketDirs,
+    reserved_ports: Arc<ReservedPorts>,
 ) -> Result<(), SandboxError> {
     let listener = SeccompListener::new(
         receive_listener_fd(control)
@@ -78,7 +86,8 @@ pub(super) fn start_broker_thread(
     );
     let owners = PortOwnerResolver::new(supervisor)
         .map_err(SandboxError::wrap_io("query listening sockets"))?;
-    let broker = ConnectBroker { listener, owners, unix_sockets, pending: Vec::new() };
+    let broker =
+        ConnectBroker { listener, owners, unix_sockets, reserved_ports, pending: Vec::new() };
     std::thread::Builder::new()
         .name(BROKER_THREAD_NAME.to_owned())
         .stack_size(BROKER_STACK_SIZE)
@@ -104,12 +113,13 @@ struct ConnectBroker {
     listener: SeccompListener,
     owners: PortOwnerResolver,
     unix_sockets: UnixSocketDirs,
+    reserved_ports: Arc<ReservedPorts>,
     pending: Vec<PendingConnection>,
 }
 
 /// A connection in progress, and the caller that waits for it.
 struct PendingConnection {
-    request: ConnectRequest,
+    request: SocketCall,
     socket: OwnedFd,
     to: ConnectTarget,
     /// The flags of the caller's socket.
@@ -166,6 +176,19 @@ impl ConnectBroker {
     /// Handles the next request.
     fn handle_next_request(&mut self) {
         let Ok(request) = self.listener.receive_request() else { return };
+        match request.kind {
+            SocketCallKind::Connect => self.handle_connect(request),
+            SocketCallKind::Bind | SocketCallKind::Listen => {
+                match port_binding::execute(&self.listener, &request, &self.reserved_ports) {
+                    Ok(BindOutcome::Done) => self.listener.complete_request(&request),
+                    Ok(BindOutcome::LeftToCaller) => self.listener.continue_request(&request),
+                    Err(errno) => self.listener.fail_request(&request, errno),
+                }
+            }
+        }
+    }
+
+    fn handle_connect(&mut self, request: SocketCall) {
         match self.begin_connection(request) {
             Ok(connection) => {
                 self.pending.push(connection);
@@ -177,7 +200,7 @@ impl ConnectBroker {
     }
 
     /// Begins the requested connection, if it is allowed.
-    fn begin_connection(&mut self, request: ConnectRequest) -> Result<PendingConnection, Errno> {
+    fn begin_connection(&mut self, request: SocketCall) -> Result<PendingConnection, Errno> {
         let address_bytes = request.read_address()?;
         let caller_socket = request.duplicate_socket()?;
         let flags = request.read_socket_flags(caller_socket.as_fd())?;

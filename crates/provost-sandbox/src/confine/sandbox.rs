@@ -17,6 +17,7 @@ use super::plan::layers::{
 use super::plan::prepared_policy::PreparedPolicy;
 use super::plan::private_folders;
 use super::plan::spawn_plan::{NamespaceMounts, UserMaps};
+use super::reserved_ports::ReservedPorts;
 use super::seccomp::{self, SharedResources, SocketAccess};
 use super::spawn::cgroup_pool::CgroupPool;
 use super::supervisor::standby_supervisor::StandbySupervisor;
@@ -39,6 +40,7 @@ pub struct Sandbox {
     pub(super) filter: Vec<sock_filter>,
     pub(super) maps: Option<UserMaps>,
     pub(super) groups: Option<Arc<CgroupPool>>,
+    pub(super) reserved_ports: Arc<ReservedPorts>,
     pub(super) limits: Vec<(u32, u64)>,
     /// `/dev/null`, open, since most runs need it.
     pub(super) null: File,
@@ -82,7 +84,16 @@ impl Sandbox {
             root,
             maps,
             groups,
+            reserved_ports: Arc::default(),
         })
+    }
+
+    /// The same with ports on which no run may listen, as far as
+    /// [the machine can enforce it](AppliedLayers::reserved_ports).
+    #[must_use]
+    pub fn with_reserved_ports(mut self, ports: Arc<ReservedPorts>) -> Self {
+        self.reserved_ports = ports;
+        self
     }
 
     /// The policy.
@@ -184,6 +195,7 @@ fn compile_filter(
         NetworkAccess::None => SocketAccess::None,
         NetworkAccess::Listen if applied.own_ports => SocketAccess::ListenWithBroker,
         NetworkAccess::Listen => SocketAccess::Listen,
+        NetworkAccess::Full if applied.reserved_ports => SocketAccess::InternetWithBroker,
         NetworkAccess::Full => SocketAccess::Internet,
     };
     let shared =
@@ -249,6 +261,8 @@ impl AppliedLayers {
         extra: OptionalLayers,
     ) -> Self {
         let confined = policy.is_confined();
+        // In a network namespace it needs no broker.
+        let has_broker = confined && !extra.net && machine.notification.is_available();
         let denied = match policy.network {
             NetworkAccess::Full => vec![],
             // Inside it may connect to itself; the namespace alone isolates it.
@@ -280,11 +294,8 @@ impl AppliedLayers {
                 (false, false) => PathProtection::Landlock,
             },
             network_denied_by: denied,
-            // In a network namespace it needs no broker.
-            own_ports: confined
-                && policy.network == NetworkAccess::Listen
-                && !extra.net
-                && machine.notification.is_available(),
+            own_ports: has_broker && policy.network == NetworkAccess::Listen,
+            reserved_ports: has_broker && policy.network != NetworkAccess::None,
             cgroup_pids: extra.cgroup && machine.cgroups.pids.is_some(),
             cgroup_memory: extra.cgroup && machine.cgroups.memory.is_some(),
             ended_by: if extra.pid {

@@ -11,6 +11,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -58,7 +59,7 @@ impl Sandbox {
             loopback: self.extra.net,
             rules: Some(prepared.rules.clone()),
             filter: &self.filter,
-            needs_broker: self.applied.own_ports,
+            needs_broker: self.applied.reserved_ports,
             drop_capabilities: self.policy.is_confined(),
             limits: self.limits.clone(),
             cgroup_fds: group.iter().flat_map(RunCgroup::procs_fds).collect(),
@@ -88,12 +89,16 @@ impl Sandbox {
             groups.evacuate_supervisor(pid);
         }
         let child = started?;
-        if self.applied.own_ports {
-            let sockets =
-                connect_broker::UnixSocketDirs::new(&self.policy, self.applied.private_tmp)?;
-            connect_broker::start_broker_thread(child.run.control.as_fd(), pid, sockets)?;
+        if self.applied.reserved_ports {
+            self.start_broker(&child.run)?;
         }
         Ok(child)
+    }
+
+    fn start_broker(&self, run: &SandboxRun) -> Result<(), SandboxError> {
+        let sockets = connect_broker::UnixSocketDirs::new(&self.policy, self.applied.private_tmp)?;
+        let ports = Arc::clone(&self.reserved_ports);
+        connect_broker::start_broker_thread(run.control.as_fd(), run.pid, sockets, ports)
     }
 
     /// Starts a supervisor with this plan, the standby one if there is one. Returns it,

@@ -235,7 +235,7 @@ const HOME_TOOLCHAINS: &[&str] = &[
 
 /// Caches of tools in a home directory. Readable, so that a build needs no network; what
 /// a run writes there goes to a layer of its own.
-const HOME_CACHES: &[&str] = &[
+pub(super) const HOME_CACHES: &[&str] = &[
     ".cache/bazel",
     ".cache/bazelisk",
     ".cache/ccache",

@@ -8,7 +8,7 @@ use std::path::Path;
 use provost_sandbox::confine::LayerSelection;
 use provost_sandbox::sandbox_policy::SandboxProfile;
 
-use crate::sandbox_fixture::{CONFINED, LAYERS, SECRET, SandboxFixture};
+use crate::sandbox_fixture::{CONFINED, LAYERS, SECRET, SandboxFixture, finish};
 
 /// Where people and programs keep secrets; no list of them would be complete.
 const SECRETS: &[&str] = &[
@@ -171,6 +171,47 @@ pub(crate) fn caches() {
         let report = run("write", &[&path]);
         assert_eq!(report.did_harm(), own_layer(layers), "{report:?}");
         assert!(!Path::new(&path).exists());
+    }
+}
+
+/// What runs without the network leave does not reach those with it, and what one of those
+/// leaves does not reach the next, except for caches.
+pub(crate) fn network() {
+    for layers in LAYERS {
+        let fixture = SandboxFixture::new();
+        plant(&fixture, ".cache/pip/a", "theirs");
+        let offline =
+            |name: &str, args: &[&str]| fixture.confined(SandboxProfile::Build, layers, name, args);
+        let network = |name: &str, args: &[&str]| {
+            finish(fixture.spawn(&fixture.network_sandbox(layers), name, args))
+        };
+        let has_layers = fixture.network_sandbox(layers).applied().own_home;
+        // Names that programs take settings or code from.
+        let names = [".gitconfig", ".curlrc", ".cache/pip/b", ".npm/_cacache/x", "bin/git"];
+        for name in names {
+            assert!(offline("home-write", &[name, "poison"]).did_harm(), "{layers:?} {name}");
+            let report = network("home-read", &[name]);
+            assert!(!report.text.contains("poison"), "{layers:?} {name} {report:?}");
+        }
+        for name in [".gitconfig", ".config/git/config", "bin/git", ".ssh/config", ".bashrc"] {
+            assert!(network("home-write", &[name, "poison"]).did_harm(), "{layers:?} {name}");
+            let report = network("home-read", &[name]);
+            assert!(!report.text.contains("poison"), "{layers:?} {name} {report:?}");
+        }
+        // Caches stay warm, also those that the user does not have.
+        for name in [".cache/pip/fetched", ".cache/uv/fetched"] {
+            assert!(network("home-write", &[name, "fetched"]).did_harm(), "{layers:?} {name}");
+            assert!(network("home-read", &[name]).text.contains("fetched"), "{layers:?} {name}");
+        }
+        if has_layers {
+            // Both the user's and those of runs with the network.
+            assert!(network("home-read", &[".cache/pip/a"]).text.contains("theirs"));
+            for (name, text) in [(".cache/pip/a", "theirs"), (".cache/pip/fetched", "fetched")] {
+                assert!(offline("home-read", &[name]).text.contains(text), "{name}");
+            }
+            assert!(offline("home-write", &[".cache/pip/fetched", "poison"]).did_harm());
+            assert!(network("home-read", &[".cache/pip/fetched"]).text.contains("fetched"));
+        }
     }
 }
 

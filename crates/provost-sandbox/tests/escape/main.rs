@@ -27,6 +27,7 @@ mod proc_root;
 mod protected_paths;
 mod ptrace;
 mod read_only_paths;
+mod reserved_ports;
 mod resources;
 mod sandbox_fixture;
 mod secrets;
@@ -54,6 +55,7 @@ const TESTS: &[Test] = &[
     ("home_of_its_own", home::own),
     ("home_caches", home::caches),
     ("home_links", home::links),
+    ("home_network", home::network),
     ("kernel_surface", kernel_surface::test),
     ("memfd_exec", memfd_exec::test),
     ("namespaces", namespaces::test),
@@ -82,6 +84,9 @@ const TESTS: &[Test] = &[
     ("protected_paths", protected_paths::test),
     ("ptrace", ptrace::test),
     ("read_only_paths", read_only_paths::test),
+    ("reserved_ports", reserved_ports::refused),
+    ("reserved_ports_swapped", reserved_ports::swapped),
+    ("reserved_ports_leave_others", reserved_ports::others),
     ("resources_fork_bomb", resources::fork_bomb),
     ("resources_memory", resources::memory),
     ("resources_memory_files", resources::memory_files),

@@ -1,5 +1,6 @@
 //! Processes of the same user outside, and memory and queues that they share.
 
+use std::panic::AssertUnwindSafe;
 use std::process::{Child, Command, Stdio};
 
 use provost_sandbox::sandbox_policy::SandboxProfile;
@@ -44,13 +45,13 @@ pub(crate) fn shared_memory() {
         (libc::shmget(libc::IPC_PRIVATE, 4096, 0o600), libc::msgget(libc::IPC_PRIVATE, 0o600))
     };
     assert!(memory >= 0 && queue >= 0, "{}", std::io::Error::last_os_error());
-    let result = std::panic::catch_unwind(|| {
+    let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
         for (kind, id) in [("memory", memory), ("queue", queue)] {
             let id = id.to_string();
             fixture.works_without_sandbox("shared-object", &[kind, &id]);
             fixture.must_be_denied("shared-object", &[kind, &id]);
         }
-    });
+    }));
     // SAFETY: removes the two objects; nothing is read or written.
     unsafe {
         libc::shmctl(memory, libc::IPC_RMID, std::ptr::null_mut());

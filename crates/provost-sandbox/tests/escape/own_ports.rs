@@ -192,6 +192,9 @@ fn contested(fixture: &SandboxFixture, layers: LayerSelection) {
                     stream.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
                     drop(stream.read_to_end(&mut heard));
                 }
+                drop(listener);
+                // The run binds through the broker, which takes longer than we do.
+                std::thread::sleep(Duration::from_millis(1));
             }
             heard
         });

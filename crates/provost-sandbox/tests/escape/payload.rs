@@ -4,6 +4,7 @@ mod calls;
 mod files;
 mod neighbors;
 mod network;
+mod ports;
 mod sockets;
 mod terminals;
 
@@ -19,6 +20,7 @@ pub(crate) fn main(name: &str, args: &[&str]) -> ExitCode {
     let attack = files::attack(name, args).or_else(|| network::attack(name, args));
     let attack = attack.or_else(|| calls::attack(name, args));
     let attack = attack.or_else(|| sockets::attack(name, args));
+    let attack = attack.or_else(|| ports::attack(name, args));
     let attack = attack.or_else(|| terminals::attack(name, args));
     let attack = attack.or_else(|| neighbors::attack(name, args));
     let Some(result) = attack.or_else(|| attack_processes(name, args)) else {

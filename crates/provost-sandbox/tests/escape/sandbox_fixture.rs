@@ -4,10 +4,11 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process;
+use std::sync::Arc;
 
 use provost_sandbox::confine::{
-    LayerSelection, OptionalLayers, ResourceLimits, Sandbox, SandboxChild, SandboxCommand,
-    SandboxExit,
+    LayerSelection, OptionalLayers, ReservedPorts, ResourceLimits, Sandbox, SandboxChild,
+    SandboxCommand, SandboxExit,
 };
 use provost_sandbox::probe::{self, MachineFeatures};
 use provost_sandbox::sandbox_policy::{SandboxPaths, SandboxPolicy, SandboxProfile};
@@ -20,6 +21,8 @@ pub(crate) struct SandboxFixture {
     pub(crate) limits: ResourceLimits,
     /// Paths that a person made readable.
     pub(crate) readable: Vec<PathBuf>,
+    /// The ports of Provost.
+    pub(crate) reserved_ports: Arc<ReservedPorts>,
 }
 
 pub(crate) const BARE: OptionalLayers =
@@ -99,7 +102,8 @@ impl SandboxFixture {
         fs::write(dir.path().join("home/readable"), "readable").unwrap();
         fs::copy(std::env::current_exe().unwrap(), dir.path().join("project/attacker")).unwrap();
         let limits = ResourceLimits { processes: 64, memory: 1 << 30, ..ResourceLimits::default() };
-        Self { dir, machine: probe::probe_machine(), limits, readable: Vec::new() }
+        let (readable, reserved_ports) = (Vec::new(), Arc::default());
+        Self { dir, machine: probe::probe_machine(), limits, readable, reserved_ports }
     }
 
     pub(crate) fn at(&self, name: &str) -> PathBuf {
@@ -111,6 +115,17 @@ impl SandboxFixture {
     }
 
     pub(crate) fn sandbox(&self, profile: SandboxProfile, layers: LayerSelection) -> Sandbox {
+        self.prepare(self.policy(profile), layers)
+    }
+
+    /// The sandbox of a command that was granted the network.
+    pub(crate) fn network_sandbox(&self, layers: LayerSelection) -> Sandbox {
+        let policy = self.policy(SandboxProfile::Build).with_full_network(0);
+        policy.clear_own_home().unwrap();
+        self.prepare(policy, layers)
+    }
+
+    fn policy(&self, profile: SandboxProfile) -> SandboxPolicy {
         let (project, home) = (self.at("project"), self.at("home"));
         let (data, scratch) = (self.at("data"), self.at("scratch"));
         let paths = SandboxPaths {
@@ -121,9 +136,12 @@ impl SandboxFixture {
             run_homes: &self.at("data/homes/1"),
             readable: &self.readable,
         };
-        let sandbox =
-            Sandbox::new(SandboxPolicy::new(profile, &paths), &self.machine, layers, self.limits);
-        let sandbox = sandbox.unwrap();
+        SandboxPolicy::new(profile, &paths)
+    }
+
+    fn prepare(&self, policy: SandboxPolicy, layers: LayerSelection) -> Sandbox {
+        let sandbox = Sandbox::new(policy, &self.machine, layers, self.limits).unwrap();
+        let sandbox = sandbox.with_reserved_ports(Arc::clone(&self.reserved_ports));
         println!("  layers: {}", serde_json::to_string(sandbox.applied()).unwrap());
         sandbox
     }
@@ -208,7 +226,8 @@ impl SandboxFixture {
         let parent = self.dir.path().parent().unwrap();
         let dir = tempfile::tempdir_in(parent).unwrap();
         copy(self.dir.path(), dir.path(), (self.dir.path(), dir.path()));
-        Self { dir, machine: self.machine.clone(), limits: self.limits, readable: Vec::new() }
+        let (readable, reserved_ports) = (Vec::new(), Arc::default());
+        Self { dir, machine: self.machine.clone(), limits: self.limits, readable, reserved_ports }
     }
 
     /// Asserts that the attack does harm without the sandbox, so that its test can fail.

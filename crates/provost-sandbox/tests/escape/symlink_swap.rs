@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -19,7 +20,7 @@ pub(crate) fn test() {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| swap(&fixture, &stop));
-        let ended = std::panic::catch_unwind(|| attack(&fixture));
+        let ended = std::panic::catch_unwind(AssertUnwindSafe(|| attack(&fixture)));
         stop.store(true, Ordering::Relaxed);
         ended.unwrap();
     });

@@ -18,6 +18,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use provost_core::redact::contains_own_token;
 use provost_gateway::{IssuedPreviewCookie, TokenLease, VerifiedPreviewCookie};
 use provost_proto::runtime::{ListeningPort, PreviewStatus, PreviewView};
 use provost_proto::{Project, ProjectId};
@@ -27,6 +28,7 @@ use crate::AppState;
 use crate::middleware::auth::identify_client;
 use crate::middleware::connection_table::ClientTrust;
 pub(crate) use preview_hosts::{PreviewHosts, PreviewSelector, RESERVED_PATH_PREFIX};
+pub use preview_listeners::preview_ports;
 pub(crate) use preview_listeners::{NewPreviewListener, PreviewListeners};
 use proxy_headers::PREVIEW_COOKIES;
 
@@ -67,6 +69,11 @@ async fn dispatch_request(
     if is_mutating(&request) && is_cross_origin(&app, &selector, request.headers()) {
         let message = "a page of another origin may not change anything on this preview\n";
         return (StatusCode::FORBIDDEN, message).into_response();
+    }
+    // What a page's address holds, its server logs; and removing a part would change the request.
+    if contains_own_token(request.uri().to_string().as_bytes()) {
+        let message = "the address contains a token of Provost, which no project may see\n";
+        return (StatusCode::BAD_REQUEST, message).into_response();
     }
     let view = match app.gateway.runtime.runtime_view(project.id).await {
         Ok((view, _)) => view,

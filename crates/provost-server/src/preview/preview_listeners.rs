@@ -20,6 +20,11 @@ use crate::{BoundPort, PreviewPortSettings};
 /// them.
 pub(crate) const MAX_PREVIEW_PORTS: u16 = 64;
 
+/// The ports that previews may use, given the first.
+pub fn preview_ports(first: u16) -> impl Iterator<Item = u16> {
+    (0..MAX_PREVIEW_PORTS).map_while(move |n| first.checked_add(n))
+}
+
 /// A listener without an accept loop yet.
 #[derive(Debug)]
 pub(crate) struct NewPreviewListener {
@@ -89,9 +94,7 @@ impl PreviewListeners {
         if let Some(port) = allocator.open.get(&project) {
             return Some(*port);
         }
-        for port in allocator
-            .candidate_ports(project, (0..MAX_PREVIEW_PORTS).filter_map(|n| self.nth_port(n)))
-        {
+        for port in allocator.candidate_ports(project, preview_ports(self.first.port())) {
             let address = SocketAddr::new(self.first.ip(), port);
             match BoundPort::bind(address) {
                 Ok(bound) => {
@@ -120,11 +123,7 @@ impl PreviewListeners {
 
     /// The hosts of all ports that may be used.
     pub(crate) fn all_hosts(&self) -> impl Iterator<Item = String> {
-        (0..MAX_PREVIEW_PORTS).filter_map(|n| self.nth_port(n)).map(|port| self.browser_host(port))
-    }
-
-    fn nth_port(&self, n: u16) -> Option<u16> {
-        self.first.port().checked_add(n).filter(|_| n < MAX_PREVIEW_PORTS)
+        preview_ports(self.first.port()).map(|port| self.browser_host(port))
     }
 }
 

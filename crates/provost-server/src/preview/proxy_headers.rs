@@ -7,6 +7,7 @@ use axum::http::header::{
     self, AUTHORIZATION, CONNECTION, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION,
     ORIGIN, REFERER, SET_COOKIE, UPGRADE,
 };
+use provost_core::redact::contains_own_token;
 use provost_gateway::Gateway;
 
 /// Tells a browser to clear data of a host, on all its ports.
@@ -85,16 +86,7 @@ pub(super) fn rewrite_request_headers(
 ) {
     strip_own_cookies(headers);
     headers.remove(crate::middleware::auth::PAGE_SECRET_HEADER);
-    let own = |value: &HeaderValue| match value.to_str() {
-        Ok(text) => {
-            let token = text.split_once(' ').map_or(text, |(_, token)| token.trim());
-            gateway.auth.is_own_token(token)
-        }
-        Err(_) => true,
-    };
-    if headers.get_all(AUTHORIZATION).iter().any(own) {
-        headers.remove(AUTHORIZATION);
-    }
+    strip_own_tokens(headers, gateway);
     for name in FORWARDED_HEADERS {
         headers.remove(*name);
     }
@@ -113,6 +105,28 @@ pub(super) fn rewrite_request_headers(
     set_header(headers, HeaderName::from_static("x-forwarded-for"), "127.0.0.1");
     if let Some((_, port)) = ends.host.rsplit_once(':') {
         set_header(headers, HeaderName::from_static("x-forwarded-port"), port);
+    }
+}
+
+/// Removes every header with a token of Provost, whatever its name.
+fn strip_own_tokens(headers: &mut HeaderMap, gateway: &Gateway) {
+    let is_own = |value: &HeaderValue| match value.to_str() {
+        Ok(text) => {
+            let token = text.split_once(' ').map_or(text, |(_, token)| token.trim());
+            gateway.auth.is_own_token(token)
+        }
+        Err(_) => true,
+    };
+    if headers.get_all(AUTHORIZATION).iter().any(is_own) {
+        headers.remove(AUTHORIZATION);
+    }
+    let has_token = |(name, value): (&HeaderName, &HeaderValue)| {
+        let found = contains_own_token(value.as_bytes()) || contains_own_token(name.as_ref());
+        found.then(|| name.clone())
+    };
+    let names: Vec<HeaderName> = headers.iter().filter_map(has_token).collect();
+    for name in names {
+        headers.remove(name);
     }
 }
 

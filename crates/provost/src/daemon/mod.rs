@@ -46,7 +46,10 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let store: Arc<dyn EventStore> =
         Arc::new(SqliteStore::open(options).context("cannot open the log")?);
     let owner = DaemonOwner { principal: format!("local:{}", config.user), digest: token.digest() };
-    let gateway_config = build_gateway_config(&config, &folder, &token, umask)?;
+    let gateway_config = GatewayConfig {
+        ports: list_own_ports(address, previews),
+        ..build_gateway_config(&config, &folder, &token, umask)?
+    };
     let gateway = Arc::new(Gateway::open(store, clock.clone(), owner, gateway_config).await?);
     if let Err(error) = launch::protect_own_memory() {
         tracing::warn!(%error, "cannot protect the daemon's memory from other processes");
@@ -137,7 +140,15 @@ fn build_gateway_config(
         approval_ttl: Duration::from_secs(config.approval_minutes.value * 60),
         log_quota: config.log_quota.to_limits()?,
         log_archive: config.log_archive.to_settings()?,
+        ports: Vec::new(),
     })
+}
+
+/// The ports on which browsers look for the daemon or for a preview.
+fn list_own_ports(address: SocketAddr, first_preview: Option<SocketAddr>) -> Vec<u16> {
+    let previews =
+        first_preview.into_iter().flat_map(|first| provost_server::preview_ports(first.port()));
+    std::iter::once(address.port()).chain(previews).collect()
 }
 
 /// The exporter of session telemetry, if it is configured.

@@ -148,6 +148,46 @@ async fn nothing_of_provosts_reaches_the_project() {
 }
 
 #[tokio::test]
+async fn a_token_reaches_the_project_in_no_part_of_a_request() {
+    let (_home, daemon, preview) = with_server().await;
+    let token = &daemon.token;
+    let encoded = token.replace('_', "%5F");
+    let page = format!("provost_page_{}", "0a".repeat(32));
+    let headers = [
+        ("x-api-key", token.clone()),
+        ("x-auth-token", format!("Token {token}")),
+        ("authentication", format!("x{token}x")),
+        (COOKIE.as_str(), format!("session={token}; other=1")),
+        ("referer", format!("http://{}/login?code=1&t={encoded}", preview.host)),
+        ("user-agent", format!("curl {token}")),
+        ("x-page", page),
+        ("sec-websocket-protocol", format!("v1, {token}")),
+    ];
+    for (name, value) in headers {
+        let seen =
+            preview.get("/").header(name, &value).send().await.unwrap().text().await.unwrap();
+        let digits = &token[token.len() - 64..];
+        assert!(!seen.contains(digits) && !seen.contains("provost_page"), "{name}: {seen}");
+    }
+    for path in [format!("/?t={token}"), format!("/{token}/x"), format!("/?t={encoded}")] {
+        let response = preview.get(&path).send().await.unwrap();
+        assert_eq!(response.status(), 400, "{path}");
+        assert!(!response.text().await.unwrap().contains(token.as_str()));
+    }
+    // What only resembles one is the project's.
+    let seen: Value = preview
+        .get("/?provost_agent_=1")
+        .header("x-api-key", "provost_agent_1")
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
+    assert_eq!(seen["headers"]["x-api-key"], "provost_agent_1");
+}
+
+#[tokio::test]
 async fn nobody_sees_a_preview_without_its_cookie_and_no_route_answers_there() {
     let (_home, daemon, preview) = with_server().await;
     let other = daemon.host("other");

@@ -75,6 +75,14 @@ export type ActionParam = { readonly name: string; readonly value: string; reado
 /** Long parameters that the diff already shows. */
 const SHOWN_AS_DIFF = new Set(['content', 'patch', 'edits'])
 
+/** How many characters of a parameter the sentence about an action shows. */
+const SENTENCE_LENGTH = 400
+
+/** Whether that sentence may show only the beginning of a parameter: then all of it is shown beside it. */
+export function isCutInSentence(approval: Approval): boolean {
+  return actionParams(approval).plain.some(({ length }) => length > SENTENCE_LENGTH)
+}
+
 /** The parameters as text; `collapsed` are those that the diff already shows. */
 export function actionParams({ question: prompt }: Approval): { readonly plain: readonly ActionParam[]; readonly collapsed: readonly ActionParam[] } {
   const { params, diff } = prompt

@@ -3,7 +3,7 @@
 //! The parser recurses without a limit of its own, and misses one form of command substitution,
 //! so neither may reach it.
 
-use crate::action::text::is_invisible;
+use crate::action::text::{LineBreaks, find_invisible, has_lookalike_letters};
 use unicode_normalization::{is_nfc, is_nfkc};
 
 /// The longest line, in bytes.
@@ -84,7 +84,7 @@ pub(crate) fn is_lookalike(word: &str, program: bool) -> bool {
         return false;
     }
     if program {
-        return !is_nfkc(word);
+        return !is_nfkc(word) || has_lookalike_letters(word);
     }
     let name = word.split('=').next().unwrap_or(word);
     let dash = name.chars().next().is_some_and(|c| {
@@ -95,7 +95,8 @@ pub(crate) fn is_lookalike(word: &str, program: bool) -> bool {
     });
     // A dash alone, or before a space, is text.
     let letters = name.chars().nth(1).is_some_and(char::is_alphanumeric) || name.starts_with("--");
-    dash && letters && (!name.starts_with('-') || !is_nfkc(name))
+    let is_other = !name.starts_with('-') || !is_nfkc(name) || has_lookalike_letters(name);
+    dash && letters && is_other
 }
 
 /// The position in characters, from 1, of this byte offset.
@@ -107,9 +108,7 @@ fn check_characters(line: &str) -> Result<(), UnreadableCommand> {
     if line.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
         return Ok(());
     }
-    let found =
-        line.chars().enumerate().find(|(_, c)| is_invisible(*c) && !matches!(c, '\n' | '\t'));
-    if let Some((at, found)) = found {
+    if let Some((at, found)) = find_invisible(line, LineBreaks::Allowed) {
         return Err(UnreadableCommand::InvisibleCharacter { found, at: at + 1 });
     }
     if is_nfc(line) { Ok(()) } else { Err(UnreadableCommand::NotNormalized) }

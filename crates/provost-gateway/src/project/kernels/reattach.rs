@@ -41,7 +41,7 @@ impl KernelPool {
         view: &KernelView,
     ) -> Result<(), GatewayError> {
         let dir = self.kernel_dir(project.id);
-        let found = KernelClient::connect_existing(&dir, &self.config.secrets).await;
+        let found = KernelClient::connect_existing(&dir, self.config.daemon_settings()).await;
         let gone = || "it was gone when the daemon came back".to_owned();
         let found = match found {
             Ok(found) if found.0.welcome().boot == view.boot => Ok(found),

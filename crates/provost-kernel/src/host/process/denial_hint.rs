@@ -98,7 +98,7 @@ mod tests {
             "socket: Address family not supported by protocol",
         ] {
             assert!(names_missing_network(text, &policy), "{text}");
-            assert!(!names_missing_network(text, &policy.clone().with_full_network()), "{text}");
+            assert!(!names_missing_network(text, &policy.clone().with_full_network(0)), "{text}");
         }
         for text in ["", "error[E0308]: mismatched types", "test failed: network_layout"] {
             assert!(!names_missing_network(text, &policy), "{text}");

@@ -1,17 +1,20 @@
 //! The sandboxes of a project, and the paths they are built from.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use provost_proto::Code;
-use provost_sandbox::confine::{LayerSelection, ResourceLimits, Sandbox, SandboxError};
+use provost_sandbox::confine::{
+    LayerSelection, ReservedPorts, ResourceLimits, Sandbox, SandboxError,
+};
 use provost_sandbox::probe;
 use provost_sandbox::sandbox_policy::{
     SandboxPaths, SandboxPolicy, SandboxProfile, find_toolchains,
 };
 
-use super::standby_sandbox::StandbySandbox;
+use super::standby_sandbox::{HomeNumber, StandbySandbox};
 use crate::ActionError;
 use crate::host::HostOptions;
 use crate::kernel_dir::{KernelDir, ScratchDir};
@@ -28,6 +31,10 @@ pub(in crate::host) struct ProjectSandboxes {
     toolchains: Vec<PathBuf>,
     pub(in crate::host) kernel_dir: KernelDir,
     scratch: OnceLock<ScratchDir>,
+    /// The homes of commands with the network that run now.
+    network_homes: Arc<Mutex<BTreeSet<usize>>>,
+    /// The daemon's ports, on which no run may listen.
+    pub(in crate::host) reserved_ports: Arc<ReservedPorts>,
     /// Sandboxes of commands, and what a person made readable in them.
     commands: Mutex<CommandSandboxes>,
 }
@@ -37,7 +44,6 @@ struct CommandSandboxes {
     /// Paths that a person made readable.
     readable: Vec<PathBuf>,
     offline: Option<Arc<StandbySandbox>>,
-    with_network: Option<Arc<StandbySandbox>>,
 }
 
 impl ProjectSandboxes {
@@ -53,6 +59,8 @@ impl ProjectSandboxes {
             toolchains: find_toolchains(&options.environment, &options.home),
             kernel_dir: KernelDir::new(&options.kernel_dir),
             scratch: OnceLock::new(),
+            network_homes: Arc::default(),
+            reserved_ports: Arc::default(),
             commands: Mutex::default(),
         }
     }
@@ -63,24 +71,51 @@ impl ProjectSandboxes {
         network: bool,
     ) -> Result<Arc<StandbySandbox>, ActionError> {
         let readable = self.list_readable();
+        if network {
+            return self.create_network_sandbox(&readable);
+        }
         let mut commands = self.commands.lock();
-        let slot = if network { &mut commands.with_network } else { &mut commands.offline };
-        if let Some(sandbox) = slot {
+        if let Some(sandbox) = &commands.offline {
             return Ok(Arc::clone(sandbox));
         }
         let policy = SandboxPolicy::new(SandboxProfile::Build, &self.sandbox_paths(&readable)?);
-        let policy = if network { self.add_network(policy)? } else { policy };
+        let sandbox = StandbySandbox::new(self.create_sandbox(policy)?);
+        Ok(Arc::clone(commands.offline.insert(Arc::new(sandbox))))
+    }
+
+    /// A sandbox for one command with the network: what an earlier one left in its home, other
+    /// than caches, is not there.
+    fn create_network_sandbox(
+        &self,
+        readable: &[PathBuf],
+    ) -> Result<Arc<StandbySandbox>, ActionError> {
+        let number = HomeNumber::acquire(&self.network_homes);
+        let policy = SandboxPolicy::new(SandboxProfile::Build, &self.sandbox_paths(readable)?);
+        let policy = self.add_network(policy, number.number)?;
+        policy.clear_own_home().map_err(|error| {
+            let message = format!("cannot clear the home of commands with the network: {error}");
+            ActionError::new(Code::Internal, message)
+        })?;
+        let sandbox = self.create_sandbox(policy)?;
+        Ok(Arc::new(StandbySandbox::new(sandbox).with_home_number(number)))
+    }
+
+    fn create_sandbox(&self, policy: SandboxPolicy) -> Result<Sandbox, ActionError> {
         let machine = probe::probe_machine();
         let sandbox =
             Sandbox::new(policy, &machine, LayerSelection::Auto, ResourceLimits::default())
                 .map_err(|error| action_error_from_sandbox(&error))?;
-        Ok(Arc::clone(slot.insert(Arc::new(StandbySandbox::new(sandbox)))))
+        Ok(sandbox.with_reserved_ports(Arc::clone(&self.reserved_ports)))
     }
 
     /// The policy with the network, and a folder for temporary files that runs without it cannot
     /// write: programs run what they find in caches there.
-    fn add_network(&self, policy: SandboxPolicy) -> Result<SandboxPolicy, ActionError> {
-        let mut policy = policy.with_full_network();
+    fn add_network(
+        &self,
+        policy: SandboxPolicy,
+        number: usize,
+    ) -> Result<SandboxPolicy, ActionError> {
+        let mut policy = policy.with_full_network(number);
         let missing = || ActionError::new(Code::Internal, "no folder for temporary files");
         self.scratch.get().ok_or_else(missing)?.network().clone_into(&mut policy.scratch);
         Ok(policy)
@@ -115,13 +150,7 @@ impl ProjectSandboxes {
         let readable = self.list_readable();
         let mut policy = SandboxPolicy::new(SandboxProfile::Serve, &self.sandbox_paths(&readable)?);
         policy.readable.push(own_program.to_owned());
-        Sandbox::new(
-            policy,
-            &probe::probe_machine(),
-            LayerSelection::Auto,
-            ResourceLimits::default(),
-        )
-        .map_err(|error| action_error_from_sandbox(&error))
+        self.create_sandbox(policy)
     }
 
     /// The paths that policies are built from; creates the scratch directory.

@@ -158,7 +158,8 @@ async fn receive_requests(
                 append_response(id, Ok(Value::Null), &mut responses)?;
             }
             // Applied before the next request is read, which may be to execute.
-            Method::Secrets { values } => {
+            Method::Secrets { values, ports } => {
+                host.commands.sandboxes.reserved_ports.set(ports);
                 let result = host.shared_redactor.set_secrets(values).map(|()| Value::Null);
                 append_response(id, result, &mut responses)?;
             }

@@ -8,6 +8,8 @@ use provost_core::action::{
     Action, BytesEncoding, FileAction, RelPath, RuntimeAction, WriteMode, protection_reason,
 };
 use provost_core::policy::PathVisibility;
+use provost_core::quarantine::build_files::is_build_file;
+use provost_core::quarantine::env_files::is_env_file;
 use provost_core::quarantine::git_entries::is_git_entry_name;
 use provost_core::redact::Redactor;
 use provost_proto::kernel::{Method, Preconditions, VisibilityRule};
@@ -240,6 +242,7 @@ fn run_watched(
     let is_relevant = !allowed.is_empty()
         || matches!(action, FileAction::MoveFile(_))
         || paths.iter().any(|path| path.components().any(is_git_entry_name))
+        || paths.iter().filter_map(RelPath::name).any(is_judged_name)
         || quarantine.is_led_to(&paths.iter().map(to_path).collect::<Vec<_>>());
     if !is_relevant {
         return run(&action);
@@ -258,6 +261,11 @@ fn run_watched(
         result.insert("setAside".to_owned(), to_json_value(&report)?);
     }
     result
+}
+
+/// Whether a file of this name is judged by its content, or by the files beside it.
+fn is_judged_name(name: &str) -> bool {
+    is_build_file(name) || is_env_file(name)
 }
 
 /// Makes a change depend on the content that the person knows: a process of the agent may have

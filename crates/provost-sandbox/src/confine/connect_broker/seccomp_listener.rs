@@ -1,4 +1,4 @@
-//! The seccomp listener: receives and answers `connect` notifications.
+//! The seccomp listener: receives and answers notifications about sockets.
 
 use std::fs;
 use std::io;
@@ -21,16 +21,26 @@ pub(super) struct SeccompListener {
     fd: OwnedFd,
 }
 
-/// One `connect` call, suspended until it is answered.
+/// The calls that the filter notifies us of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SocketCallKind {
+    Connect,
+    Bind,
+    Listen,
+}
+
+/// One call on a socket, suspended until it is answered.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ConnectRequest {
+pub(super) struct SocketCall {
+    pub(super) kind: SocketCallKind,
     id: u64,
     /// The calling thread, in our pid namespace.
     thread: u32,
     /// The caller's descriptor of its socket.
     number: RawFd,
-    /// The address of the socket address in its memory.
-    at: u64,
+    /// The address of the socket address in its memory; of `listen`, the backlog.
+    second: u64,
+    /// The length of the socket address.
     length: usize,
 }
 
@@ -46,37 +56,55 @@ impl SeccompListener {
     }
 
     /// The next request. Fails if the caller gave up before it was received.
-    pub(super) fn receive_request(&self) -> Result<ConnectRequest, Errno> {
+    pub(super) fn receive_request(&self) -> Result<SocketCall, Errno> {
         let mut heard = EMPTY_NOTIFICATION;
         self.ioctl(libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut heard)?;
-        let [number, at, length, ..] = heard.data.args;
-        Ok(ConnectRequest {
+        let [number, second, length, ..] = heard.data.args;
+        let kind = match i64::from(heard.data.nr) {
+            libc::SYS_bind => SocketCallKind::Bind,
+            libc::SYS_listen => SocketCallKind::Listen,
+            _ => SocketCallKind::Connect,
+        };
+        Ok(SocketCall {
+            kind,
             id: heard.id,
             thread: heard.pid,
             // Linux uses 32 bits of each.
             number: low_i32(number),
-            at,
+            second,
             length: usize::try_from(low_i32(length)).unwrap_or(0),
         })
     }
 
     /// Whether the caller still waits for the answer. While it does, its pid and
     /// descriptors are valid.
-    pub(super) fn is_pending(&self, call: &ConnectRequest) -> bool {
+    pub(super) fn is_pending(&self, call: &SocketCall) -> bool {
         let mut id = call.id;
         self.ioctl(libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw mut id).is_ok()
     }
 
     /// Makes the call fail. If the caller is gone, nothing happens.
-    pub(super) fn fail_request(&self, call: &ConnectRequest, errno: Errno) {
-        let _ = self.send_response(call, -errno.raw_os_error());
+    pub(super) fn fail_request(&self, call: &SocketCall, errno: Errno) {
+        let _ = self.send_response(call, -errno.raw_os_error(), 0);
+    }
+
+    /// Makes the call succeed: we have made it for the caller.
+    pub(super) fn complete_request(&self, call: &SocketCall) {
+        let _ = self.send_response(call, 0, 0);
+    }
+
+    /// Lets the caller make the call itself. By then it may have put another socket and
+    /// another address in place of those that we saw.
+    pub(super) fn continue_request(&self, call: &SocketCall) {
+        let flags = u32::try_from(libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE).unwrap_or(0);
+        let _ = self.send_response(call, 0, flags);
     }
 
     /// Replaces the caller's socket by a connected one with these flags, and makes the
     /// call succeed.
     pub(super) fn complete_with_socket(
         &self,
-        call: &ConnectRequest,
+        call: &SocketCall,
         socket: &OwnedFd,
         flags: OFlags,
     ) -> Result<(), Errno> {
@@ -89,11 +117,11 @@ impl SeccompListener {
             newfd_flags: (flags & OFlags::CLOEXEC).bits(),
         };
         self.ioctl(libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw mut given)?;
-        self.send_response(call, 0)
+        self.send_response(call, 0, 0)
     }
 
-    fn send_response(&self, call: &ConnectRequest, error: i32) -> Result<(), Errno> {
-        let mut response = libc::seccomp_notif_resp { id: call.id, val: 0, error, flags: 0 };
+    fn send_response(&self, call: &SocketCall, error: i32, flags: u32) -> Result<(), Errno> {
+        let mut response = libc::seccomp_notif_resp { id: call.id, val: 0, error, flags };
         self.ioctl(libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut response)
     }
 
@@ -124,15 +152,20 @@ fn low_i32(argument: u64) -> i32 {
     (argument as u32).cast_signed()
 }
 
-fn last_error() -> Errno {
+pub(super) fn last_error() -> Errno {
     Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
-impl ConnectRequest {
+impl SocketCall {
+    /// The backlog of a `listen`.
+    pub(super) fn backlog(&self) -> i32 {
+        low_i32(self.second)
+    }
+
     /// Reads the address from the caller's memory, exactly once.
     pub(super) fn read_address(&self) -> Result<Vec<u8>, Errno> {
         let mut bytes = vec![0u8; self.length.min(MAX_ADDRESS_LEN)];
-        let remote_address = usize::try_from(self.at).map_err(|_| Errno::FAULT)?;
+        let remote_address = usize::try_from(self.second).map_err(|_| Errno::FAULT)?;
         let ours = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
         let theirs = libc::iovec {
             iov_base: std::ptr::without_provenance_mut(remote_address),
@@ -151,6 +184,9 @@ impl ConnectRequest {
 
     /// Duplicates the caller's socket, to inspect it.
     pub(super) fn duplicate_socket(&self) -> Result<OwnedFd, Errno> {
+        if self.number < 0 {
+            return Err(Errno::BADF);
+        }
         let thread = Pid::from_raw(self.pid()?).ok_or(Errno::SRCH)?;
         let process = match rustix::process::pidfd_open(thread, PIDFD_THREAD) {
             Err(Errno::INVAL) => {

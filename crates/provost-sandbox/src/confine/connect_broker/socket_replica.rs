@@ -20,29 +20,40 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
 /// Returns a pidfd of the peer; the libc crate does not define it yet.
 const SO_PEERPIDFD: c_int = 77;
 
+/// An option of a socket, by the numbers of the C library.
+#[derive(Clone, Copy, Debug)]
+struct SocketOption {
+    level: c_int,
+    name: c_int,
+}
+
+const fn option(level: c_int, name: c_int) -> SocketOption {
+    SocketOption { level, name }
+}
+
 /// The options that are copied. None of them affects where a connection leads.
-const COPIED_OPTIONS: &[(c_int, c_int)] = &[
-    (SOL_SOCKET, SO_KEEPALIVE),
-    (SOL_SOCKET, SO_LINGER),
-    (SOL_SOCKET, SO_OOBINLINE),
-    (SOL_SOCKET, SO_PASSCRED),
-    (SOL_SOCKET, SO_PRIORITY),
-    (SOL_SOCKET, SO_RCVBUF),
-    (SOL_SOCKET, SO_RCVLOWAT),
-    (SOL_SOCKET, SO_RCVTIMEO),
-    (SOL_SOCKET, SO_SNDBUF),
-    (SOL_SOCKET, SO_SNDTIMEO),
-    (IPPROTO_TCP, TCP_CORK),
-    (IPPROTO_TCP, TCP_KEEPCNT),
-    (IPPROTO_TCP, TCP_KEEPIDLE),
-    (IPPROTO_TCP, TCP_KEEPINTVL),
-    (IPPROTO_TCP, TCP_MAXSEG),
-    (IPPROTO_TCP, TCP_NODELAY),
-    (IPPROTO_TCP, TCP_QUICKACK),
-    (IPPROTO_TCP, TCP_USER_TIMEOUT),
-    (IPPROTO_IP, libc::IP_TOS),
-    (IPPROTO_IPV6, libc::IPV6_TCLASS),
-    (IPPROTO_IPV6, libc::IPV6_V6ONLY),
+const COPIED_OPTIONS: &[SocketOption] = &[
+    option(SOL_SOCKET, SO_KEEPALIVE),
+    option(SOL_SOCKET, SO_LINGER),
+    option(SOL_SOCKET, SO_OOBINLINE),
+    option(SOL_SOCKET, SO_PASSCRED),
+    option(SOL_SOCKET, SO_PRIORITY),
+    option(SOL_SOCKET, SO_RCVBUF),
+    option(SOL_SOCKET, SO_RCVLOWAT),
+    option(SOL_SOCKET, SO_RCVTIMEO),
+    option(SOL_SOCKET, SO_SNDBUF),
+    option(SOL_SOCKET, SO_SNDTIMEO),
+    option(IPPROTO_TCP, TCP_CORK),
+    option(IPPROTO_TCP, TCP_KEEPCNT),
+    option(IPPROTO_TCP, TCP_KEEPIDLE),
+    option(IPPROTO_TCP, TCP_KEEPINTVL),
+    option(IPPROTO_TCP, TCP_MAXSEG),
+    option(IPPROTO_TCP, TCP_NODELAY),
+    option(IPPROTO_TCP, TCP_QUICKACK),
+    option(IPPROTO_TCP, TCP_USER_TIMEOUT),
+    option(IPPROTO_IP, libc::IP_TOS),
+    option(IPPROTO_IPV6, libc::IPV6_TCLASS),
+    option(IPPROTO_IPV6, libc::IPV6_V6ONLY),
 ];
 
 /// Replicates a TCP socket that is neither bound nor connected.
@@ -132,7 +143,7 @@ fn get_peer_option<T: Copy>(socket: &OwnedFd, name: c_int, mut value: T) -> Opti
 }
 
 fn copy_socket_option(
-    option: (c_int, c_int),
+    option: SocketOption,
     from: BorrowedFd<'_>,
     to: &OwnedFd,
 ) -> Result<(), Errno> {
@@ -148,7 +159,8 @@ fn copy_socket_option(
 /// The longest value of these: a time with two parts.
 type SocketOptionValue = ([u8; 16], usize);
 
-fn get_socket_option((level, name): (c_int, c_int), socket: c_int) -> Option<SocketOptionValue> {
+fn get_socket_option(option: SocketOption, socket: c_int) -> Option<SocketOptionValue> {
+    let SocketOption { level, name } = option;
     let mut value = [0; 16];
     let mut length: libc::socklen_t = 16;
     // SAFETY: the buffer has the given length.
@@ -159,10 +171,11 @@ fn get_socket_option((level, name): (c_int, c_int), socket: c_int) -> Option<Soc
 }
 
 fn set_socket_option(
-    (level, name): (c_int, c_int),
+    option: SocketOption,
     socket: &OwnedFd,
     value: SocketOptionValue,
 ) -> Result<(), Errno> {
+    let SocketOption { level, name } = option;
     let (mut value, length) = value;
     if level == SOL_SOCKET && (name == SO_SNDBUF || name == SO_RCVBUF) {
         // Linux reports twice the value that was set.

@@ -40,6 +40,8 @@ pub(in crate::confine) struct RulesetOptions {
     /// What they allow: in an isolated network everything, so that a build can connect to
     /// itself.
     pub(in crate::confine) network: NetworkAccess,
+    /// Whether it binds ports through the broker only, which these rules do not restrict.
+    pub(in crate::confine) brokered_bind: bool,
     /// Whether the run has a `/dev/pts` of its own.
     pub(in crate::confine) own_terminals: bool,
 }
@@ -82,7 +84,7 @@ impl LandlockRuleset {
         policy: &SandboxPolicy,
         options: RulesetOptions,
     ) -> io::Result<Self> {
-        let created = Some(create_ruleset(policy, options.protection, options.network)?);
+        let created = Some(create_ruleset(policy, options)?);
         let mut builder = RulesetBuilder { created, watched: Vec::new() };
         builder.grant_policy(policy, options)?;
         let fd: Option<OwnedFd> = builder.created.take().and_then(Into::into);
@@ -100,11 +102,8 @@ fn read_change_time(folder: &OwnedFd) -> Result<ChangeTime, Errno> {
     rustix::fs::fstat(folder).map(|now| (now.st_ctime, now.st_ctime_nsec))
 }
 
-fn create_ruleset(
-    policy: &SandboxPolicy,
-    protection: PathEnforcement,
-    network: NetworkAccess,
-) -> io::Result<RulesetCreated> {
+fn create_ruleset(policy: &SandboxPolicy, options: RulesetOptions) -> io::Result<RulesetCreated> {
+    let RulesetOptions { protection, network, brokered_bind, .. } = options;
     let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
     let files = match protection {
         PathEnforcement::Mounts if !policy.is_confined() => AccessFs::MakeBlock.into(),
@@ -114,7 +113,7 @@ fn create_ruleset(
     if network != NetworkAccess::Full {
         ruleset = ruleset.handle_access(AccessNet::ConnectTcp).map_err(to_io_error)?;
     }
-    if network == NetworkAccess::None {
+    if network == NetworkAccess::None || brokered_bind {
         ruleset = ruleset.handle_access(AccessNet::BindTcp).map_err(to_io_error)?;
     }
     if policy.is_confined() {

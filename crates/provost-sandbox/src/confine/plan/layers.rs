@@ -79,6 +79,9 @@ pub struct AppliedLayers {
     /// Whether it can connect, on loopback, to ports on which only it listens.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub own_ports: bool,
+    /// Whether it shares the machine's ports and cannot listen on those of Provost.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub reserved_ports: bool,
     /// Whether a cgroup limits the number of processes.
     pub cgroup_pids: bool,
     /// Whether a cgroup limits the memory.

@@ -154,14 +154,19 @@ fn mount_in_home(tree: BorrowedFd<'_>, home: &CStr, inside: &CStr) -> Result<(),
 fn create_overlay(lower: &CStr, layer: &OverlayLayer) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let overlay = rustix::mount::fsopen(c"overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    let options = [(c"lowerdir", lower), (c"upperdir", &*layer.upper), (c"workdir", &*layer.work)];
-    let mut held: [Option<OwnedFd>; 3] = [None, None, None];
-    for (held, (name, folder)) in held.iter_mut().zip(options) {
-        let folder = rustix::fs::open(folder, flags, Mode::empty())?;
-        let path = DescriptorPath::new(folder.as_raw_fd());
-        *held = Some(folder);
-        rustix::mount::fsconfig_set_string(&overlay, name, path.as_cstr())?;
-    }
+    let open = |folder: &CStr| rustix::fs::open(folder, flags, Mode::empty());
+    let (upper, work, lower) = (open(&layer.upper)?, open(&layer.work)?, open(lower)?);
+    let below = layer.below.as_deref().map(open).transpose()?;
+    let path = DescriptorPath::new(upper.as_raw_fd());
+    rustix::mount::fsconfig_set_string(&overlay, c"upperdir", path.as_cstr())?;
+    let path = DescriptorPath::new(work.as_raw_fd());
+    rustix::mount::fsconfig_set_string(&overlay, c"workdir", path.as_cstr())?;
+    let path = match &below {
+        // The first is the upper one.
+        Some(below) => DescriptorPath::new_pair(below.as_raw_fd(), lower.as_raw_fd()),
+        None => DescriptorPath::new(lower.as_raw_fd()),
+    };
+    rustix::mount::fsconfig_set_string(&overlay, c"lowerdir", path.as_cstr())?;
     // As an ordinary user may use it, and the same for root.
     rustix::mount::fsconfig_set_flag(&overlay, c"userxattr")?;
     // Otherwise Linux syncs the whole file system of the layer at the end of each run.
@@ -172,12 +177,27 @@ fn create_overlay(lower: &CStr, layer: &OverlayLayer) -> Result<OwnedFd, Errno> 
 }
 
 /// `/proc/self/fd/N`, without a heap.
-struct DescriptorPath([u8; 32]);
+struct DescriptorPath([u8; 64]);
 
 impl DescriptorPath {
     fn new(fd: i32) -> Self {
+        let mut path = [0; 64];
+        Self::write(&mut path, fd);
+        Self(path)
+    }
+
+    /// Two of them with a colon between.
+    fn new_pair(first: i32, second: i32) -> Self {
+        let mut path = [0; 64];
+        let end = Self::write(&mut path, first);
+        path[end] = b':';
+        Self::write(&mut path[end + 1..], second);
+        Self(path)
+    }
+
+    /// Returns the length.
+    fn write(path: &mut [u8], fd: i32) -> usize {
         const PREFIX: &[u8] = b"/proc/self/fd/";
-        let mut path = [0; 32];
         path[..PREFIX.len()].copy_from_slice(PREFIX);
         let mut digits = [0u8; 10];
         let (mut rest, mut n_digits) = (fd.unsigned_abs(), 0);
@@ -193,7 +213,7 @@ impl DescriptorPath {
         for (place, digit) in end.zip(digits[..n_digits].iter().rev()) {
             *place = *digit;
         }
-        Self(path)
+        PREFIX.len() + n_digits
     }
 
     fn as_cstr(&self) -> &CStr {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::landlock_ruleset::{self, LandlockRuleset, PathEnforcement, RulesetOptions};
 use super::layers::{AppliedLayers, PathProtection};
-use super::private_folders::{self, FolderMounts};
+use super::private_folders::{self, FolderMounts, LayerDir};
 use super::spawn_plan::{MountPlan, SelfBindMount, to_cstring};
 use crate::confine::SandboxError;
 use crate::own_home;
@@ -28,7 +28,7 @@ pub(in crate::confine) struct PreparedPolicy {
     pub(in crate::confine) rules: Arc<LandlockRuleset>,
     pub(in crate::confine) mounts: Option<Arc<MountPlan>>,
     /// The folders of the layers that the mounts name.
-    pub(in crate::confine) layer_dirs: Arc<[PathBuf]>,
+    pub(in crate::confine) layer_dirs: Arc<[LayerDir]>,
     /// The policy with the repositories of the last search.
     policy: Arc<SandboxPolicy>,
     /// How many runs have used the ruleset.
@@ -87,7 +87,7 @@ impl PreparedPolicy {
 }
 
 /// The mounts of a run, if it has a mount namespace, and the folders of their layers.
-type PreparedMounts = (Option<Arc<MountPlan>>, Arc<[PathBuf]>);
+type PreparedMounts = (Option<Arc<MountPlan>>, Arc<[LayerDir]>);
 
 fn build_mounts(
     policy: &SandboxPolicy,
@@ -116,8 +116,9 @@ fn build_landlock_ruleset(
         }
     }
     let network = if applied.net_namespace { NetworkAccess::Full } else { policy.network };
-    let own_terminals = applied.own_terminals;
-    LandlockRuleset::build(policy, RulesetOptions { protection, network, own_terminals })
+    let AppliedLayers { own_terminals, reserved_ports: brokered_bind, .. } = *applied;
+    let options = RulesetOptions { protection, network, brokered_bind, own_terminals };
+    LandlockRuleset::build(policy, options)
         .map_err(|error| SandboxError::unavailable("Landlock", error.to_string()))
 }
 
@@ -148,7 +149,7 @@ pub(in crate::confine) fn build_self_binds<'a>(
 fn build_mount_plan(
     policy: &SandboxPolicy,
     applied: &AppliedLayers,
-) -> Result<(MountPlan, Vec<PathBuf>), SandboxError> {
+) -> Result<(MountPlan, Vec<LayerDir>), SandboxError> {
     let inside = policy.protected.iter().filter_map(|path| path.strip_prefix(&policy.project).ok());
     let pins = build_self_binds(inside)?;
     let scratch = to_cstring(policy.scratch.as_os_str(), "the scratch folder")?;

@@ -15,7 +15,7 @@ use super::layers::AppliedLayers;
 use super::spawn_plan::{FolderMount, MAX_FOLDER_MOUNTS, to_cstring};
 use crate::confine::SandboxError;
 use crate::root_dir::{FileWriteMode, RootDir};
-use crate::sandbox_policy::SandboxPolicy;
+use crate::sandbox_policy::{NetworkAccess, SandboxPolicy};
 
 /// The shared folders that a run gets private ones of.
 const SHARED_TMP_DIRS: [&str; 2] = ["/tmp", "/var/tmp"];
@@ -36,7 +36,17 @@ enum MountKind {
 #[derive(Debug, Default)]
 pub(in crate::confine) struct FolderMounts {
     pub(in crate::confine) folders: Vec<FolderMount>,
-    pub(in crate::confine) layer_dirs: Vec<PathBuf>,
+    pub(in crate::confine) layer_dirs: Vec<LayerDir>,
+}
+
+/// The folder with the layer of a cache.
+#[derive(Clone, Debug)]
+pub(in crate::confine) struct LayerDir {
+    pub(in crate::confine) dir: PathBuf,
+    /// The layer of runs with the network, which comes between this one and the user's cache.
+    /// Not the other way round: a run with the network would execute what runs without it
+    /// have put there.
+    pub(in crate::confine) below: Option<PathBuf>,
 }
 
 /// Whether a run can have a private `/tmp`: paths of the shared one that it must reach
@@ -268,11 +278,17 @@ fn create_home_mount_point(root: &RootDir, path: &Path, inside: &Path) -> Option
 }
 
 /// The folder with the layer of a cache: `upper`, and one `workN` for each run at a time.
-fn create_layer(policy: &SandboxPolicy, inside: &Path) -> Option<PathBuf> {
+fn create_layer(policy: &SandboxPolicy, inside: &Path) -> Option<LayerDir> {
     let name = inside.to_str()?.replace('/', "+");
-    let dir = policy.own_home.parent()?.join("layers").join(name);
+    let with_network = policy.run_homes.join("layers-network").join(&name);
+    let (dir, below) = match policy.network {
+        NetworkAccess::Full => (with_network, None),
+        NetworkAccess::None | NetworkAccess::Listen => {
+            (policy.run_homes.join("layers").join(name), Some(with_network.join("upper")))
+        }
+    };
     create_private_dir(&dir.join("upper")).ok()?;
-    Some(dir)
+    Some(LayerDir { dir, below })
 }
 
 /// Creates a folder for ourselves only, with those above it.

@@ -93,6 +93,8 @@ pub(in crate::confine) struct FolderMount {
 /// The folders of one overlay, besides the shared lower one.
 #[derive(Debug)]
 pub(in crate::confine) struct OverlayLayer {
+    /// A layer between this one and the shared one.
+    pub(in crate::confine) below: Option<CString>,
     pub(in crate::confine) upper: CString,
     /// No two mounts use the same at one time.
     pub(in crate::confine) work: CString,

@@ -186,6 +186,13 @@ fn compile_rule(rule: &SyscallRule) -> Vec<sock_filter> {
             code.push(deny);
             code
         }
+        ArgCondition::BothEqual((first, value), (second, other)) => vec![
+            load_argument(first),
+            jump(EQUAL, value, 0, 3),
+            load_argument(second),
+            jump(EQUAL, other, 0, 1),
+            deny,
+        ],
         ArgCondition::BothHaveBits((first, bits), (second, others)) => vec![
             load_argument(first),
             jump(ANY_BIT, bits, 0, 3),

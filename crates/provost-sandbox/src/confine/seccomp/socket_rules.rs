@@ -8,9 +8,9 @@
 //! their family is denied, except to runs whose connections go through the broker.
 //! Unnamed pairs are allowed, as long as they cannot send elsewhere.
 
-use libc::{EAFNOSUPPORT, EPERM};
+use libc::{EAFNOSUPPORT, ENOPROTOOPT, EPERM};
 
-use super::syscall_rules::ArgCondition::{Always, EqualsAndNotIn, HasAnyBit, NotIn};
+use super::syscall_rules::ArgCondition::{Always, BothEqual, EqualsAndNotIn, HasAnyBit, NotIn};
 use super::syscall_rules::{SyscallRule, deny, notify};
 
 /// Which sockets a child may create.
@@ -26,6 +26,8 @@ pub(in crate::confine) enum SocketAccess {
     ListenWithBroker,
     /// Internet sockets with access to the network.
     Internet,
+    /// The same, and each port goes through the broker.
+    InternetWithBroker,
 }
 
 const INET: u32 = libc::AF_INET as u32;
@@ -41,6 +43,11 @@ const PAIR_TYPES: &[u32] = &[STREAM, libc::SOCK_SEQPACKET as u32];
 const SOCKET_TYPE_MASK: u32 = 0xf;
 /// Protocols that Landlock treats as TCP: the default one and TCP itself.
 const TCP_PROTOCOLS: &[u32] = &[0, libc::IPPROTO_TCP as u32];
+/// The level and the names of options of internet sockets, of both families.
+const IP_LEVEL: u32 = libc::IPPROTO_IP as u32;
+const IP_BIND_ADDRESS_NO_PORT: u32 = libc::IP_BIND_ADDRESS_NO_PORT as u32;
+/// The libc crate does not define it.
+const IP_LOCAL_PORT_RANGE: u32 = 51;
 const FASTOPEN: u32 = libc::MSG_FASTOPEN as u32;
 
 /// No named sockets.
@@ -99,6 +106,15 @@ const BROKERED_CONNECT_RULES: &[SyscallRule] = &[
     deny(libc::SYS_socket, NotIn(0, &[INET, INET6, NETLINK, UNIX]), EAFNOSUPPORT, "only these can be brokered"),
     deny(libc::SYS_socket, EqualsAndNotIn((0, UNIX), (1, SOCKET_TYPE_MASK), &[STREAM]), EPERM, "datagrams go to any name without connect"),
     notify(libc::SYS_connect, "it may connect to itself, which a filter cannot check"),
+    deny(libc::SYS_setsockopt, BothEqual((1, IP_LEVEL), (2, IP_BIND_ADDRESS_NO_PORT)), ENOPROTOOPT, "a port that is chosen later was not checked"),
+    deny(libc::SYS_setsockopt, BothEqual((1, IP_LEVEL), (2, IP_LOCAL_PORT_RANGE)), ENOPROTOOPT, "chooses the port of a socket that has none"),
+];
+
+/// No port of Provost.
+#[rustfmt::skip]
+const BROKERED_BIND_RULES: &[SyscallRule] = &[
+    notify(libc::SYS_bind, "not to a port of Provost, which a filter cannot see"),
+    notify(libc::SYS_listen, "Linux chooses a port for a socket that has none"),
 ];
 
 /// The rules for this kind of access.
@@ -107,7 +123,10 @@ pub(super) fn rules_for_access(sockets: SocketAccess) -> Vec<SyscallRule> {
         SocketAccess::None => NO_SOCKET_RULES.to_vec(),
         SocketAccess::Isolated => ISOLATED_RULES.to_vec(),
         SocketAccess::Listen => [LISTEN_RULES, DENY_CONNECT_RULES].concat(),
-        SocketAccess::ListenWithBroker => [LISTEN_RULES, BROKERED_CONNECT_RULES].concat(),
+        SocketAccess::ListenWithBroker => {
+            [LISTEN_RULES, BROKERED_CONNECT_RULES, BROKERED_BIND_RULES].concat()
+        }
         SocketAccess::Internet => INTERNET_RULES.to_vec(),
+        SocketAccess::InternetWithBroker => [INTERNET_RULES, BROKERED_BIND_RULES].concat(),
     }
 }

@@ -33,6 +33,8 @@ pub(super) enum ArgCondition {
     HasAnyBit(u8, u32),
     /// The argument is none of these.
     NotIn(u8, &'static [u32]),
+    /// Both arguments are these.
+    BothEqual((u8, u32), (u8, u32)),
     /// The first argument has any of its bits, and the second of its.
     BothHaveBits((u8, u32), (u8, u32)),
     /// The first argument is this, and the second, with the mask, is none of these.

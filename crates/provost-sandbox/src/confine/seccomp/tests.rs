@@ -51,7 +51,8 @@ fn example_arguments(rule: &SyscallRule) -> Vec<u64> {
             set(index, value);
         }
         ArgCondition::NotIn(index, _) => set(index, 0x7777),
-        ArgCondition::BothHaveBits((first, bits), (second, others)) => {
+        ArgCondition::BothEqual((first, bits), (second, others))
+        | ArgCondition::BothHaveBits((first, bits), (second, others)) => {
             set(first, bits);
             set(second, others);
         }
@@ -74,6 +75,7 @@ fn every_rule_denies_what_it_says_and_none_is_redundant() {
         SocketAccess::Listen,
         SocketAccess::ListenWithBroker,
         SocketAccess::Internet,
+        SocketAccess::InternetWithBroker,
     ] {
         let table: Vec<SyscallRule> = COMMON_RULES
             .iter()
@@ -185,14 +187,19 @@ fn arguments_decide_where_they_should() {
 }
 
 #[test]
-fn only_connections_are_asked_for_and_only_by_those_who_listen() {
+fn only_sockets_of_the_machines_network_are_brokered() {
     let notifying_calls = |kind| {
         let program = compile_confined(kind, SHARED);
         let notifies =
             |call: &i64| interpret_filter(&program, *call, [0; 6]) == libc::SECCOMP_RET_USER_NOTIF;
         (0..600).filter(notifies).collect::<Vec<_>>()
     };
-    assert_eq!(notifying_calls(SocketAccess::ListenWithBroker), [libc::SYS_connect]);
+    let mut ports = [libc::SYS_bind, libc::SYS_listen];
+    ports.sort_unstable();
+    assert_eq!(notifying_calls(SocketAccess::InternetWithBroker), ports);
+    let mut all = [libc::SYS_connect, libc::SYS_bind, libc::SYS_listen];
+    all.sort_unstable();
+    assert_eq!(notifying_calls(SocketAccess::ListenWithBroker), all);
     for kind in
         [SocketAccess::None, SocketAccess::Isolated, SocketAccess::Listen, SocketAccess::Internet]
     {

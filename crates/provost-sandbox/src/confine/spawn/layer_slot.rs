@@ -6,12 +6,12 @@
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use parking_lot::Mutex;
 
 use crate::confine::SandboxError;
-use crate::confine::plan::private_folders::create_private_dir;
+use crate::confine::plan::private_folders::{LayerDir, create_private_dir};
 use crate::confine::plan::spawn_plan::{OverlayLayer, to_cstring};
 
 /// Which numbers are in use in this process, by bit. All policies of a project have the
@@ -25,7 +25,7 @@ pub(in crate::confine) struct LayerSlot(usize);
 impl LayerSlot {
     /// A number and the layers of a run with it, if there are folders for layers.
     pub(in crate::confine) fn acquire_layers(
-        layer_dirs: &[PathBuf],
+        layer_dirs: &[LayerDir],
     ) -> Result<(Option<Self>, Vec<OverlayLayer>), SandboxError> {
         let slot = (!layer_dirs.is_empty()).then(Self::acquire).flatten();
         let layers = slot.as_ref().map(|slot| slot.create_layers(layer_dirs)).transpose()?;
@@ -42,14 +42,16 @@ impl LayerSlot {
     }
 
     /// The layers of a run with this number, in these folders.
-    fn create_layers(&self, layer_dirs: &[PathBuf]) -> Result<Vec<OverlayLayer>, SandboxError> {
-        let create = |dir: &PathBuf| {
+    fn create_layers(&self, layer_dirs: &[LayerDir]) -> Result<Vec<OverlayLayer>, SandboxError> {
+        let create = |LayerDir { dir, below }: &LayerDir| {
+            let below = below.as_ref().filter(|below| below.is_dir());
             let (upper, work) = (dir.join("upper"), dir.join(format!("work{}", self.0)));
             create_private_dir(&work)
                 .and_then(|()| remove_leftover_work(&work))
                 .map_err(SandboxError::wrap_io("create the layer of a cache"))?;
             let what = "the layer of a cache";
             Ok(OverlayLayer {
+                below: below.map(|below| to_cstring(below.as_os_str(), what)).transpose()?,
                 upper: to_cstring(upper.as_os_str(), what)?,
                 work: to_cstring(work.as_os_str(), what)?,
             })

@@ -124,7 +124,11 @@ fn print_report(report: &DoctorReport) -> anyhow::Result<()> {
     print_row("Landlock", &landlock)?;
     print_row("seccomp", &support_to_result(&machine.seccomp))?;
     print_row("no_new_privs", &support_to_result(&machine.no_new_privs))?;
-    let own_ports = |why| format!("a dev server cannot connect to its own ports: {why}");
+    let own_ports = |why| {
+        format!(
+            "a dev server cannot connect to its own ports, and can take Provost's on other addresses: {why}"
+        )
+    };
     print_row("own ports", &support_to_result(&machine.notification).map_err(own_ports))?;
     for (name, support) in [
         ("user namespaces", &machine.namespaces.user),
