@@ -94,7 +94,7 @@ async fn a_person_archives_the_log_and_finds_everything_as_before() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_agent_and_a_viewer_archive_nothing() {
+async fn a_viewer_archives_nothing() {
     let home = Home::new();
     let daemon = home.up();
     let text = home.run_ok(&["token", "create", "--class", "viewer", "--json"]);
