@@ -11,7 +11,7 @@ import type { Navigation } from '../navigation/navigation.svelte.ts'
 import type { Notices } from '../notices/notices.svelte.ts'
 import { latestValue, Resource } from '../resource/resource.svelte.ts'
 import { ConversationReader } from './conversation-reader.svelte.ts'
-import { sessionsOf } from './sessions.ts'
+import { selectSessions } from './sessions.ts'
 
 /** The parts of the store that this one needs. */
 export type ConversationStoreDeps = {
@@ -49,8 +49,8 @@ export class ConversationStore {
   }
 
   /** The sessions of a project, the latest first. */
-  sessionsOf(project: ProjectId): readonly SessionView[] {
-    return sessionsOf(this.#deps.documents.views.sessions, project)
+  selectSessions(project: ProjectId): readonly SessionView[] {
+    return selectSessions(this.#deps.documents.views.sessions, project)
   }
 
   /** Whether a session was ever opened; also true while that is unknown. */
@@ -73,7 +73,7 @@ export class ConversationStore {
 
   /** Changes whenever a session of the project has used something. */
   usageVersion(project: ProjectId): string {
-    const sessions = this.sessionsOf(project)
+    const sessions = this.selectSessions(project)
     return sessions.map(({ usage }) => usage.input + usage.output).reduce((a, b) => a + b, 0).toString()
   }
 
