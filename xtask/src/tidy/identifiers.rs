@@ -73,7 +73,8 @@ mod tests {
 
     #[test]
     fn functions_of_typescript_are_found_in_all_their_forms() {
-        let code = "export async function a(x) {\nconst b = (x: X) => x\nlet c = 1\nconst i = a.map((x) => x)\nlet j = async x => x\n\
+        let code = "export async function a(x) {\nconst b = (x: X) => x\nlet c = 1\n\
+                    const i = a.map((x) => x)\nlet j = async x => x\n\
                     const k: (x: X) => X = (x) => x\n  d<T>(x: T) {\n\
                     if (e) {\n  private async f() {\n  g(1)\nfunctional()\n  #h(): void {";
         let names: Vec<_> = typescript_functions(code).collect();
