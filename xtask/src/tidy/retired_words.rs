@@ -100,7 +100,9 @@ impl RetiredWords {
         }
         let functions: Vec<&str> = match language {
             Language::Rust => rust_functions(&code).collect(),
-            _ => typescript_functions(&code).collect(),
+            Language::TypeScript | Language::Svelte | Language::Markdown => {
+                typescript_functions(&code).collect()
+            }
         };
         let retired = functions.iter().filter_map(|word| self.functions.get_key_value(*word));
         found.extend(retired.map(|(word, replacement)| {
