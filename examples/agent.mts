@@ -142,9 +142,9 @@ const { exitCode, stdout } = await provost.outcome<{ exitCode: number; stdout: s
 console.log(`run cat: exit code ${exitCode}: ${stdout.trimEnd()}`)
 
 // An agent may change its mind, also while the person has not answered.
-const nap = await provost.submit('terminal.runCommand', { command: 'sleep 600' })
-await provost.cancel(nap)
-console.log(`run sleep: ${(await refusal(provost.outcome(nap))).message}`)
+const sleeping = await provost.submit('terminal.runCommand', { command: 'sleep 600' })
+await provost.cancel(sleeping)
+console.log(`run sleep: ${(await refusal(provost.outcome(sleeping))).message}`)
 
 // What the person's rules, the role or Provost itself forbid is denied without a question.
 const role = { path: '.provost/roles/admin.md', content: 'x' }

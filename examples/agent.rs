@@ -186,9 +186,9 @@ async fn main() -> Result<()> {
 
     // An agent may change its mind, also while the person has not answered.
     let sleep = json!({ "command": "sleep 600" });
-    let nap = provost.submit("terminal.runCommand", &sleep, no_wait, None).await?;
-    provost.cancel(&nap).await?;
-    println!("run sleep: {}", refusal(provost.outcome(nap).await)?);
+    let sleeping = provost.submit("terminal.runCommand", &sleep, no_wait, None).await?;
+    provost.cancel(&sleeping).await?;
+    println!("run sleep: {}", refusal(provost.outcome(sleeping).await)?);
 
     // What the person's rules, the role or Provost itself forbid is denied without a question.
     let role = json!({ "path": ".provost/roles/admin.md", "content": "x" });

@@ -159,9 +159,9 @@ test('a page in the preview can neither read nor control Provost', async ({ page
           ws.onopen = () => done('read')
           ws.onerror = () => done('failed')
         })
-      const touch = (deed: () => unknown): string => {
+      const touch = (operation: () => unknown): string => {
         try {
-          return `read ${String(deed())}`
+          return `read ${String(operation())}`
         } catch {
           return 'failed'
         }

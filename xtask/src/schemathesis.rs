@@ -22,7 +22,7 @@ const TIME_LIMIT: &str = "900";
 pub(crate) fn run(binary: &Path, target: &Path) -> Result<()> {
     let folder = target.join("schemathesis");
     let schemathesis = install_schemathesis(&folder)?;
-    for class in [TokenClass::Operator, TokenClass::Agent] {
+    for class in [TestedTokenClass::Operator, TestedTokenClass::Agent] {
         let daemon = TestDaemon::start(binary)?;
         let token = daemon.token(&class)?;
         let document = folder.join("openapi.json");
@@ -36,7 +36,7 @@ pub(crate) fn run(binary: &Path, target: &Path) -> Result<()> {
     Ok(())
 }
 
-enum TokenClass {
+enum TestedTokenClass {
     Operator,
     Agent,
 }
@@ -102,10 +102,10 @@ impl TestDaemon {
         command
     }
 
-    fn token(&self, class: &TokenClass) -> Result<String> {
+    fn token(&self, class: &TestedTokenClass) -> Result<String> {
         let options: &[_] = match class {
-            TokenClass::Operator => &["operator"],
-            TokenClass::Agent => &["agent", "--project", "app", "--role", "dev"],
+            TestedTokenClass::Operator => &["operator"],
+            TestedTokenClass::Agent => &["agent", "--project", "app", "--role", "dev"],
         };
         let create = [&["token", "create", "--json", "--class"], options].concat();
         let created: Value = serde_json::from_str(&output(&mut self.provost(&create))?)?;

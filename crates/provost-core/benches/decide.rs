@@ -28,7 +28,7 @@ fn main() {
     let rules = PolicyRules::new(Policy::builtin().unwrap(), user, None);
     let role = Role::parse(".provost/roles/dev.md", ROLE, RoleSource::Provost).unwrap();
     let grants: Vec<_> = (0..20).map(grant).collect();
-    let standing = PolicyContext {
+    let context = PolicyContext {
         rules: &rules,
         broken: None,
         folder: Some("/home/me/project"),
@@ -42,21 +42,17 @@ fn main() {
         n_repeats: 0,
     };
     let parse = measure(|| drop(black_box(analyze_line(black_box(LINE)))));
-    verdict("µs to read a line of five commands, p99", parse, 60.0);
+    print_result("µs to read a line of five commands, p99", parse, 60.0);
     let run = Action::parse("terminal.runCommand", json!({ "command": LINE })).unwrap();
-    let run = measure(|| drop(black_box(one(run.clone(), &role, &standing))));
-    verdict("µs to decide about that line, p99", run, 100.0);
+    let run = measure(|| drop(black_box(one(run.clone(), &role, &context))));
+    print_result("µs to decide about that line, p99", run, 100.0);
     let read = Action::parse("fs.readFile", json!({ "path": "src/main.rs" })).unwrap();
-    let read = measure(|| drop(black_box(one(read.clone(), &role, &standing))));
-    verdict("µs to decide about reading a file, p99", read, 5.0);
+    let read = measure(|| drop(black_box(one(read.clone(), &role, &context))));
+    print_result("µs to decide about reading a file, p99", read, 5.0);
 }
 
 /// A decision as the gateway makes it: the request is analyzed, hashed and evaluated.
-fn one(
-    action: Action,
-    role: &Role,
-    standing: &PolicyContext<'_>,
-) -> provost_core::decide::Decision {
+fn one(action: Action, role: &Role, context: &PolicyContext<'_>) -> provost_core::decide::Decision {
     let request = ActionRequest {
         id: Uuid::from_u128(1).into(),
         project: Uuid::from_u128(2).into(),
@@ -65,7 +61,7 @@ fn one(
         session: None,
         action,
     };
-    decide(BoundAction::new(request).unwrap(), ActingRole::Trusted(role), standing)
+    decide(BoundAction::new(request).unwrap(), ActingRole::Trusted(role), context)
 }
 
 /// p99 in microseconds.
@@ -82,7 +78,7 @@ fn measure(mut work: impl FnMut()) -> f64 {
     took[TIMES * 99 / 100].as_secs_f64() * 1e6
 }
 
-fn verdict(what: &str, figure: f64, at_most: f64) {
+fn print_result(what: &str, figure: f64, at_most: f64) {
     let word = if figure <= at_most { "holds" } else { "MISSED" };
     println!("{what}: {figure:.1} (at most {at_most}): {word}");
 }

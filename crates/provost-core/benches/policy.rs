@@ -50,11 +50,11 @@ fn command(n: usize) -> String {
 }
 
 fn measure(name: &str, rules: &PolicyRules, action: &Action, analysis: Option<&CommandAnalysis>) {
-    let asker = PolicyRequester { role: Some("dev"), mode: ProjectMode::Auto, project: None };
+    let requester = PolicyRequester { role: Some("dev"), mode: ProjectMode::Auto, project: None };
     let mut took: Vec<Duration> = (0..TIMES)
         .map(|_| {
             let start = Instant::now();
-            black_box(rules.evaluate(asker, black_box(action), analysis).combined_effect());
+            black_box(rules.evaluate(requester, black_box(action), analysis).combined_effect());
             start.elapsed()
         })
         .collect();

@@ -28,7 +28,7 @@ pub fn from_text(text: impl Into<String>) -> Value {
 }
 
 /// The text of a part that is held as its text.
-pub fn text_of(value: &Value) -> Option<&str> {
+pub fn extract_text(value: &Value) -> Option<&str> {
     let members = value.as_object().filter(|members| members.len() == 1)?;
     members.get(TEXT_MEMBER)?.as_str()
 }
@@ -61,7 +61,7 @@ fn has_text(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
         Value::Array(items) => items.iter().any(has_text),
-        Value::Object(members) => text_of(value).is_some() || members.values().any(has_text),
+        Value::Object(members) => extract_text(value).is_some() || members.values().any(has_text),
     }
 }
 
@@ -73,7 +73,7 @@ pub fn to_text(value: &Value) -> String {
 
 /// A number that may be held as text, as a double.
 pub fn as_f64(value: &Value) -> Option<f64> {
-    value.as_f64().or_else(|| text_of(value)?.parse().ok())
+    value.as_f64().or_else(|| extract_text(value)?.parse().ok())
 }
 
 /// The value with those parts held as text that have no canonical form: integers that a double
@@ -101,7 +101,7 @@ struct ExactJsonText<'a>(&'a Value);
 
 impl Serialize for ExactJsonText<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if let Some(text) = text_of(self.0) {
+        if let Some(text) = extract_text(self.0) {
             // Redaction may have left what is no JSON.
             return match RawValue::from_string(text.to_owned()) {
                 Ok(raw) => raw.serialize(serializer),
@@ -327,7 +327,7 @@ mod tests {
             assert_eq!(value, expected, "{text}");
             let written = to_text(&value);
             assert_eq!(parse(&written).unwrap(), value, "{written}");
-            if text_of(&value).is_some() {
+            if extract_text(&value).is_some() {
                 assert_eq!(written, text);
             }
         }
@@ -341,7 +341,7 @@ mod tests {
         let value = parse_message(text, &["args", "input"]).unwrap();
         assert_eq!(value["type"], "y");
         assert_eq!(value["text"], "a\u{fffd} 😀\\ud83d");
-        assert_eq!(text_of(&value["args"]), Some(r#"{"b": 1, "a":1.0,"a":2}"#));
+        assert_eq!(extract_text(&value["args"]), Some(r#"{"b": 1, "a":1.0,"a":2}"#));
         assert_eq!(value["input"], "in");
         assert_eq!(as_f64(&value["n"]), Some(12.0));
     }
@@ -352,7 +352,7 @@ mod tests {
         let value = parse(&text).unwrap();
         assert_eq!(to_text(&value), text);
         assert!(canonical::to_vec(&value).is_ok());
-        assert_eq!(tree_or_text(&text).as_ref().and_then(text_of), Some(text.as_str()));
+        assert_eq!(tree_or_text(&text).as_ref().and_then(extract_text), Some(text.as_str()));
     }
 
     proptest! {

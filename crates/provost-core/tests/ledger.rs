@@ -23,8 +23,8 @@ fn turn(n: usize) -> TurnId {
     Uuid::from_u128(n as u128 + 1000).into()
 }
 
-fn payer(key: AccountKey, pot: BudgetScope, most: BudgetLimit, is_shared: bool) -> BudgetPayer {
-    BudgetPayer { key, pot, most, is_shared }
+fn payer(key: AccountKey, scope: BudgetScope, most: BudgetLimit, is_shared: bool) -> BudgetPayer {
+    BudgetPayer { key, scope, most, is_shared }
 }
 
 fn most(nanos: u64) -> BudgetLimit {
@@ -56,7 +56,7 @@ fn what_is_reserved_is_not_there_for_others_until_it_is_settled() {
         panic!()
     };
     assert_eq!(
-        (little.pot, little.unit, little.taken, little.needed),
+        (little.scope, little.unit, little.taken, little.needed),
         (BudgetScope::Day, BudgetUnit::Nanos, 105, 15)
     );
     ledger.settle_reservation(first, Some(amount(110)));
@@ -85,8 +85,9 @@ fn an_answer_leaves_something_of_what_others_draw_from_and_takes_all_of_its_own(
     ] {
         let payers = [payer(AccountKey::Day(1), BudgetScope::Day, most(left), is_shared)];
         let (input, shortest, longest) = (0, 256, 16_384);
-        let wish = ReservationRequest { payers: &payers, input, shortest, longest, price: &price };
-        let got = ReservationLedger::default().reserve(&wish);
+        let request =
+            ReservationRequest { payers: &payers, input, shortest, longest, price: &price };
+        let got = ReservationLedger::default().reserve(&request);
         assert_eq!(got.map(|(_, output)| output), Ok(output), "{left} {is_shared}");
     }
 }

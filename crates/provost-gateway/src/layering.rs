@@ -70,13 +70,13 @@ fn modules_depend_on_lower_ones_only() {
         if module.ends_with("::tests") {
             continue;
         }
-        let Some(layer) = layer_of(&module) else {
+        let Some(layer) = find_layer(&module) else {
             let known = ["lib", "layering", "test_support", "team", "project"];
             assert!(known.contains(&&*module), "{module} is in no layer");
             continue;
         };
         for used in list_used_modules(&std::fs::read_to_string(&file).unwrap()) {
-            let used_layer = layer_of(&used).unwrap_or_else(|| panic!("{module} uses {used}"));
+            let used_layer = find_layer(&used).unwrap_or_else(|| panic!("{module} uses {used}"));
             if used_layer > layer {
                 upward.push(format!("{module} uses {used}"));
             }
@@ -104,7 +104,7 @@ fn list_files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The position of the layer that a path belongs to.
-fn layer_of(path: &str) -> Option<usize> {
+fn find_layer(path: &str) -> Option<usize> {
     let is_in = |layer: &&str| {
         path.strip_prefix(*layer).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
     };

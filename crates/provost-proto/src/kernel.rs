@@ -77,8 +77,8 @@ pub enum Method {
         /// not write.
         #[serde(rename = "limits", default, skip_serializing_if = "Vec::is_empty")]
         visibility_rules: Vec<VisibilityRule>,
-        /// The preconditions of the decision, if there are any. Kernels that do not know this
-        /// field ignore them.
+        /// The preconditions of the decision, if there are any. The kernel checks them before it
+        /// executes the action.
         #[serde(rename = "terms", default, skip_serializing_if = "Option::is_none")]
         preconditions: Option<Preconditions>,
         /// For a command: paths that it can read besides what it always can.

@@ -125,14 +125,14 @@ fn measure_tool(tool: &CachedTool) -> String {
     let ratio = inside.as_secs_f64() / outside.as_secs_f64();
     let added = inside.saturating_sub(outside).as_secs_f64() * 1e3;
     // The start of a sandbox has its own promise.
-    let verdict = match (tool.name, ratio <= LIMIT) {
+    let result = match (tool.name, ratio <= LIMIT) {
         ("true", _) => "",
         (_, true) => "PASS",
         (_, false) => "FAIL",
     };
     let (name, millis) = (tool.name, outside.as_secs_f64() * 1e3);
     format!(
-        "  {name:<14} outside {millis:>8.1} ms, {added:>6.1} ms more inside, {ratio:>5.2} x  {verdict}\n"
+        "  {name:<14} outside {millis:>8.1} ms, {added:>6.1} ms more inside, {ratio:>5.2} x  {result}\n"
     )
 }
 

@@ -110,9 +110,9 @@ fn spawns(dir: &Path) -> String {
         text += &line(name, *median, medians[0], limit);
     }
     if let Some(bwrap) = medians.get(4) {
-        let verdict = if medians[2] < *bwrap { "PASS" } else { "FAIL" };
+        let result = if medians[2] < *bwrap { "PASS" } else { "FAIL" };
         text += "  ";
-        text += verdict;
+        text += result;
         text += "  PID and network namespaces faster than bwrap\n";
     }
     text
@@ -140,10 +140,10 @@ fn reads(project: &Path) -> String {
 fn line(name: &str, median: Duration, plain: Duration, limit: Option<f64>) -> String {
     let ratio = median.as_secs_f64() / plain.as_secs_f64();
     let micros = median.as_secs_f64() * 1e6;
-    let verdict = match limit {
+    let result = match limit {
         Some(limit) if ratio <= limit => format!("PASS  (at most {limit})"),
         Some(limit) => format!("FAIL  (at most {limit})"),
         None => String::new(),
     };
-    format!("  {name:<32} {micros:>9.1} µs  {ratio:>5.2} x  {verdict}\n")
+    format!("  {name:<32} {micros:>9.1} µs  {ratio:>5.2} x  {result}\n")
 }

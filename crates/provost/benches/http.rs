@@ -98,8 +98,8 @@ impl Bench {
             resident = resident_kib(daemon.pid);
         }
         times.sort_by(f64::total_cmp);
-        verdict("ms from exec to the first healthy answer, p50", times[STARTS / 2], 150.0);
-        verdict("MB of memory at rest", f64::from(resident) * 1024.0 / 1e6, 20.0);
+        print_result("ms from exec to the first healthy answer, p50", times[STARTS / 2], 150.0);
+        print_result("MB of memory at rest", f64::from(resident) * 1024.0 / 1e6, 20.0);
     }
 
     /// 200 clients follow 1 000 events a second for 10 s.
@@ -133,7 +133,11 @@ impl Bench {
         );
         let expected = u64::try_from(CLIENTS).unwrap() * RATE * SECONDS;
         let missing = expected.saturating_sub(total);
-        verdict("events lost or out of order", f64::from(u32::try_from(missing).unwrap()), 0.0);
+        print_result(
+            "events lost or out of order",
+            f64::from(u32::try_from(missing).unwrap()),
+            0.0,
+        );
     }
 }
 
@@ -178,7 +182,10 @@ async fn read_all(mut stream: BufReader<TcpStream>, head: u64, last: u64, count:
     let (mut line, mut seen) = (Vec::new(), head);
     while seen < last {
         line.clear();
-        assert!(stream.read_until(b'\n', &mut line).await.unwrap() > 0, "it hung up at {seen}");
+        assert!(
+            stream.read_until(b'\n', &mut line).await.unwrap() > 0,
+            "the server closed the stream at {seen}"
+        );
         if let Some(id) = line.strip_prefix(b"id: ") {
             let id: u64 = std::str::from_utf8(id).unwrap().trim().parse().unwrap();
             assert_eq!(id, seen + 1, "out of order");
@@ -218,7 +225,7 @@ fn resident_kib(pid: Pid) -> u32 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-fn verdict(what: &str, value: f64, limit: f64) {
+fn print_result(what: &str, value: f64, limit: f64) {
     let word = if value <= limit { "holds" } else { "MISSED" };
     println!("{word}: {what} = {value:.1} (promised ≤ {limit})\n");
 }

@@ -69,7 +69,7 @@ async fn main() {
         let (low, high) = (ratios[0], ratios[ROUNDS - 1]);
         let what =
             format!("bytes/s of `seq 1 {LAST}` {what}, / read directly ({low:.2} to {high:.2})");
-        verdict(&what, ratios[ROUNDS / 2], bound);
+        print_result(&what, ratios[ROUNDS / 2], bound);
     }
 }
 
@@ -212,14 +212,18 @@ impl Daemon {
         let sizes = kernels.iter().map(|kernel| f64::from(resident_kib(*kernel)) * 1024.0 / 1e6);
         let mut sizes: Vec<f64> = sizes.collect();
         sizes.sort_by(f64::total_cmp);
-        verdict("MB of an idle kernel, median of 100", sizes[PROJECTS / 2], Bound::AtMost(8.0));
-        verdict(
+        print_result(
+            "MB of an idle kernel, median of 100",
+            sizes[PROJECTS / 2],
+            Bound::AtMost(8.0),
+        );
+        print_result(
             "MB of an idle kernel, the largest of 100",
             sizes[PROJECTS - 1],
             Bound::AtMost(8.0),
         );
         let daemon = f64::from(resident_kib(self.pid)) * 1024.0 / 1e6;
-        verdict("MB of their daemon", daemon, Bound::None);
+        print_result("MB of their daemon", daemon, Bound::None);
         for n in 0..PROJECTS {
             let url = format!("http://{}/api/projects/p{n}", self.address);
             self.http.delete(url).bearer_auth(&self.token).send().await.unwrap();
@@ -235,7 +239,7 @@ enum Bound {
     None,
 }
 
-fn verdict(what: &str, value: f64, bound: Bound) {
+fn print_result(what: &str, value: f64, bound: Bound) {
     let (holds, sign, limit) = match bound {
         Bound::AtLeast(limit) => (value >= limit, "≥", limit),
         Bound::AtMost(limit) => (value <= limit, "≤", limit),
@@ -257,7 +261,7 @@ fn permit(action: Action) -> Permit {
     };
     let rules =
         PolicyRules::new(Policy::empty(RuleLayer::Builtin), Policy::empty(RuleLayer::User), None);
-    let standing = PolicyContext {
+    let context = PolicyContext {
         rules: &rules,
         broken: None,
         folder: None,
@@ -270,8 +274,8 @@ fn permit(action: Action) -> Permit {
         unreviewed_runtime: None,
         n_repeats: 0,
     };
-    let verdict = decide(BoundAction::new(request).unwrap(), ActingRole::NoRole, &standing);
-    let Decision::Allow(allowed) = verdict else { panic!("a person may run seq") };
+    let decision = decide(BoundAction::new(request).unwrap(), ActingRole::NoRole, &context);
+    let Decision::Allow(allowed) = decision else { panic!("a person may run seq") };
     let fact = allowed.fact(None);
     let event = Event {
         seq: 1,

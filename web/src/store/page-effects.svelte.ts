@@ -33,7 +33,7 @@ function syncTimeline(store: Store): () => void {
   return $effect.root(() => {
     $effect(() => {
       // Read here, because reads inside `untrack` are not dependencies.
-      const scope = scopeOf(kind, project)
+      const scope = selectEventScope(kind, project)
       void filter
       if (snapshots > 0) untrack(() => timeline.select(scope, navigation.route.filter, navigation.route.event))
     })
@@ -102,7 +102,7 @@ function syncApprovals(store: Store): () => void {
       if (documents.loading) return
       untrack(() => {
         approvals.selectNext()
-        notifyOf(store, drawer.update(current, store.visibleSession === null ? 'other' : 'conversation'))
+        notifyAboutApprovals(store, drawer.update(current, store.visibleSession === null ? 'other' : 'conversation'))
       })
     })
     $effect(() => {
@@ -167,7 +167,7 @@ function syncConversation(store: Store): () => void {
   })
 }
 
-function notifyOf(store: Store, fresh: readonly Approval[]): void {
+function notifyAboutApprovals(store: Store, fresh: readonly Approval[]): void {
   const [first] = fresh
   if (first === undefined) return
   const { notifications, drawer, pending } = store.approvals
@@ -175,7 +175,7 @@ function notifyOf(store: Store, fresh: readonly Approval[]): void {
   notifications.notify('approvals', title, 'Open Provost to answer.', () => drawer.show(store.approvals.pending, first.id))
 }
 
-function scopeOf(kind: View['kind'], project: ProjectId | null): EventScope {
+function selectEventScope(kind: View['kind'], project: ProjectId | null): EventScope {
   if (kind === 'all') return { kind: 'all' }
   return project === null ? { kind: 'none' } : { kind: 'project', id: project }
 }

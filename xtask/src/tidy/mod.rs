@@ -1,8 +1,10 @@
 //! Checks of what the compiler does not: layers, lints, licenses, names.
 
+mod identifiers;
 mod layers;
 mod licences;
 mod lints;
+mod retired_prose;
 mod retired_words;
 mod source_files;
 mod source_text;
@@ -22,6 +24,7 @@ pub(crate) fn run_checks() -> Result<()> {
     found.extend(lints::check()?);
     found.extend(sources::check()?);
     found.extend(retired_words::check()?);
+    found.extend(retired_prose::check()?);
     found.extend(type_names::check()?);
     found.extend(licences::check(&metadata)?);
     if found.is_empty() {

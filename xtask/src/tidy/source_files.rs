@@ -13,6 +13,9 @@ pub(crate) const RUST_FOLDERS: &[&str] = &["crates", "examples", "xtask"];
 /// Folders with TypeScript and Svelte sources.
 const WEB_FOLDERS: &[&str] = &["examples", "web/e2e", "web/scripts", "web/src"];
 
+/// Folders with documents.
+const DOCUMENT_FOLDERS: &[&str] = &["crates", "docs", "examples", "web", "xtask"];
+
 /// Folders that hold no sources of ours.
 const SKIPPED_FOLDERS: &[&str] = &["target", "node_modules", "dist"];
 
@@ -21,6 +24,7 @@ pub(crate) enum Language {
     Rust,
     TypeScript,
     Svelte,
+    Markdown,
 }
 
 pub(crate) struct SourceFile {
@@ -44,6 +48,18 @@ pub(crate) fn read_all() -> Result<Vec<SourceFile>> {
     Ok(files)
 }
 
+/// The documents: those of all folders, and those at the root of the workspace.
+pub(crate) fn read_documents() -> Result<Vec<SourceFile>> {
+    let mut files = read_folders(DOCUMENT_FOLDERS, &[("md", Language::Markdown)])?;
+    for entry in fs::read_dir(root())? {
+        let path = entry?.path();
+        if path.is_file() && path.extension().is_some_and(|extension| extension == "md") {
+            files.push(read_file(&path, Language::Markdown)?);
+        }
+    }
+    Ok(files)
+}
+
 fn read_folders(folders: &[&str], extensions: &[(&str, Language)]) -> Result<Vec<SourceFile>> {
     let mut paths = Vec::new();
     for folder in folders {
@@ -56,11 +72,15 @@ fn read_folders(folders: &[&str], extensions: &[(&str, Language)]) -> Result<Vec
         let extension = path.extension().and_then(|extension| extension.to_str());
         let known = extensions.iter().find(|(name, _)| extension == Some(name));
         let Some((_, language)) = known else { continue };
-        let text = fs::read_to_string(&path)?;
-        let name = path.strip_prefix(root()).unwrap_or(&path).to_string_lossy().into_owned();
-        files.push(SourceFile { name, language: *language, text });
+        files.push(read_file(&path, *language)?);
     }
     Ok(files)
+}
+
+fn read_file(path: &Path, language: Language) -> Result<SourceFile> {
+    let text = fs::read_to_string(path)?;
+    let name = path.strip_prefix(root()).unwrap_or(path).to_string_lossy().into_owned();
+    Ok(SourceFile { name, language, text })
 }
 
 fn find_files(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {

@@ -70,12 +70,7 @@ pub(crate) fn svelte_scripts(text: &str) -> String {
     scripts
 }
 
-/// The identifiers of stripped code.
-pub(crate) fn identifiers(code: &str) -> impl Iterator<Item = &str> {
-    code.split(|c: char| !is_identifier(c)).filter(|word| !word.is_empty())
-}
-
-fn is_identifier(c: char) -> bool {
+pub(super) fn is_identifier(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '$'
 }
 
@@ -228,6 +223,7 @@ impl Scanner {
 
 #[cfg(test)]
 mod tests {
+    use super::super::identifiers::identifiers;
     use super::*;
 
     fn words(code: &str) -> Vec<&str> {

@@ -1,4 +1,4 @@
-//! Names of types: two public ones never share a name, and few are a single word.
+//! Names of types: no two share one, whatever their visibility, and few are a single word.
 //!
 //! A single word such as `Look` or `Place` rarely says what a type is, and the next crate
 //! needs the same word for something else.
@@ -10,7 +10,7 @@ use anyhow::Result;
 use super::source_files::{self, SourceFile};
 use super::source_text::strip_rust;
 
-/// Public types that may share a name, and why.
+/// Types that may share a name, and why.
 const SHARED_NAMES: &[(&str, &str)] = &[];
 
 /// Types with a name of one word, in percent of all types: less than this.
@@ -20,7 +20,8 @@ const MAX_ONE_WORD_PERCENT: usize = 30;
 #[derive(Debug, PartialEq, Eq)]
 struct TypeDefinition {
     name: String,
-    is_public: bool,
+    /// Whether it is an item of a module, and not local to a function or to inline tests.
+    is_item: bool,
 }
 
 pub(crate) fn check() -> Result<Vec<String>> {
@@ -50,14 +51,14 @@ fn is_library_source(name: &str) -> bool {
 
 fn check_shared_names(types: &[(String, TypeDefinition)], allowed: &[(&str, &str)]) -> Vec<String> {
     let mut files: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (file, definition) in types.iter().filter(|(_, definition)| definition.is_public) {
+    for (file, definition) in types.iter().filter(|(_, definition)| definition.is_item) {
         files.entry(&definition.name).or_default().push(file);
     }
     let shared = files.iter().filter(|(name, files)| {
         files.len() > 1 && !allowed.iter().any(|(allowed, _)| allowed == *name)
     });
     let mut found: Vec<String> = shared
-        .map(|(name, files)| format!("the public type `{name}` is in {}", files.join(" and in ")))
+        .map(|(name, files)| format!("the type `{name}` is in {}", files.join(" and in ")))
         .collect();
     for (name, _) in allowed {
         if files.get(name).is_none_or(|files| files.len() < 2) {
@@ -79,30 +80,30 @@ fn find_type(line: &str) -> Option<TypeDefinition> {
     let (visibility, item) = split_visibility(item);
     let item = item.strip_prefix("unsafe ").unwrap_or(item);
     let (keyword, rest) = item.split_once(' ')?;
+    let is_item = visibility == Visibility::Declared || !is_indented;
     let is_type = match keyword {
         "struct" | "enum" | "union" | "trait" => true,
-        "type" => visibility != Visibility::Private || !is_indented,
+        "type" => is_item,
         _ => false,
     };
     let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
     let is_named = name.starts_with(|c: char| c.is_ascii_uppercase());
-    (is_type && is_named)
-        .then_some(TypeDefinition { name, is_public: visibility == Visibility::Public })
+    (is_type && is_named).then_some(TypeDefinition { name, is_item })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Visibility {
-    Public,
-    Restricted,
+    /// `pub`, or `pub(…)`.
+    Declared,
     Private,
 }
 
 fn split_visibility(item: &str) -> (Visibility, &str) {
     if let Some(rest) = item.strip_prefix("pub ") {
-        return (Visibility::Public, rest);
+        return (Visibility::Declared, rest);
     }
     match item.strip_prefix("pub(").and_then(|rest| rest.split_once(") ")) {
-        Some((_, rest)) => (Visibility::Restricted, rest),
+        Some((_, rest)) => (Visibility::Declared, rest),
         None => (Visibility::Private, item),
     }
 }
@@ -122,35 +123,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_are_found_with_their_visibility() {
+    fn types_are_found_and_local_ones_are_known() {
         let code = "pub struct Permit {\npub(crate) enum Mode {\ntrait Store: Send {\n\
             pub type Seq = u64;\ntype Row = (u64, u64);\nimpl Iterator for X {\n\
             \x20   type Item = u8;\n    struct Local;\npub unsafe trait Marker {}\n\
             pub struct $name;\nfn f(type_: u8) {}\nenum\n";
         let found: Vec<_> =
-            find_types(code).into_iter().map(|found| (found.name, found.is_public)).collect();
+            find_types(code).into_iter().map(|found| (found.name, found.is_item)).collect();
         let expected = [
             ("Permit", true),
-            ("Mode", false),
-            ("Store", false),
+            ("Mode", true),
+            ("Store", true),
             ("Seq", true),
-            ("Row", false),
+            ("Row", true),
             ("Local", false),
             ("Marker", true),
         ];
-        assert_eq!(found, expected.map(|(name, is_public)| (name.to_owned(), is_public)));
+        assert_eq!(found, expected.map(|(name, is_item)| (name.to_owned(), is_item)));
     }
 
     #[test]
-    fn two_public_types_share_no_name_without_a_reason() {
-        let public = |file: &str, name: &str, is_public| {
-            (file.to_owned(), TypeDefinition { name: name.to_owned(), is_public })
+    fn two_types_share_no_name_without_a_reason() {
+        let define = |file: &str, name: &str, is_item| {
+            (file.to_owned(), TypeDefinition { name: name.to_owned(), is_item })
         };
         let types =
-            [public("a", "Look", true), public("b", "Look", true), public("c", "Look", false)];
-        assert_eq!(check_shared_names(&types, &[]), ["the public type `Look` is in a and in b"]);
+            [define("a", "Look", true), define("b", "Look", true), define("c", "Look", false)];
+        assert_eq!(check_shared_names(&types, &[]), ["the type `Look` is in a and in b"]);
         assert!(check_shared_names(&types, &[("Look", "one concept")]).is_empty());
-        assert!(check_shared_names(&types[1..], &[]).is_empty(), "one is private");
+        assert!(check_shared_names(&types[1..], &[]).is_empty(), "one is local");
         let unused = check_shared_names(&types[1..], &[("Look", "one concept")]);
         assert_eq!(unused, ["`Look` is allowed twice, but there is only one"]);
     }

@@ -28,7 +28,7 @@ pub enum BudgetScope {
 #[error("{}", self.sentence())]
 pub struct BudgetShortfall {
     /// The budget.
-    pub pot: BudgetScope,
+    pub scope: BudgetScope,
     /// The unit.
     pub unit: BudgetUnit,
     /// The limit.
@@ -53,7 +53,7 @@ pub enum BudgetUnit {
 impl BudgetShortfall {
     /// The error code; a limit of one turn has another one than a budget.
     pub fn code(&self) -> Code {
-        match (self.pot, self.unit) {
+        match (self.scope, self.unit) {
             (BudgetScope::Turn, BudgetUnit::Tokens | BudgetUnit::Calls) => Code::TurnLimit,
             (BudgetScope::Turn, BudgetUnit::Nanos)
             | (
@@ -67,7 +67,7 @@ impl BudgetShortfall {
     }
 
     fn sentence(&self) -> String {
-        let whose = match self.pot {
+        let whose = match self.scope {
             BudgetScope::Session => "this session",
             BudgetScope::ParentSession => "the session that handed this task over",
             BudgetScope::Turn => "one turn, with the tasks it hands over,",
@@ -85,7 +85,7 @@ impl BudgetShortfall {
             BudgetUnit::Nanos => format_dollars(left / DISPLAY_PRECISION * DISPLAY_PRECISION),
             BudgetUnit::Tokens | BudgetUnit::Calls => amount(left),
         };
-        let advice = match self.pot {
+        let advice = match self.scope {
             BudgetScope::Turn => "continue if it should go on",
             BudgetScope::Session
             | BudgetScope::ParentSession
@@ -122,9 +122,9 @@ mod tests {
 
     #[test]
     fn the_sentence_says_whose_budget_and_how_much() {
-        let (pot, unit) = (BudgetScope::Session, BudgetUnit::Nanos);
+        let (scope, unit) = (BudgetScope::Session, BudgetUnit::Nanos);
         let (most, taken, needed) = (2_000_000_000, 1_999_950_000, 60_000);
-        let error = BudgetShortfall { pot, unit, most, taken, needed };
+        let error = BudgetShortfall { scope, unit, most, taken, needed };
         assert_eq!(
             error.to_string(),
             "the budget of this session is $2.0000 and $2.0000 of it are spent or reserved: \
@@ -141,7 +141,7 @@ mod tests {
         let message = error.to_string();
         assert!(message.contains("200 tokens remain, and the next answer needs at least 256"));
         let error = BudgetShortfall {
-            pot: BudgetScope::Turn,
+            scope: BudgetScope::Turn,
             unit: BudgetUnit::Calls,
             taken: 300,
             ..error

@@ -101,7 +101,7 @@ pub struct BudgetPayer {
     /// Its account.
     pub key: AccountKey,
     /// The kind of budget, for messages.
-    pub pot: BudgetScope,
+    pub scope: BudgetScope,
     /// Its limits.
     pub most: BudgetLimit,
     /// Whether others spend from it at the same time.
@@ -190,16 +190,16 @@ impl ReservationLedger {
     /// number of the reservation and the most output tokens.
     pub fn reserve(
         &mut self,
-        wish: &ReservationRequest<'_>,
+        request: &ReservationRequest<'_>,
     ) -> Result<(u64, u32), ReservationError> {
         let spent = |payer: &BudgetPayer| (*payer, self.spent(payer.key));
-        let ever: Vec<_> = wish.payers.iter().map(spent).collect();
+        let ever: Vec<_> = request.payers.iter().map(spent).collect();
         let taken = |(payer, spent): &(BudgetPayer, BudgetAmount)| {
             (*payer, spent.plus(self.reserved(payer.key)))
         };
         let all: Vec<_> = ever.iter().map(taken).collect();
-        if let Some(little) = wish.find_shortfall(wish.shortest, &all) {
-            let ever = wish.find_shortfall(wish.shortest, &ever);
+        if let Some(little) = request.find_shortfall(request.shortest, &all) {
+            let ever = request.find_shortfall(request.shortest, &ever);
             return Err(ever.map_or(
                 ReservationError::InsufficientForNow(little),
                 ReservationError::Insufficient,
@@ -207,13 +207,13 @@ impl ReservationLedger {
         }
         let own: Vec<_> = all.iter().filter(|(payer, _)| !payer.is_shared).copied().collect();
         let (own, all) =
-            (wish.longest_affordable_output(&own), wish.longest_affordable_output(&all));
+            (request.longest_affordable_output(&own), request.longest_affordable_output(&all));
         let output = if all < own { (all / 2).max(all.min(SHARED_OUTPUT_TOKENS)) } else { all };
-        let output = output.max(wish.shortest);
-        let payers = wish.payers.to_vec();
+        let output = output.max(request.shortest);
+        let payers = request.payers.to_vec();
         let number = self.next;
         self.next += 1;
-        self.kept.insert(number, Reservation { payers, amount: wish.cost_for_output(output) });
+        self.kept.insert(number, Reservation { payers, amount: request.cost_for_output(output) });
         Ok((number, output))
     }
 
@@ -289,8 +289,8 @@ fn find_shortfall(
         [BudgetUnit::Calls, BudgetUnit::Tokens, BudgetUnit::Nanos].into_iter().find_map(|unit| {
             let (most, taken, needed) =
                 (payer.most.in_unit(unit)?, taken.in_unit(unit), costs.in_unit(unit));
-            let (left, pot) = (most.saturating_sub(taken), payer.pot);
-            (left < needed).then_some(BudgetShortfall { pot, unit, most, taken, needed })
+            let (left, scope) = (most.saturating_sub(taken), payer.scope);
+            (left < needed).then_some(BudgetShortfall { scope, unit, most, taken, needed })
         })
     })
 }

@@ -181,5 +181,5 @@ fn there_is_a_permit_only_for_what_the_log_says_of_exactly_this() {
     // An event that was not written has no hash.
     let unwritten = Event { hash: ZERO, ..event(&fact) };
     assert!(Permit::from_recorded(approved(line("make")), &unwritten).is_err());
-    assert!(Permit::for_read(approved(line("make"))).is_err(), "that is more than looking");
+    assert!(Permit::for_read(approved(line("make"))).is_err(), "the command does more than read");
 }

@@ -8,7 +8,7 @@ fn rule(effect: &str, path: &str) -> String {
 }
 
 /// The decision in mode `auto`, with one rule about a path.
-fn said(effect: &str, path: &str, params: Value) -> &'static str {
+fn describe_decision(effect: &str, path: &str, params: Value) -> &'static str {
     let user = Policy::parse(RuleLayer::User, "policy.toml", &rule(effect, path)).unwrap();
     let rules = PolicyRules::new(Policy::builtin().unwrap(), user, None);
     word(&decide(
@@ -18,8 +18,8 @@ fn said(effect: &str, path: &str, params: Value) -> &'static str {
     ))
 }
 
-fn said_of(path: &str, command: &str) -> &'static str {
-    said("deny", path, json!({ "command": command }))
+fn describe_command_decision(path: &str, command: &str) -> &'static str {
+    describe_decision("deny", path, json!({ "command": command }))
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn what_find_and_fd_run_on_what_they_find_is_asked_about_where_a_rule_denies_som
         ("conf/**", "fd -Hx cat"),
         ("conf/**", "fd yml --exec rm {/}"),
     ] {
-        assert_ne!(said_of(path, command), "allow mode", "{path}: {command}");
+        assert_ne!(describe_command_decision(path, command), "allow mode", "{path}: {command}");
     }
     for (path, command) in [
         ("conf/**", "find src -exec cat {} +"),
@@ -75,7 +75,7 @@ fn what_find_and_fd_run_on_what_they_find_is_asked_about_where_a_rule_denies_som
         ("**/.env", "find target -name '*.o' -delete"),
         ("conf/**", "fd . conf"),
     ] {
-        assert_eq!(said_of(path, command), "allow mode", "{path}: {command}");
+        assert_eq!(describe_command_decision(path, command), "allow mode", "{path}: {command}");
     }
 }
 
@@ -98,11 +98,11 @@ fn what_xargs_reads_is_asked_about_where_a_rule_denies_or_asks_about_some_paths(
         json!({ "argv": ["xargs", "cat"], "stdin": ".env" }),
     ] {
         for (effect, path) in [("deny", "**/.env"), ("ask", "conf/**"), ("deny", "a/b/c.yml")] {
-            assert_eq!(said(effect, path, params.clone()), "ask", "{path}: {params}");
+            assert_eq!(describe_decision(effect, path, params.clone()), "ask", "{path}: {params}");
         }
     }
     for command in ["ls | xargs echo", "ls | xargs -n1 basename", "ls | xargs -I{} stat {}"] {
-        assert_eq!(said_of("**/.env", command), "allow mode", "{command}");
+        assert_eq!(describe_command_decision("**/.env", command), "allow mode", "{command}");
     }
 }
 
@@ -110,7 +110,7 @@ fn what_xargs_reads_is_asked_about_where_a_rule_denies_or_asks_about_some_paths(
 fn where_no_rule_of_ones_own_is_about_paths_find_and_xargs_are_not_asked_about() {
     let builtin =
         PolicyRules::new(Policy::builtin().unwrap(), Policy::empty(RuleLayer::User), None);
-    let said = |params: Value| {
+    let describe_decision = |params: Value| {
         let policy_context = policy_context(&builtin, ProjectMode::Auto);
         word(&decide(requested(run(params)), ActingRole::Trusted(&able()), &policy_context))
     };
@@ -124,11 +124,17 @@ fn where_no_rule_of_ones_own_is_about_paths_find_and_xargs_are_not_asked_about()
         "ls | xargs -I{} cp {} out/",
         "rg -l x | xargs grep -n y",
     ] {
-        assert_eq!(said(json!({ "command": command })), "allow mode", "{command}");
+        assert_eq!(describe_decision(json!({ "command": command })), "allow mode", "{command}");
     }
     // The input in the request is analyzed.
-    assert_eq!(said(json!({ "command": "xargs cat", "stdin": "a.txt\n.env\n" })), "ask");
-    assert_eq!(said(json!({ "command": "xargs cat", "stdin": "a.txt\n" })), "allow mode");
+    assert_eq!(
+        describe_decision(json!({ "command": "xargs cat", "stdin": "a.txt\n.env\n" })),
+        "ask"
+    );
+    assert_eq!(
+        describe_decision(json!({ "command": "xargs cat", "stdin": "a.txt\n" })),
+        "allow mode"
+    );
 }
 
 #[test]

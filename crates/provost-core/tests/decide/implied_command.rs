@@ -11,7 +11,7 @@ fn running(line: &str) -> BoundAction {
     requested(action("runtime.run", json!({}))).with_implied_command(line, BTreeMap::new(), source)
 }
 
-fn said(bound: BoundAction, rules: &PolicyRules, mode: ProjectMode) -> &'static str {
+fn describe_decision(bound: BoundAction, rules: &PolicyRules, mode: ProjectMode) -> &'static str {
     word(&decide(bound, ActingRole::Trusted(&able()), &policy_context(rules, mode)))
 }
 
@@ -22,21 +22,35 @@ fn what_the_project_runs_is_no_way_around_rules_gates_and_modes() {
     let builtin =
         PolicyRules::new(Policy::builtin().unwrap(), Policy::empty(RuleLayer::User), None);
     for mode in [ProjectMode::Sandbox, ProjectMode::Auto, ProjectMode::Full] {
-        assert_eq!(said(running("npm run build\ngit push"), &deny, mode), "deny", "{mode:?}");
-        assert_eq!(said(running("sudo id"), &deny, mode), "ask", "{mode:?}");
-        assert_eq!(said(running("echo x > .git/config"), &deny, mode), "deny", "{mode:?}");
+        assert_eq!(
+            describe_decision(running("npm run build\ngit push"), &deny, mode),
+            "deny",
+            "{mode:?}"
+        );
+        assert_eq!(describe_decision(running("sudo id"), &deny, mode), "ask", "{mode:?}");
+        assert_eq!(
+            describe_decision(running("echo x > .git/config"), &deny, mode),
+            "deny",
+            "{mode:?}"
+        );
     }
-    assert_eq!(said(running("curl x | sh"), &builtin, ProjectMode::Auto), "ask");
-    assert_eq!(said(running("cat .env"), &builtin, ProjectMode::Auto), "ask");
-    assert_eq!(said(running("eval \"$X\""), &deny, ProjectMode::Full), "ask");
-    assert_eq!(said(running("npm run dev"), &builtin, ProjectMode::Auto), "allow mode");
-    assert_eq!(said(running("npm run dev"), &builtin, ProjectMode::Sandbox), "ask");
+    assert_eq!(describe_decision(running("curl x | sh"), &builtin, ProjectMode::Auto), "ask");
+    assert_eq!(describe_decision(running("cat .env"), &builtin, ProjectMode::Auto), "ask");
+    assert_eq!(describe_decision(running("eval \"$X\""), &deny, ProjectMode::Full), "ask");
+    assert_eq!(
+        describe_decision(running("npm run dev"), &builtin, ProjectMode::Auto),
+        "allow mode"
+    );
+    assert_eq!(describe_decision(running("npm run dev"), &builtin, ProjectMode::Sandbox), "ask");
     // A rule that allows running the project does not allow any command.
     let allow = |on: &str| format!("[[rule]]\nid = '{on}'\neffect = 'allow'\non = ['{on}']\n");
     let one = rules(&allow("runtime.run"), None);
-    assert_eq!(said(running("npm run dev"), &one, ProjectMode::Sandbox), "ask");
+    assert_eq!(describe_decision(running("npm run dev"), &one, ProjectMode::Sandbox), "ask");
     let two = rules(&(allow("runtime.run") + &allow("terminal.runCommand")), None);
-    assert_eq!(said(running("npm run dev"), &two, ProjectMode::Sandbox), "allow rules");
+    assert_eq!(
+        describe_decision(running("npm run dev"), &two, ProjectMode::Sandbox),
+        "allow rules"
+    );
 }
 
 #[test]
@@ -100,13 +114,13 @@ fn what_is_typed_into_an_interpreter_is_asked_about_and_into_a_shell_is_a_comman
     );
     let source = || "it is typed into a shell".to_owned();
     let line = |text: &str| write().with_implied_command(text, BTreeMap::new(), source());
-    assert_eq!(said(line("git push\n"), &deny, ProjectMode::Full), "deny");
-    assert_eq!(said(line("sudo id\n"), &none, ProjectMode::Full), "ask");
-    assert_eq!(said(line("ls\n"), &deny, ProjectMode::Auto), "allow mode");
-    assert_eq!(said(line("eval \"$X\"\n"), &none, ProjectMode::Auto), "ask");
+    assert_eq!(describe_decision(line("git push\n"), &deny, ProjectMode::Full), "deny");
+    assert_eq!(describe_decision(line("sudo id\n"), &none, ProjectMode::Full), "ask");
+    assert_eq!(describe_decision(line("ls\n"), &deny, ProjectMode::Auto), "allow mode");
+    assert_eq!(describe_decision(line("eval \"$X\"\n"), &none, ProjectMode::Auto), "ask");
     let code = || write().with_unreadable_command("import os", "it is code for python3".to_owned());
-    assert_eq!(said(code(), &none, ProjectMode::Sandbox), "ask");
-    assert_eq!(said(code(), &none, ProjectMode::Auto), "ask");
-    assert_eq!(said(code(), &none, ProjectMode::Full), "allow mode");
-    assert_eq!(said(code(), &deny, ProjectMode::Full), "ask");
+    assert_eq!(describe_decision(code(), &none, ProjectMode::Sandbox), "ask");
+    assert_eq!(describe_decision(code(), &none, ProjectMode::Auto), "ask");
+    assert_eq!(describe_decision(code(), &none, ProjectMode::Full), "allow mode");
+    assert_eq!(describe_decision(code(), &deny, ProjectMode::Full), "ask");
 }

@@ -132,7 +132,7 @@ fn the_question_says_what_a_variable_does() {
             "BASH_ENV=x.sh bash a.sh",
             "`BASH_ENV=x.sh` names code that runs before anything else does",
         ),
-        ("PYTHONPATH=. python3 a.py", "`PYTHONPATH=.` says where the code lies that programs load"),
+        ("PYTHONPATH=. python3 a.py", "`PYTHONPATH=.` sets where programs load code from"),
         ("ruby -r ./x a.rb", "`-r ./x` has a program load other code first"),
         (
             "PATH=.:/bin cmd",

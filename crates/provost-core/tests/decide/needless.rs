@@ -3,7 +3,7 @@
 use super::*;
 use provost_core::command::CommandEffect;
 
-fn said(mode: ProjectMode, command: &str) -> &'static str {
+fn describe_decision(mode: ProjectMode, command: &str) -> &'static str {
     let builtin =
         PolicyRules::new(Policy::builtin().unwrap(), Policy::empty(RuleLayer::User), None);
     word(&decide(
@@ -16,7 +16,7 @@ fn said(mode: ProjectMode, command: &str) -> &'static str {
 /// The files that a line writes.
 fn written(command: &str) -> Vec<String> {
     let bound = requested(line(command));
-    let writes = bound.command_effects().iter().filter_map(|demand| match demand {
+    let writes = bound.command_effects().iter().filter_map(|effect| match effect {
         CommandEffect::Write { path, .. } => Some(path.clone()),
         CommandEffect::Run(_) | CommandEffect::Read { .. } | CommandEffect::ReadOperand { .. } => {
             None
@@ -77,7 +77,7 @@ fn in_mode_auto_scripts_that_are_named_and_words_that_only_look_are_let_through(
         "grep -e event.key src/x.rs",
         "rg -e event.key src",
     ] {
-        assert_eq!(said(ProjectMode::Auto, command), "allow mode", "{command}");
+        assert_eq!(describe_decision(ProjectMode::Auto, command), "allow mode", "{command}");
     }
 }
 
@@ -126,7 +126,7 @@ fn in_mode_auto_what_only_looks_like_these_is_asked_about() {
         "grep -e x .env",
         "jq . -e .env",
     ] {
-        assert_eq!(said(ProjectMode::Auto, command), "ask", "{command}");
+        assert_eq!(describe_decision(ProjectMode::Auto, command), "ask", "{command}");
     }
 }
 
@@ -147,10 +147,10 @@ fn what_edits_a_file_where_it_lies_writes_that_file() {
         "sed -i s/a/b/ .provost/roles/dev.md",
         "awk '{print > \".git/config\"}' x",
     ] {
-        assert_eq!(said(ProjectMode::Full, command), "deny", "{command}");
+        assert_eq!(describe_decision(ProjectMode::Full, command), "deny", "{command}");
     }
     assert_eq!(
-        said(ProjectMode::Sandbox, "sed -i.bak s/a/b/ x"),
+        describe_decision(ProjectMode::Sandbox, "sed -i.bak s/a/b/ x"),
         "ask",
         "in sandbox, writing asks"
     );
@@ -203,7 +203,7 @@ fn in_mode_auto_what_a_rule_is_about_is_not_hidden_by_a_variable_a_glob_or_anoth
         "awk '{print}' ./.e*",
         "grep -rn '' --include=.env .",
     ] {
-        assert_eq!(said(ProjectMode::Auto, command), "ask", "{command}");
+        assert_eq!(describe_decision(ProjectMode::Auto, command), "ask", "{command}");
     }
     for command in [
         "for f in src/*; do cat $f; done",
@@ -216,7 +216,7 @@ fn in_mode_auto_what_a_rule_is_about_is_not_hidden_by_a_variable_a_glob_or_anoth
         "test -f .env",
         "grep -rn key --include=*.rs $X",
     ] {
-        assert_eq!(said(ProjectMode::Auto, command), "allow mode", "{command}");
+        assert_eq!(describe_decision(ProjectMode::Auto, command), "allow mode", "{command}");
     }
 }
 
@@ -234,7 +234,7 @@ fn in_mode_auto_what_is_not_known_is_no_way_to_an_option_that_runs_something() {
         "exiftool -if 'system(\"git push\")' a",
         "gcc -wrapper git,push a.c",
     ] {
-        assert_eq!(said(ProjectMode::Auto, command), "ask", "{command}");
+        assert_eq!(describe_decision(ProjectMode::Auto, command), "ask", "{command}");
     }
     for command in [
         "find . -name \"$X\"",
@@ -244,7 +244,7 @@ fn in_mode_auto_what_is_not_known_is_no_way_to_an_option_that_runs_something() {
         "source venv/bin/activate",
         "gcc -O2 a.c",
     ] {
-        assert_eq!(said(ProjectMode::Auto, command), "allow mode", "{command}");
+        assert_eq!(describe_decision(ProjectMode::Auto, command), "allow mode", "{command}");
     }
     // What an option runs can change, so the named files are pinned.
     for (command, file) in [
@@ -280,8 +280,8 @@ fn in_mode_auto_code_in_the_line_is_let_through_as_a_script_is() {
         "arr=(a b); echo ${arr[0]}",
         "x=abc; echo ${x:1:$n}",
     ] {
-        assert_eq!(said(ProjectMode::Auto, command), "allow mode", "{command}");
-        assert_eq!(said(ProjectMode::Sandbox, command), "ask", "{command}");
+        assert_eq!(describe_decision(ProjectMode::Auto, command), "allow mode", "{command}");
+        assert_eq!(describe_decision(ProjectMode::Sandbox, command), "ask", "{command}");
     }
 }
 
@@ -291,10 +291,10 @@ fn code_in_the_line_is_asked_about_where_a_rule_denies_commands() {
         "[[rule]]\nid = 'r'\neffect = 'deny'\non = ['terminal.runCommand']\nargv = ['gitx']\n",
         None,
     );
-    let said = |command: &str| {
+    let describe_decision = |command: &str| {
         let context = policy_context(&denied, ProjectMode::Auto);
         word(&decide(requested(line(command)), ActingRole::Trusted(&able()), &context))
     };
-    assert_eq!(said("python3 -c 'print(1)'"), "ask");
-    assert_eq!(said("python3 x.py"), "allow mode");
+    assert_eq!(describe_decision("python3 -c 'print(1)'"), "ask");
+    assert_eq!(describe_decision("python3 x.py"), "allow mode");
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn said(name: &str, params: Value, mode: ProjectMode) -> &'static str {
+fn describe_decision(name: &str, params: Value, mode: ProjectMode) -> &'static str {
     word(&decided(action(name, params), mode))
 }
 
@@ -27,9 +27,9 @@ fn what_the_project_runs_is_decided_like_a_command_and_its_shell_is_not() {
         ("pty.open", [ask, ask, ask]),
         ("pty.read", [ask, ask, ask]),
     ] {
-        assert_eq!(modes.map(|mode| said(name, json!({}), mode)), expected, "{name}");
+        assert_eq!(modes.map(|mode| describe_decision(name, json!({}), mode)), expected, "{name}");
     }
-    let typed = modes.map(|mode| said("pty.write", json!({ "text": "ls" }), mode));
+    let typed = modes.map(|mode| describe_decision("pty.write", json!({ "text": "ls" }), mode));
     assert_eq!(typed, [ask, ask, ask], "pty.write");
 }
 

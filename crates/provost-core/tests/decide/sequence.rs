@@ -176,7 +176,7 @@ impl PolicySimulation {
             return Ok(());
         };
         let (agent, number, gated) = (*agent, *number, *gated);
-        let answerer = match by {
+        let approver = match by {
             0 => Approver { principal: AGENTS[agent], class: TokenClass::Agent },
             // The requester, if they had an operator's token.
             1 => Approver { principal: AGENTS[agent], class: TokenClass::Operator },
@@ -188,7 +188,7 @@ impl PolicySimulation {
             // It is decided again: a new rule counts.
             Decision::Allow(_) | Decision::Deny(_) => return Ok(()),
         };
-        let allowed = asking.approve(approval, answerer, &[], NOW);
+        let allowed = asking.approve(approval, approver, &[], NOW);
         let pending = approval.status == ApprovalStatus::Pending;
         let swapped = approval.question.params != line(LINES[number].0).params();
         if allowed.is_ok() {
@@ -278,8 +278,8 @@ proptest! {
         };
         let (Some(requested), Some(wanted)) = (asking(&shown), asking(&swapped)) else { return Ok(()) };
         let approval = super::approve::approval(&requested, &[]);
-        let answerer = Approver { principal: "local:ann", class: TokenClass::Operator };
-        let allowed = wanted.approve(&approval, answerer, &[], NOW).is_ok();
+        let approver = Approver { principal: "local:ann", class: TokenClass::Operator };
+        let allowed = wanted.approve(&approval, approver, &[], NOW).is_ok();
         prop_assert_eq!(allowed, shown == swapped, "{} is not {}", shown, swapped);
     }
 }

@@ -278,7 +278,7 @@ fn walk(mut each: impl FnMut(&Point<'_>, Decision)) {
 }
 
 impl Point<'_> {
-    fn said(&self) -> String {
+    fn describe(&self) -> String {
         let Self { class, acting, requested, mode, rule, grant, broken, tired } = self;
         let what = requested.action.describe();
         format!(
@@ -292,7 +292,7 @@ impl Point<'_> {
 fn what_comes_first_decides_at_every_point() {
     let mut n_points = 0;
     walk(|point, decision| {
-        assert_eq!(word(&decision), expected(point), "{}", point.said());
+        assert_eq!(word(&decision), expected(point), "{}", point.describe());
         n_points += 1;
     });
     assert!(n_points > 30_000, "{n_points}");
@@ -303,7 +303,7 @@ fn what_must_never_be_is_nowhere() {
     walk(|point, decision| {
         let said = word(&decision);
         let allowed = said.starts_with("allow");
-        let never = |what: &str, is: bool| assert!(!is, "{what}: {}", point.said());
+        let never = |what: &str, is: bool| assert!(!is, "{what}: {}", point.describe());
         let agent = point.class != TokenClass::Operator;
         never("an agent for itself", agent && point.acting != "able" && allowed);
         never(
@@ -333,7 +333,7 @@ fn what_must_never_be_is_nowhere() {
         );
         never("broken rules", point.broken && allowed);
         never(
-            "more than looking by the mode sandbox",
+            "more than reading by the mode sandbox",
             point.mode == ProjectMode::Sandbox && said == "allow mode" && !point.requested.looks,
         );
         let (asks, perhaps) = says(point, "ask");

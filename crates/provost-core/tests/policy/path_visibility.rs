@@ -76,24 +76,24 @@ fn what_could_not_be_read_by_its_name_is_left_out() {
         ("dev", ProjectMode::Auto, "fs.listFiles", "x/b.pem", deny),
     ] {
         let requester = PolicyRequester { role: Some(role), mode, project: None };
-        let sight = PathVisibility::new(
+        let visibility = PathVisibility::new(
             &rules(PolicyTrust::Trusted).visibility_rules(requester, &read_action(skill, ".")),
         )
         .unwrap();
         assert_eq!(
-            sight.match_path(path).combined_effect(),
+            visibility.match_path(path).combined_effect(),
             said,
             "{role} {mode:?} {skill} {path}"
         );
     }
     let requester = PolicyRequester { role: Some("dev"), mode: ProjectMode::Auto, project: None };
-    let sight = PathVisibility::new(
+    let visibility = PathVisibility::new(
         &rules(PolicyTrust::Untrusted)
             .visibility_rules(requester, &read_action("fs.searchFiles", ".")),
     )
     .unwrap();
     assert_eq!(
-        sight.match_path("web/.env").combined_effect(),
+        visibility.match_path("web/.env").combined_effect(),
         ask,
         "an untrusted project opens nothing"
     );
@@ -121,10 +121,10 @@ fn who_was_asked_about_a_folder_may_look_into_it() {
     for (path, said) in [("drafts", None), (".", Some(RuleEffect::Ask))] {
         let limits = rules(PolicyTrust::Trusted)
             .visibility_rules(requester, &read_action("fs.searchFiles", path));
-        let sight = PathVisibility::new(&limits).unwrap();
-        assert_eq!(sight.match_path("drafts/x").combined_effect(), said, "{path}");
+        let visibility = PathVisibility::new(&limits).unwrap();
+        assert_eq!(visibility.match_path("drafts/x").combined_effect(), said, "{path}");
         assert_eq!(
-            sight.match_path("private/x").combined_effect(),
+            visibility.match_path("private/x").combined_effect(),
             Some(RuleEffect::Deny),
             "{path}"
         );
@@ -159,9 +159,9 @@ project = ['/home/ann/other']
         let requester =
             PolicyRequester { role: Some("dev"), mode: ProjectMode::Auto, project: Some(project) };
         let limits = rules.visibility_rules(requester, &read_action("fs.searchFiles", "."));
-        let sight = PathVisibility::new(&limits).unwrap();
-        assert_eq!(sight.match_path("src/x").combined_effect(), src, "{project}");
-        assert_eq!(sight.match_path(".env").combined_effect(), env, "{project}");
+        let visibility = PathVisibility::new(&limits).unwrap();
+        assert_eq!(visibility.match_path("src/x").combined_effect(), src, "{project}");
+        assert_eq!(visibility.match_path(".env").combined_effect(), env, "{project}");
     }
 }
 
@@ -174,10 +174,10 @@ fn commands_are_denied_to_write_what_rules_deny_and_nothing_else() {
         (ids.join(" "), PathVisibility::new(&rules).unwrap())
     };
     for mode in [ProjectMode::Sandbox, ProjectMode::Auto, ProjectMode::Full] {
-        let (ids, sight) = denied("dev", mode);
+        let (ids, visibility) = denied("dev", mode);
         assert_eq!(ids, "no", "not what asks, allows, is built in or denies something else");
-        assert_eq!(sight.match_path("private/a").combined_effect(), Some(RuleEffect::Deny));
-        assert_eq!(sight.match_path("src/a").combined_effect(), None);
+        assert_eq!(visibility.match_path("private/a").combined_effect(), Some(RuleEffect::Deny));
+        assert_eq!(visibility.match_path("src/a").combined_effect(), None);
     }
 }
 

@@ -34,12 +34,12 @@ const OWNER_MARKER: &str = "owner";
 pub struct PreviewAccess {
     log: Arc<EventLog>,
     directory: Arc<dyn PrincipalDirectory>,
-    codes: OneTimeCodes<PreviewTarget>,
+    codes: OneTimeCodes<PreviewScope>,
 }
 
 /// What a code or a cookie opens.
 #[derive(Debug, Clone, Copy)]
-struct PreviewTarget {
+struct PreviewScope {
     project: ProjectId,
     /// Another port of the project than the preview's.
     port: Option<u16>,
@@ -86,21 +86,21 @@ impl PreviewAccess {
         if !by.may_see(project) {
             return Err(GatewayError::BoundToOtherProject);
         }
-        let target = PreviewTarget { project, port, token: by.token() };
-        self.codes.issue(target, self.log.now() + CODE_LIFETIME)
+        let scope = PreviewScope { project, port, token: by.token() };
+        self.codes.issue(scope, self.log.now() + CODE_LIFETIME)
     }
 
     /// Exchanges a code for a cookie.
     pub fn redeem_preview_code(&self, code: &str) -> Option<IssuedPreviewCookie> {
         let now = self.log.now();
-        let target = self.codes.redeem(code, now).map(RedeemedCode::into_value)?;
-        self.directory.lease_token_by_id(target.token)?;
+        let scope = self.codes.redeem(code, now).map(RedeemedCode::into_value)?;
+        self.directory.lease_token_by_id(scope.token)?;
         let until = now + UnixMicros::from(COOKIE_MINUTES) * 60_000_000;
-        let mut value = target.format_cookie_value(until);
+        let mut value = scope.format_cookie_value(until);
         let signature = self.sign_preview_cookie(&value);
         let _ = write!(value, ".{signature}");
         let cookie = Secret::from_text(value);
-        let PreviewTarget { project, port, .. } = target;
+        let PreviewScope { project, port, .. } = scope;
         Some(IssuedPreviewCookie { project, port, cookie, minutes: COOKIE_MINUTES })
     }
 
@@ -130,7 +130,7 @@ impl PreviewAccess {
     }
 }
 
-impl PreviewTarget {
+impl PreviewScope {
     fn format_cookie_value(self, until: UnixMicros) -> String {
         let Self { project, port, token } = self;
         let token =

@@ -11,7 +11,7 @@ use crate::token_lease::TokenLease;
 
 /// Answers which principals and tokens are valid now.
 pub(crate) trait PrincipalDirectory: Debug + Send + Sync {
-    /// Whether a valid token speaks for this principal.
+    /// Whether this principal has a valid token.
     fn has_valid_token(&self, principal: &str) -> bool;
 
     /// A lease on a token, if it is valid; `None` names the owner's token.

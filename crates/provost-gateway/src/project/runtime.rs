@@ -1,7 +1,8 @@
 //! The runtime of a project: its state, its output, and where it can be previewed.
 //!
-//! The kernel is the source of truth, and clients fold the log. The state waits until the log
-//! has what the kernel reported, so that both agree.
+//! The kernel is the source of truth, and clients follow the log, as events or as the documents
+//! that the daemon folds. The state waits until the log has what the kernel reported, so that
+//! both agree.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -130,8 +131,8 @@ impl RuntimeService {
             }
             head = after;
         }
-        // A later event of this project is folded once more by the client, with the same
-        // result.
+        // The view may include events after this position. A client that follows the log from
+        // here gets them again, with the same result.
         Ok((self.read_runtime_view(project).await?, head))
     }
 

@@ -236,12 +236,12 @@ impl PatchPlan<'_> {
                 }
                 Ok(new)
             }
-            Err((number, misfit)) => {
+            Err((number, mismatch)) => {
                 let line = file.hunks.get(number - 1).map(|hunk| hunk.start);
                 let lines =
-                    if let HunkMismatch::Ambiguous(lines) = &misfit { &lines[..] } else { &[] };
+                    if let HunkMismatch::Ambiguous(lines) = &mismatch { &lines[..] } else { &[] };
                 let details = json!({ "hunk": number, "line": line, "fits": lines });
-                Err(patch_conflict_error(path, &format!("hunk {number}: {misfit}"), details))
+                Err(patch_conflict_error(path, &format!("hunk {number}: {mismatch}"), details))
             }
         }
     }

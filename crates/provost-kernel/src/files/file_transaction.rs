@@ -166,7 +166,7 @@ fn replace_if_unchanged(
 }
 
 fn concurrent_change_error() -> ActionError {
-    ActionError::new(Code::Conflict, "somebody changed the file meanwhile")
+    ActionError::new(Code::Conflict, "the file was changed by something else in the meantime")
 }
 
 fn error_with_path(path: &RelPath) -> impl Fn(RootDirError) -> ActionError + '_ {

@@ -68,14 +68,14 @@ pub(super) fn apply_hunks(
     let mut loose = false;
     for (hunk, number) in hunks.iter().zip(1..) {
         let before = rows.len();
-        let misfit = |misfit| (number, misfit);
+        let with_number = |mismatch| (number, mismatch);
         match find_hunk_position(&rows, hunk, drift) {
             Ok(position) => splice_hunk(&mut rows, hunk, position),
             Err(HunkMismatch::NotFound) => {
-                fuzzy::apply_fuzzy(&mut rows, hunk).map_err(misfit)?;
+                fuzzy::apply_fuzzy(&mut rows, hunk).map_err(with_number)?;
                 loose = true;
             }
-            Err(other) => return Err(misfit(other)),
+            Err(other) => return Err(with_number(other)),
         }
         drift += rows.len().cast_signed() - before.cast_signed();
     }

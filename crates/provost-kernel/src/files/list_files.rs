@@ -85,7 +85,7 @@ pub(super) fn run(
     let mut filter = VisibilityFilter::new(root, visibility, RuleEffect::Deny)?;
     let real = if filter.is_limited() {
         let folder = root.open_subdir(action.path.as_ref());
-        filter.relative_path_of(
+        filter.resolve_relative_path(
             folder.map_err(|error| ActionError::from(error).with_path(&action.path))?,
         )?
     } else {

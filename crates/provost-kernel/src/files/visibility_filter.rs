@@ -69,7 +69,7 @@ impl<'a> VisibilityFilter<'a> {
         if self.omits_path(path) {
             return Ok(true);
         }
-        let Some(path) = self.relative_path_of(file)? else {
+        let Some(path) = self.resolve_relative_path(file)? else {
             // Outside the project's folder, perhaps because that was moved: not decidable.
             self.omitted.count += 1;
             return Ok(true);
@@ -84,7 +84,10 @@ impl<'a> VisibilityFilter<'a> {
     }
 
     /// The path of an open file, relative to the project.
-    pub(super) fn relative_path_of(&self, file: impl AsFd) -> Result<Option<PathBuf>, ActionError> {
+    pub(super) fn resolve_relative_path(
+        &self,
+        file: impl AsFd,
+    ) -> Result<Option<PathBuf>, ActionError> {
         Ok(resolve_open_path(file)?.strip_prefix(&self.root).ok().map(Path::to_owned))
     }
 

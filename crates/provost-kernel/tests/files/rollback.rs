@@ -60,7 +60,7 @@ fn a_file_that_somebody_changes_meanwhile_is_theirs_and_the_rest_is_put_back() {
     let error = stopped_by(&project, &stop).unwrap_err();
     assert_eq!(
         (error.code, &*error.message),
-        (Code::Conflict, "f: somebody changed the file meanwhile")
+        (Code::Conflict, "f: the file was changed by something else in the meantime")
     );
     project.holds("f", "theirs\n");
     fs::write(project.at("f"), "f\n").unwrap();

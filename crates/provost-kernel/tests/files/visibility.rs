@@ -32,9 +32,9 @@ fn project() -> Project {
 
 fn run_limited(project: &Project, name: &str, params: Value) -> Value {
     let limits = [limit("deny", &["keys/**"]), limit("ask", &["**/drafts/**"])];
-    let sight = PathVisibility::new(&limits).unwrap();
+    let visibility = PathVisibility::new(&limits).unwrap();
     let Action::File(action) = Action::parse(name, params).unwrap() else { panic!("{name}") };
-    files::execute_with_visibility(&project.root, &action, Some(&sight), &|| false).unwrap()
+    files::execute_with_visibility(&project.root, &action, Some(&visibility), &|| false).unwrap()
 }
 
 fn paths(answer: &Value, of: &str) -> Vec<String> {

@@ -247,5 +247,5 @@ async fn wait_until(is_reached: impl Fn() -> bool) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    timeout(LONG, polling).await.expect("the state is not reached");
+    assert!(timeout(LONG, polling).await.is_ok(), "the state is not reached");
 }

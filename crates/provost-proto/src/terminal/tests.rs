@@ -130,22 +130,22 @@ fn the_messages_of_the_websocket_are_these() {
     let snapshot = ServerMessage::Snapshot { offset: 7, cols: 80, rows: 24, bytes: 3 };
     let exit = ServerMessage::Exit { exit_code: None, signal: Some(9) };
     let error = ServerMessage::Error { code: Code::PtyDead, message: "gone".to_owned() };
-    for (says, json) in [
+    for (message, json) in [
         (snapshot, r#"{"type":"snapshot","offset":7,"cols":80,"rows":24,"bytes":3}"#),
         (exit, r#"{"type":"exit","exitCode":null,"signal":9}"#),
         (error, r#"{"type":"error","code":"PTY_DEAD","message":"gone"}"#),
         (ServerMessage::Bell, r#"{"type":"bell"}"#),
         (ServerMessage::Ping, r#"{"type":"ping"}"#),
     ] {
-        assert_eq!(serde_json::to_string(&says).unwrap(), json);
-        assert_eq!(serde_json::from_str::<ServerMessage>(json).unwrap(), says);
+        assert_eq!(serde_json::to_string(&message).unwrap(), json);
+        assert_eq!(serde_json::from_str::<ServerMessage>(json).unwrap(), message);
     }
-    for (hears, json) in [
+    for (message, json) in [
         (ClientMessage::Resize { cols: 80, rows: 24 }, r#"{"type":"resize","cols":80,"rows":24}"#),
         (ClientMessage::Ack { offset: 7 }, r#"{"type":"ack","offset":7}"#),
         (ClientMessage::Pong {}, r#"{"type":"pong"}"#),
     ] {
-        assert_eq!(serde_json::from_str::<ClientMessage>(json).unwrap(), hears);
+        assert_eq!(serde_json::from_str::<ClientMessage>(json).unwrap(), message);
     }
     for wrong in ["{}", r#"{"type":"ack"}"#, r#"{"type":"ack","offset":-1}"#, r#"{"type":"x"}"#] {
         assert!(serde_json::from_str::<ClientMessage>(wrong).is_err(), "{wrong}");

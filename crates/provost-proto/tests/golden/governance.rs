@@ -16,7 +16,7 @@ use crate::samples::{
 };
 use crate::{Golden, decodes_to};
 
-fn approvals() -> Vec<Approval> {
+pub(crate) fn approvals() -> Vec<Approval> {
     let [full, bare] = approval_prompts().try_into().unwrap();
     let full = Approval {
         id: id(8),

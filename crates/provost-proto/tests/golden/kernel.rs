@@ -129,12 +129,12 @@ fn answers() -> Vec<RpcResponse> {
 }
 
 fn reports() -> Vec<KernelReport> {
-    let mut happened =
+    let mut payloads =
         vec![ReportPayload::Started { pid: 99, profile: text("command"), layers: layers() }];
-    happened.extend(outputs().into_iter().map(ReportPayload::Output));
-    happened.extend(outcomes().into_iter().map(ReportPayload::Finished));
+    payloads.extend(outputs().into_iter().map(ReportPayload::Output));
+    payloads.extend(outcomes().into_iter().map(ReportPayload::Finished));
     let report = |what| KernelReport { number: 9, action: id(4), what };
-    let mut reports: Vec<_> = happened.into_iter().map(report).collect();
+    let mut reports: Vec<_> = payloads.into_iter().map(report).collect();
     reports.extend(runtime::reports());
     let kinds: Vec<_> = reports.iter().map(|report| report.what.clone()).collect();
     crate::assert_every_variant!(kinds, ReportPayload { Started, Output, Finished, Runtime });

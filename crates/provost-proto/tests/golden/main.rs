@@ -5,16 +5,20 @@
 //! A value must encode to its line, and decode from it. `UPDATE_EXPECT=1 cargo test`
 //! rewrites the files; a changed line is a change of the format and needs an issue.
 //!
-//! Struct literals without `..` and matches without `_` keep the samples complete: a
-//! new field or variant does not compile until it has a golden line.
+//! Struct literals without `..` and matches without `_` keep the samples of a type complete: a
+//! new field or variant does not compile until a sample has it. `completeness` finds new types,
+//! and fields that no line shows because every sample holds their default.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod api;
+mod completeness;
+mod documents;
 mod events;
 mod governance;
 mod kernel;
 mod kinds;
 mod lists;
+mod optional_fields;
 mod runtime;
 mod samples;
 mod session;

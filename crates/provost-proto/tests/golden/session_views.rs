@@ -16,7 +16,7 @@ use crate::samples::{AT, faults, id, text, texts};
 use crate::session::{budgets, parts, usage};
 use crate::{Golden, decodes_to};
 
-fn turns() -> Vec<TurnView> {
+pub(crate) fn turns() -> Vec<TurnView> {
     let turn = |status, actor, ended_at, reason, fault| TurnView {
         id: id(21),
         status,
@@ -108,7 +108,7 @@ fn items() -> Vec<SessionItem> {
     contents().into_iter().zip(turns).map(item).collect()
 }
 
-fn drafts() -> Vec<CompletionDraft> {
+pub(crate) fn drafts() -> Vec<CompletionDraft> {
     let draft = |calls, retrying| CompletionDraft {
         session: id(2),
         turn: id(21),

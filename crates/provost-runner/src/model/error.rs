@@ -156,7 +156,7 @@ impl ModelError {
                 "try again; the connection or the provider failed"
             }
             Self::Connect(_) => "check the network, the proxy and the provider's address",
-            Self::Protocol(_) => "check that the address speaks the provider's protocol",
+            Self::Protocol(_) => "check that the address is that of the provider's API",
             Self::Unsendable(_) => "report this; it is a bug in how the request was built",
         };
         advice.to_owned()

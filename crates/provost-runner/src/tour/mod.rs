@@ -31,7 +31,7 @@ const TOUR_FOLDER: &str = "provost-tour";
 const GUIDE_ROLE: &str = "guide";
 const GUIDE_ROLE_FILE: &str = ".provost/roles/guide.md";
 
-/// The first message, sent on the user's behalf.
+/// The first message, which the tour sends for the user.
 const FIRST_MESSAGE: &str = "Show me around.";
 
 /// The files of the example project.

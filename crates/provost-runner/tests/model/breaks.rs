@@ -227,11 +227,11 @@ async fn an_answer_that_is_complete_is_not_asked_for_again_because_its_stream_ha
     // Gemini has no last event, and some servers leave theirs out.
     for format in FakeWireFormat::ALL {
         let events = FakeCompletion::from_text("Hi").encode_events(format);
-        let n_told = events.len()
+        let n_sent = events.len()
             - usize::from(matches!(format, FakeWireFormat::Chat | FakeWireFormat::Messages));
-        let told = events[..n_told].concat();
+        let sent = events[..n_sent].concat();
         let server = FakeModelServer::start_with_replies(vec![FakeReply::raw_stream(
-            told,
+            sent,
             StreamEnding::Stalled,
         )])
         .await

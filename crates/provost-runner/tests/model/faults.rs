@@ -270,18 +270,21 @@ async fn every_status_becomes_its_error_and_only_what_can_succeed_is_tried_again
 
 #[tokio::test]
 async fn a_provider_that_repeats_the_key_does_not_get_it_shown() {
-    let told = json!({ "error": { "message": format!("bad key {KEY} or sk-proj-12345678**") } });
+    let error_body =
+        json!({ "error": { "message": format!("bad key {KEY} or sk-proj-12345678**") } });
     for status in [401, 500] {
-        let server =
-            FakeModelServer::start_with_replies(vec![FakeReply::json_status(status, told.clone())])
-                .await
-                .unwrap();
+        let server = FakeModelServer::start_with_replies(vec![FakeReply::json_status(
+            status,
+            error_body.clone(),
+        )])
+        .await
+        .unwrap();
         let (events, result) = all(&models(&server, FakeWireFormat::Chat), &hello()).await;
         let shown = format!("{events:?} {result:?} {}", result.as_ref().unwrap_err());
         assert!(!shown.contains("hush") && !shown.contains("12345678"), "{shown}");
         assert!(shown.contains("bad key [key] or [key]"), "{shown}");
     }
-    let in_stream = format!("data: {told}\n\n");
+    let in_stream = format!("data: {error_body}\n\n");
     let reply = FakeReply::raw_stream(in_stream, StreamEnding::Complete);
     let server = FakeModelServer::start_with_replies(vec![reply]).await.unwrap();
     let shown = format!("{:?}", all(&models(&server, FakeWireFormat::Chat), &hello()).await);
@@ -310,7 +313,7 @@ async fn a_provider_is_left_alone_as_long_as_it_asks() {
         result.unwrap();
         assert!(began.elapsed() >= Duration::from_millis(millis));
         assert!(
-            matches!(&events[0], ModelEvent::Waiting { attempt: 2, millis: told, .. } if *told == millis),
+            matches!(&events[0], ModelEvent::Waiting { attempt: 2, millis: reported, .. } if *reported == millis),
             "{events:?}"
         );
         assert_eq!(left(&events), "Hi");

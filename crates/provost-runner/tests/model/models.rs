@@ -53,7 +53,7 @@ fn a_key_in_the_environment_makes_a_provider_ready() {
     let registry =
         registry("[mine]\nbase_url = 'https://x.example/v1'\nkey_env = 'MINE'", env).unwrap();
     let no_key = |name: &str| ProviderStatus::NoKey(vec![name.to_owned()]);
-    for (name, standing) in [
+    for (name, status) in [
         ("anthropic", ProviderStatus::Ready),
         ("gemini", ProviderStatus::Ready),
         ("openai", no_key("OPENAI_API_KEY")),
@@ -61,7 +61,7 @@ fn a_key_in_the_environment_makes_a_provider_ready() {
         ("mine", no_key("MINE")),
         ("ollama", ProviderStatus::Local),
     ] {
-        assert_eq!(registry.provider(name).unwrap().status(), standing, "{name}");
+        assert_eq!(registry.provider(name).unwrap().status(), status, "{name}");
     }
 }
 

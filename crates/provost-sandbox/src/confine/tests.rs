@@ -79,7 +79,7 @@ fn sandboxes_and_children_cross_threads() {
 
 #[test]
 fn a_command_runs_and_its_end_is_known() {
-    let yard = SandboxFixture::new();
+    let fixture = SandboxFixture::new();
     for layers in LAYER_SELECTIONS {
         for profile in [
             SandboxProfile::Read,
@@ -87,24 +87,25 @@ fn a_command_runs_and_its_end_is_known() {
             SandboxProfile::Serve,
             SandboxProfile::Terminal,
         ] {
-            let (exit, out) = yard.run_shell(profile, layers, "echo hello; exit 7");
+            let (exit, out) = fixture.run_shell(profile, layers, "echo hello; exit 7");
             assert_eq!((exit, &*out), (SandboxExit::Code(7), "hello\n"), "{profile:?} {layers:?}");
         }
-        let (exit, _) = yard.run_shell(SandboxProfile::Build, layers, "kill -USR1 $$; sleep 9");
+        let (exit, _) = fixture.run_shell(SandboxProfile::Build, layers, "kill -USR1 $$; sleep 9");
         assert_eq!(exit, SandboxExit::Signal(libc::SIGUSR1), "{layers:?}");
     }
 }
 
 #[test]
 fn the_project_is_writable_for_builds_and_not_for_readers() {
-    let yard = SandboxFixture::new();
+    let fixture = SandboxFixture::new();
     let script =
         "echo x > src/f && mv src/f src/g && mkdir src/d && cat src/g && echo t > $TMPDIR/t";
     for layers in LAYER_SELECTIONS {
-        let (exit, out) = yard.run_shell(SandboxProfile::Build, layers, script);
+        let (exit, out) = fixture.run_shell(SandboxProfile::Build, layers, script);
         assert_eq!((exit, &*out), (SandboxExit::Code(0), "x\n"), "{layers:?}");
-        fs::remove_dir(yard.dir.path().join("project/src/d")).unwrap();
-        let (exit, out) = yard.run_shell(SandboxProfile::Read, layers, "cat src/g; echo y > src/g");
+        fs::remove_dir(fixture.dir.path().join("project/src/d")).unwrap();
+        let (exit, out) =
+            fixture.run_shell(SandboxProfile::Read, layers, "cat src/g; echo y > src/g");
         assert_ne!(exit, SandboxExit::Code(0));
         assert!(out.starts_with("x\n") && out.contains("cannot create"), "{out}");
     }
@@ -112,9 +113,9 @@ fn the_project_is_writable_for_builds_and_not_for_readers() {
 
 #[test]
 fn a_missing_program_or_folder_is_told_apart() {
-    let yard = SandboxFixture::new();
+    let fixture = SandboxFixture::new();
     for layers in LAYER_SELECTIONS {
-        let sandbox = yard.build_sandbox(SandboxProfile::Build, layers);
+        let sandbox = fixture.build_sandbox(SandboxProfile::Build, layers);
         let none: [&str; 0] = [];
         let missing = sandbox.spawn(SandboxCommand::new("no-such-program", &none));
         assert!(matches!(missing, Err(SandboxError::NotFound { .. })), "{missing:?}");
@@ -133,9 +134,9 @@ fn a_missing_program_or_folder_is_told_apart() {
 
 #[test]
 fn input_and_environment_are_what_was_given() {
-    let yard = SandboxFixture::new();
+    let fixture = SandboxFixture::new();
     for layers in LAYER_SELECTIONS {
-        let sandbox = yard.build_sandbox(SandboxProfile::Build, layers);
+        let sandbox = fixture.build_sandbox(SandboxProfile::Build, layers);
         let mut command = SandboxCommand::new("sh", &["-c", "cat; env | sort | grep -v ^PWD"]);
         command.env = vec![("A".into(), "1".into()), ("TMPDIR".into(), "/x".into())];
         command.stdio[0] = SandboxStdio::Pipe;
@@ -149,9 +150,9 @@ fn input_and_environment_are_what_was_given() {
 /// Supervisors share our memory; threads that allocate and spawn must not be disturbed.
 #[test]
 fn many_threads_spawn_at_once() {
-    let yard = SandboxFixture::new();
+    let fixture = SandboxFixture::new();
     for layers in LAYER_SELECTIONS {
-        let sandbox = yard.build_sandbox(SandboxProfile::Build, layers);
+        let sandbox = fixture.build_sandbox(SandboxProfile::Build, layers);
         std::thread::scope(|scope| {
             for thread in 0..8 {
                 let sandbox = &sandbox;
@@ -176,9 +177,9 @@ fn many_threads_spawn_at_once() {
 
 #[test]
 fn stop_ends_what_ignores_it() {
-    let yard = SandboxFixture::new();
+    let fixture = SandboxFixture::new();
     for layers in LAYER_SELECTIONS {
-        let sandbox = yard.build_sandbox(SandboxProfile::Build, layers);
+        let sandbox = fixture.build_sandbox(SandboxProfile::Build, layers);
         let script = "trap '' TERM; echo ready; while :; do sleep 1; done";
         let mut child = sandbox.spawn(SandboxCommand::new("sh", &["-c", script])).unwrap();
         let mut ready = [0; 6];
@@ -192,19 +193,19 @@ fn stop_ends_what_ignores_it() {
 
 #[test]
 fn what_cannot_be_had_is_an_error_and_not_left_out() {
-    let yard = SandboxFixture::new();
+    let fixture = SandboxFixture::new();
     let sandbox = |machine: &MachineFeatures, layers| {
-        let policy = yard
+        let policy = fixture
             .build_sandbox(SandboxProfile::Build, LayerSelection::Exactly(NO_OPTIONAL_LAYERS))
             .policy()
             .clone();
         Sandbox::new(policy, machine, layers, ResourceLimits::default())
     };
-    let mut without = yard.machine.clone();
+    let mut without = fixture.machine.clone();
     without.landlock_abi = 0;
     let built = sandbox(&without, LayerSelection::Auto);
     assert!(matches!(built, Err(SandboxError::Unavailable { layer: "Landlock", .. })));
-    let mut without = yard.machine.clone();
+    let mut without = fixture.machine.clone();
     without.namespaces.net = probe::LayerSupport::Refused { reason: "no".into() };
     let built = sandbox(
         &without,
@@ -231,8 +232,8 @@ fn run_inspect_script(sandbox: &Sandbox) -> (SandboxExit, String) {
 
 #[test]
 fn a_run_of_a_standby_supervisor_is_like_any_other() {
-    let yard = SandboxFixture::new();
-    let sandbox = yard.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
+    let fixture = SandboxFixture::new();
+    let sandbox = fixture.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
     let first = run_inspect_script(&sandbox);
     assert_eq!(first.0, SandboxExit::Code(7), "{first:?}");
     for _ in 0..100 {
@@ -243,8 +244,8 @@ fn a_run_of_a_standby_supervisor_is_like_any_other() {
 
 #[test]
 fn a_standby_supervisor_that_was_killed_is_replaced() {
-    let yard = SandboxFixture::new();
-    let sandbox = yard.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
+    let fixture = SandboxFixture::new();
+    let sandbox = fixture.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
     sandbox.start_standby().unwrap();
     if let Some(pid) = standby_process(&sandbox) {
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
@@ -254,8 +255,8 @@ fn a_standby_supervisor_that_was_killed_is_replaced() {
 
 #[test]
 fn an_unused_standby_supervisor_ends_after_its_time_and_with_its_sandbox() {
-    let yard = SandboxFixture::new();
-    let sandbox = yard.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
+    let fixture = SandboxFixture::new();
+    let sandbox = fixture.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
     assert_eq!(sandbox.expire_standby(Duration::ZERO), None);
     sandbox.start_standby().unwrap();
     let Some(first) = standby_process(&sandbox) else { return };
@@ -278,8 +279,8 @@ fn standby_process(sandbox: &Sandbox) -> Option<rustix::process::Pid> {
 
 #[test]
 fn a_standby_supervisor_waits_in_the_cgroup_of_its_command_and_leaves_it_when_that_runs() {
-    let yard = SandboxFixture::new();
-    let sandbox = yard.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
+    let fixture = SandboxFixture::new();
+    let sandbox = fixture.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
     sandbox.start_standby().unwrap();
     let Some(supervisor) = standby_process(&sandbox) else { return };
     if !sandbox.applied().cgroup_memory {
@@ -314,8 +315,8 @@ fn wait_until(done: impl Fn() -> bool) {
 
 #[test]
 fn the_namespaces_of_runs_that_ended_are_let_go() {
-    let yard = SandboxFixture::new();
-    let sandbox = yard.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
+    let fixture = SandboxFixture::new();
+    let sandbox = fixture.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
     for _ in 0..4 {
         let mut child = sandbox.spawn(SandboxCommand::new("sh", &["-c", "true"])).unwrap();
         assert_eq!(child.wait().unwrap(), SandboxExit::Code(0));

@@ -58,7 +58,7 @@ async fn dispatch_request(
     if path == format!("{RESERVED_PATH_PREFIX}wait.js") {
         return status_page::respond_script();
     }
-    let Some(PreviewAccess { project, port, lease }) =
+    let Some(AuthorizedPreview { project, port, lease }) =
         authorize_preview(&app, &selector, request.headers())
     else {
         return status_page::respond_unauthorized();
@@ -100,7 +100,7 @@ fn select_port(preview: &PreviewView, port: Option<u16>) -> Option<&ListeningPor
 }
 
 /// The preview that a request may access.
-struct PreviewAccess {
+struct AuthorizedPreview {
     project: Project,
     port: Option<u16>,
     /// Ends an upgraded connection when the token is revoked.
@@ -112,18 +112,22 @@ fn authorize_preview(
     app: &AppState,
     selector: &PreviewSelector,
     headers: &HeaderMap,
-) -> Option<PreviewAccess> {
+) -> Option<AuthorizedPreview> {
     preview_cookies(headers).find_map(|cookie| {
         let VerifiedPreviewCookie { project: id, port: cookie_port, lease } =
             app.gateway.preview.verify_preview_cookie(cookie)?;
         match selector {
             PreviewSelector::BySlug { slug, port } => {
                 let project = app.gateway.governance.find_open_project_named(slug)?;
-                (project.id == id).then_some(PreviewAccess { project, port: *port, lease })
+                (project.id == id).then_some(AuthorizedPreview { project, port: *port, lease })
             }
             PreviewSelector::ByPort { project: own, .. } => {
                 let project = app.gateway.governance.find_open_project(*own)?;
-                (project.id == id).then_some(PreviewAccess { project, port: cookie_port, lease })
+                (project.id == id).then_some(AuthorizedPreview {
+                    project,
+                    port: cookie_port,
+                    lease,
+                })
             }
         }
     })

@@ -210,7 +210,7 @@ async fn a_body_without_a_length_is_cut_off_at_the_limit_too() {
     let (mut read, mut write) = socket.into_split();
     let send = tokio::spawn(async move {
         let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000));
-        // Until the server hangs up, which it does long before 64 MiB.
+        // Until the server closes the connection, which it does long before 64 MiB.
         for _ in 0..1024 {
             if write.write_all(chunk.as_bytes()).await.is_err() {
                 return true;
@@ -277,7 +277,7 @@ async fn a_head_that_is_not_http_does_no_harm() {
     let long = vec![b'A'; 100_000];
     for bytes in [&b"\x16\x03\x01\x02\x00"[..], b"GET / HTTP/9.9\r\n\r\n", &long] {
         let mut socket = TcpStream::connect(server.address).await.unwrap();
-        // It may hang up before we are done.
+        // It may close the connection before we are done.
         drop(socket.write_all(bytes).await);
         drop(socket.shutdown().await);
         drop(socket.read_to_end(&mut Vec::new()).await);

@@ -180,7 +180,7 @@ fn durable_appends(runtime: &tokio::runtime::Runtime) {
         println!("  raw {raw:>9.0} rows/s   log {ours:>9.0} events/s   {:.2}", ours / raw);
         ratios.push(ours / raw);
     }
-    verdict("64 durable writers / raw batches of 64", median(ratios), &Bound::AtLeast(0.30));
+    print_result("64 durable writers / raw batches of 64", median(ratios), &Bound::AtLeast(0.30));
 }
 
 /// The load of a benchmark: how many turns, by how many tasks.
@@ -306,7 +306,7 @@ fn cost_of_one(runtime: &tokio::runtime::Runtime, tasks: usize) {
         }
         let bound = if tasks == 1 { bound } else { Bound::None };
         let what = format!("CPU of {what} / bare INSERT in a group of {tasks}");
-        verdict(&what, median(ratios), &bound);
+        print_result(&what, median(ratios), &bound);
     }
 }
 
@@ -384,8 +384,8 @@ fn replay(runtime: &tokio::runtime::Runtime) {
     let grown = resident().saturating_sub(before) / 1024;
     println!("  verify and fold: {rate:.0} events/s, memory grew by {grown} KiB");
     drop(views);
-    verdict("replayed events/s (verified and folded)", rate, &Bound::AtLeast(50_000.0));
-    verdict("KiB grown while replaying a million", grown as f64, &Bound::AtMost(16_384.0));
+    print_result("replayed events/s (verified and folded)", rate, &Bound::AtLeast(50_000.0));
+    print_result("KiB grown while replaying a million", grown as f64, &Bound::AtMost(16_384.0));
 }
 
 #[derive(Clone, Copy)]
@@ -396,7 +396,7 @@ enum Bound {
     None,
 }
 
-fn verdict(what: &str, value: f64, bound: &Bound) {
+fn print_result(what: &str, value: f64, bound: &Bound) {
     let (holds, sign, limit) = match *bound {
         Bound::AtLeast(limit) => (value >= limit, "≥", limit),
         Bound::AtMost(limit) => (value <= limit, "≤", limit),

@@ -42,8 +42,8 @@ async fn many_wait_for_the_disk_at_once_and_the_end_of_the_log_ends_their_wait()
     let waits: Vec<_> = (0..3000).map(|_| store.sync_all()).collect();
     drop(store);
     for wait in waits {
-        let told = wait.await;
-        assert!(matches!(told, Ok(()) | Err(StoreError::Closed)), "{told:?}");
+        let written = wait.await;
+        assert!(matches!(written, Ok(()) | Err(StoreError::Closed)), "{written:?}");
     }
 }
 

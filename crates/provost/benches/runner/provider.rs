@@ -58,7 +58,10 @@ async fn answer(State(trips): State<Trips>, Json(asked): Json<Value>) -> Respons
         return tokens(count.parse().unwrap());
     }
     if model == "short" {
-        return whole(&[said(&"It is done, and nothing else was to do. ".repeat(5)), end("stop")]);
+        return whole(&[
+            text_chunk(&"It is done, and nothing else was to do. ".repeat(5)),
+            end("stop"),
+        ]);
     }
     let came = Instant::now();
     let mut trips = trips.lock().unwrap();
@@ -71,7 +74,7 @@ async fn answer(State(trips): State<Trips>, Json(asked): Json<Value>) -> Respons
         trips.1.push(came - ended);
     }
     if done == CALLS {
-        return whole(&[said("Done."), end("stop")]);
+        return whole(&[text_chunk("Done."), end("stop")]);
     }
     let tools = asked["tools"].as_array().unwrap();
     let has = |name: &str| tools.iter().any(|tool| tool["function"]["name"] == name);
@@ -96,7 +99,7 @@ fn chunk(delta: &Value, finish: &Value) -> String {
     format!("data: {chunk}\n\n")
 }
 
-fn said(text: &str) -> String {
+fn text_chunk(text: &str) -> String {
     chunk(&json!({ "content": text }), &Value::Null)
 }
 
@@ -119,7 +122,7 @@ fn tokens(count: usize) -> Response {
             return None;
         }
         ticks.tick().await;
-        let piece = if n == count { end("stop") } else { said(&format!("{n}:{} ", now())) };
+        let piece = if n == count { end("stop") } else { text_chunk(&format!("{n}:{} ", now())) };
         Some((Ok::<_, std::convert::Infallible>(piece), (n + 1, ticks)))
     });
     ([("content-type", "text/event-stream")], Body::from_stream(pieces)).into_response()

@@ -54,7 +54,7 @@ pub(crate) async fn stop(daemon: &Daemon) {
         times.push(began.elapsed().as_secs_f64());
         std::fs::remove_file(&ready).unwrap();
     }
-    print_times("50 processes that obey are stopped, ms", &mut times, 1e-3, "≤ 300");
+    print_times("50 processes that handle SIGTERM are stopped, ms", &mut times, 1e-3, "≤ 300");
 }
 
 fn serve(daemon: &Daemon, name: &str, program: &str, command: &str) {

@@ -1,4 +1,5 @@
-//! The agents in `examples/`, run as their README says, with a person who answers.
+//! The agents in `examples/`, run with a person who answers. The one in TypeScript is compiled
+//! first, as their README says for Node 20; Node 22.18 would run it as it is.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

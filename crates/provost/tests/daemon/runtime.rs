@@ -271,11 +271,11 @@ async fn an_agent_drives_what_people_see_as_far_as_it_is_allowed() {
     assert_eq!((status.as_u16(), &answer["result"]["started"]), (200, &json!(true)), "{answer}");
     let seen = daemon.until_status(|status| status["preview"]["status"] == "ready").await;
     assert_eq!(seen["devServer"]["action"], answer["actionId"], "the log says who began it");
-    let (_, told) = daemon.submit(&agent, "runtime.status", &json!({})).await.unwrap();
-    let told = &told["result"]["runtime"];
-    assert_eq!(told["devServer"]["pid"], seen["devServer"]["pid"], "{told}");
+    let (_, reported) = daemon.submit(&agent, "runtime.status", &json!({})).await.unwrap();
+    let reported = &reported["result"]["runtime"];
+    assert_eq!(reported["devServer"]["pid"], seen["devServer"]["pid"], "{reported}");
     assert_eq!(
-        (&told["status"], &told["preview"]["port"]),
+        (&reported["status"], &reported["preview"]["port"]),
         (&seen["status"], &seen["preview"]["port"])
     );
     daemon.runtime("stop").await;

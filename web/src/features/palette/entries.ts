@@ -84,7 +84,7 @@ function sessionEntries(store: Store): readonly PaletteEntry[] {
       navigation.showSession(null)
     }
     out.push({ id: `new session ${project.id}`, title: `New session in ${project.name}`, icon: MessageSquarePlus, hint: '', blocked: false, run: begin })
-    for (const session of conversations.sessionsOf(project.id).slice(0, MAX_SESSIONS)) {
+    for (const session of conversations.selectSessions(project.id).slice(0, MAX_SESSIONS)) {
       const { id, title, role, status } = session
       out.push({ id: `session ${id}`, title: `Session: ${title === '' ? 'empty session' : title}`, icon: MessagesSquare, hint: role, blocked: false, run: () => navigation.goToSession(project.slug, id) })
       if (status === 'running') {

@@ -1,7 +1,7 @@
 /** The steps of an action's report. */
 import { describe, expect, it } from 'vitest'
 import type { Event, Fact } from '../../proto/index.ts'
-import { actionIdOf, describeAllowedBy, reportSteps } from './report-steps.ts'
+import { findActionId, describeAllowedBy, reportSteps } from './report-steps.ts'
 
 function event(seq: number, fact: Fact, more: Partial<Event> = {}): Event {
   return { seq, at: seq, stream: 'project/p1', actor: 'agent:claude', principal: 'token:t1', ...fact, ...more } as Event
@@ -84,7 +84,7 @@ describe('the report', () => {
 
 it('finds the action of an event, also through its approval', () => {
   const answered = event(2, { kind: 'APPROVAL_EXPIRED', body: { approval: 'q1', project: 'p1' } })
-  expect(actionIdOf(output(1, 'stdout', ''), new Map())).toBe('a1')
-  expect(actionIdOf(answered, new Map())).toBeNull()
-  expect(actionIdOf(answered, new Map([['q1', { action: 'a9' } as never]]))).toBe('a9')
+  expect(findActionId(output(1, 'stdout', ''), new Map())).toBe('a1')
+  expect(findActionId(answered, new Map())).toBeNull()
+  expect(findActionId(answered, new Map([['q1', { action: 'a9' } as never]]))).toBe('a9')
 })

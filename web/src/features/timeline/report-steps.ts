@@ -16,7 +16,7 @@ export type ReportStep = {
 }
 
 /** The action that an event is about, or null. */
-export function actionIdOf(event: Event, approvals: ReadonlyMap<ApprovalId, Approval>): ActionId | null {
+export function findActionId(event: Event, approvals: ReadonlyMap<ApprovalId, Approval>): ActionId | null {
   const { body } = event
   if ('action' in body && typeof body.action === 'string') return body.action
   if ('approval' in body && typeof body.approval === 'string') return approvals.get(body.approval)?.action ?? null

@@ -33,7 +33,7 @@ const INPUT_BUFFER_LIMIT = 64 * 1024
 /** `open` starts a shell if there is none; `view` does not. */
 export type AttachMode = 'open' | 'view'
 
-type ConnectionEnd =
+type TerminalConnectionEnd =
   | { readonly kind: 'lost'; readonly reason: string }
   | { readonly kind: 'final'; readonly state: TerminalConnectionState }
 
@@ -47,7 +47,7 @@ export class TerminalSocket {
   /** Incremented by `attach` and `detach`, so that an older attempt notices that it is outdated. */
   #generation = 0
   readonly #retryDelay = new CancellableDelay()
-  #end: ((end: ConnectionEnd) => void) | null = null
+  #end: ((end: TerminalConnectionEnd) => void) | null = null
   /** The offset of the next byte to receive; null before anything was drawn. */
   #nextOffset: number | null = null
   #acknowledged = 0
@@ -151,7 +151,7 @@ export class TerminalSocket {
     return { liveSince }
   }
 
-  async #attachOnce(mode: AttachMode): Promise<ConnectionEnd> {
+  async #attachOnce(mode: AttachMode): Promise<TerminalConnectionEnd> {
     const generation = this.#generation
     const result = await this.#environment.ticket(this.#project)
     if (generation !== this.#generation) return { kind: 'lost', reason: 'detached' }
@@ -167,7 +167,7 @@ export class TerminalSocket {
     }
   }
 
-  #connect(ticket: string, mode: AttachMode): Promise<ConnectionEnd> {
+  #connect(ticket: string, mode: AttachMode): Promise<TerminalConnectionEnd> {
     const { cols, rows } = this.#display.size()
     this.#announcedSize = { cols, rows }
     const query = new URLSearchParams({ cols: String(cols), rows: String(rows), ticket })
@@ -180,15 +180,15 @@ export class TerminalSocket {
   }
 
   /** Handles messages until the connection ends. */
-  async #receive(socket: WebSocket): Promise<ConnectionEnd> {
+  async #receive(socket: WebSocket): Promise<TerminalConnectionEnd> {
     let timer: ReturnType<typeof setTimeout> | undefined
-    const end = await new Promise<ConnectionEnd>((resolve) => {
+    const end = await new Promise<TerminalConnectionEnd>((resolve) => {
       const setTimeoutFor = (ms: number, reason: string): void => {
         clearTimeout(timer)
         timer = setTimeout(() => resolve({ kind: 'lost', reason }), ms)
       }
       let snapshot: TerminalSize | null = null
-      let announcedEnd: ConnectionEnd | null = null
+      let announcedEnd: TerminalConnectionEnd | null = null
       this.#end = resolve
       setTimeoutFor(CONNECT_TIMEOUT_MS, 'the connection timed out')
       socket.onopen = () => setTimeoutFor(FIRST_MESSAGE_TIMEOUT_MS, 'the terminal did not respond in time')
@@ -215,7 +215,7 @@ export class TerminalSocket {
   }
 
   /** Handles a control message; returns how the connection ends if the message announces it. */
-  #handleMessage(message: Exclude<ServerMessage, { type: 'snapshot' }>): ConnectionEnd | null {
+  #handleMessage(message: Exclude<ServerMessage, { type: 'snapshot' }>): TerminalConnectionEnd | null {
     switch (message.type) {
       case 'resize':
         this.#display.resize(message)
@@ -238,7 +238,7 @@ export class TerminalSocket {
     }
   }
 
-  #handleError(code: Code, message: string): ConnectionEnd {
+  #handleError(code: Code, message: string): TerminalConnectionEnd {
     switch (code) {
       case 'UNAVAILABLE':
         return { kind: 'lost', reason: message }

@@ -1,7 +1,7 @@
 /** The order of pending approvals. */
 import { expect, it } from 'vitest'
 import type { Approval, ApprovalPrompt } from '../../proto/index.ts'
-import { sortByRisk, riskOf } from './risk.ts'
+import { sortByRisk, classifyRisk } from './risk.ts'
 import { sampleApproval, samplePrompt } from '../testing/samples.ts'
 
 function approval(seq: number, id: string, more: Partial<ApprovalPrompt>): Approval {
@@ -22,5 +22,5 @@ it('is by risk: gate, network, writes and runs, reads; then by age', () => {
 })
 
 it('does not rate a command that only reads as a read', () => {
-  expect(riskOf(approval(1, 'q', { demands: [{ kind: 'read', path: 'x' }] }))).toBe(2)
+  expect(classifyRisk(approval(1, 'q', { demands: [{ kind: 'read', path: 'x' }] }))).toBe(2)
 })

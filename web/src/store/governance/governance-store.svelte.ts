@@ -12,7 +12,7 @@ import { NIL_KEY } from '../documents/views.ts'
 import type { PageName } from '../navigation/route.ts'
 import type { Notices } from '../notices/notices.svelte.ts'
 import { Resource } from '../resource/resource.svelte.ts'
-import { grantsOf } from './grants.ts'
+import { selectGrants } from './grants.ts'
 import { modeAt, type CurrentMode } from './modes.ts'
 import { PolicyExplainer } from './policy-explainer.svelte.ts'
 
@@ -44,8 +44,8 @@ export class GovernanceStore {
   }
 
   /** The grants of a project, the latest first. */
-  grantsOf(project: ProjectId): readonly Grant[] {
-    return grantsOf(this.#deps.documents.views.grants, project)
+  selectGrants(project: ProjectId): readonly Grant[] {
+    return selectGrants(this.#deps.documents.views.grants, project)
   }
 
   /** Sets the mode of a project. Returns why it failed, or null. */

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { AnswerApprovalRequest, Approval, ProjectModeView } from '../../proto/index.ts'
 import { submissionAfter, approvalState } from '../approvals/submitted-answers.svelte.ts'
 import { ApprovalDrawer, neighbor, SETTLE_MS } from '../approvals/approval-drawer.svelte.ts'
-import { grantsOf, grantStatus } from './grants.ts'
+import { selectGrants, grantStatus } from './grants.ts'
 import { modeAt } from './modes.ts'
 import { sampleApproval, sampleGrant } from '../testing/samples.ts'
 
@@ -34,7 +34,7 @@ describe('a grant', () => {
 
   it('is listed in its project, the latest first', () => {
     const grants = [sampleGrant('g1', { at: 1 }), sampleGrant('g2', { at: 2 }), sampleGrant('g3', { at: 3, project: 'p2' })]
-    expect(grantsOf(new Map(grants.map((grant) => [grant.id, grant])), 'p1').map(({ id }) => id)).toEqual(['g2', 'g1'])
+    expect(selectGrants(new Map(grants.map((grant) => [grant.id, grant])), 'p1').map(({ id }) => id)).toEqual(['g2', 'g1'])
   })
 })
 

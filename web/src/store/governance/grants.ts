@@ -8,7 +8,7 @@ export type Grants = ReadonlyMap<GrantId, Grant>
 export type GrantStatus = 'active' | 'revoked' | 'expired'
 
 /** The grants of a project, the latest first. */
-export function grantsOf(grants: Grants, project: ProjectId): readonly Grant[] {
+export function selectGrants(grants: Grants, project: ProjectId): readonly Grant[] {
   return [...grants.values()].filter((grant) => grant.project === project).sort((a, b) => b.at - a.at)
 }
 

@@ -91,7 +91,7 @@ export class RuntimeOutput {
   }
 
   #append(page: RuntimeLogPage): void {
-    this.#lines.push(textOf(page.data))
+    this.#lines.push(decodeText(page.data))
     this.#offset = page.next
   }
 
@@ -109,7 +109,7 @@ export class RuntimeOutput {
 }
 
 /** The text of a page. Bytes that are not UTF-8 become replacement characters. */
-function textOf(data: RuntimeLogPage['data']): string {
+function decodeText(data: RuntimeLogPage['data']): string {
   if ('text' in data) return data.text
   const bytes = Uint8Array.from(data.hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))
   return new TextDecoder().decode(bytes)

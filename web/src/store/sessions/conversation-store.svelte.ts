@@ -12,7 +12,7 @@ import type { Notices } from '../notices/notices.svelte.ts'
 import { sendRequest } from '../../net/index.ts'
 import { latestValue, Resource } from '../resource/resource.svelte.ts'
 import { ConversationReader } from './conversation-reader.svelte.ts'
-import { sessionsOf } from './sessions.ts'
+import { selectSessions } from './sessions.ts'
 
 /** The parts of the store that this one needs. */
 export type ConversationStoreDeps = {
@@ -52,8 +52,8 @@ export class ConversationStore {
   }
 
   /** The sessions of a project, the latest first. */
-  sessionsOf(project: ProjectId): readonly SessionView[] {
-    return sessionsOf(this.#deps.documents.views.sessions, project)
+  selectSessions(project: ProjectId): readonly SessionView[] {
+    return selectSessions(this.#deps.documents.views.sessions, project)
   }
 
   /** Whether the project may have sessions that are not listed. */
@@ -106,7 +106,7 @@ export class ConversationStore {
 
   /** Changes whenever a session of the project has used something. */
   usageVersion(project: ProjectId): string {
-    const sessions = this.sessionsOf(project)
+    const sessions = this.selectSessions(project)
     return sessions.map(({ usage }) => usage.input + usage.output).reduce((a, b) => a + b, 0).toString()
   }
 

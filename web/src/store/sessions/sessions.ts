@@ -5,6 +5,6 @@ import type { ProjectId, SessionId, SessionView } from '../../proto/index.ts'
 export type Sessions = ReadonlyMap<SessionId, SessionView>
 
 /** The sessions of a project, the latest first, including those of handed-off tasks. */
-export function sessionsOf(sessions: Sessions, project: ProjectId): readonly SessionView[] {
+export function selectSessions(sessions: Sessions, project: ProjectId): readonly SessionView[] {
   return [...sessions.values()].filter((session) => session.project === project).sort((a, b) => b.updatedAt - a.updatedAt)
 }

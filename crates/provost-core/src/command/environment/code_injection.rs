@@ -11,7 +11,7 @@ pub enum CodeInjection {
     #[error("names code that runs before anything else does")]
     Startup,
     /// `PYTHONPATH`, `LD_LIBRARY_PATH`, `perl -I`.
-    #[error("says where the code lies that programs load")]
+    #[error("sets where programs load code from")]
     Modules,
     /// `LD_PRELOAD`, `NODE_OPTIONS=--require x`, `ruby -r`.
     #[error("has a program load other code first")]

@@ -121,7 +121,7 @@ impl SimulatedExecutor {
                     matches!(effect, RuntimeEffect::Answer(_) | RuntimeEffect::Wait(_))
                 };
                 let n = effects.iter().filter(answers).count();
-                assert_eq!(n, 1, "whoever asks is answered or waits: {effects:?}");
+                assert_eq!(n, 1, "every requester is answered or waits: {effects:?}");
             }
         }
         for effect in effects {

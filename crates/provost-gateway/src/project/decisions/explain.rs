@@ -45,10 +45,10 @@ impl Decisions {
         let name = wanted.role.as_deref().unwrap_or(&anyone.name);
         let requester = PolicyRequester { role: Some(name), mode, project: Some(&project.path) };
         let uncovered = list_uncovered_parts(&governance.rules, requester, &bound_action);
-        let (verdict, mut why, rules) =
+        let (decision, mut why, rules) =
             summarize_decision(decide(bound_action, acting_role, &policy_context));
         let allows = |rule: &RuleRef| rule.effect == "allow";
-        if verdict == "ask"
+        if decision == "ask"
             && !rules.is_empty()
             && rules.iter().all(allows)
             && !uncovered.is_empty()
@@ -58,13 +58,13 @@ impl Decisions {
                 uncovered.join(", nor ")
             );
         }
-        if verdict == "ask"
+        if decision == "ask"
             && let Some(grantee) = granted
         {
             // The request names no principal, and a grant is for one.
             let _ = write!(why, "; what was granted to {grantee} lets them");
         }
-        Ok(PolicyExplanation { verdict: verdict.to_owned(), why, what, demands, rules })
+        Ok(PolicyExplanation { verdict: decision.to_owned(), why, what, demands, rules })
     }
 }
 

@@ -17,7 +17,7 @@ fn explain_request(command: &str, role: Option<&str>, mode: ProjectMode) -> Expl
 #[tokio::test]
 async fn an_explanation_is_the_decision_that_the_agent_would_get() {
     let (test, _agent) = TestProject::open_with_agent(&[("run.sh", "echo 1\n")]).await;
-    for (command, role, mode, verdict) in [
+    for (command, role, mode, decision) in [
         ("ls", Some("dev"), ProjectMode::Sandbox, "ask"),
         ("ls", Some("dev"), ProjectMode::Auto, "allow"),
         ("git push", Some("dev"), ProjectMode::Auto, "ask"),
@@ -26,7 +26,7 @@ async fn an_explanation_is_the_decision_that_the_agent_would_get() {
     ] {
         let wanted = explain_request(command, role, mode);
         let found = test.gateway.decisions.explain_decision(&test.project, wanted).await.unwrap();
-        assert_eq!(found.verdict, verdict, "{command} {role:?} {mode:?}: {}", found.why);
+        assert_eq!(found.verdict, decision, "{command} {role:?} {mode:?}: {}", found.why);
         assert!(!found.why.is_empty() && !found.what.is_empty(), "{found:?}");
     }
 }

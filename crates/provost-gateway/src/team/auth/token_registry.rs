@@ -69,7 +69,7 @@ impl TokenRegistry {
         self.revoked.subscribe()
     }
 
-    /// Whether a valid token speaks for this principal.
+    /// Whether this principal has a valid token.
     pub(super) fn has_valid_token(&self, principal: &str, now: UnixMicros) -> bool {
         let tokens = self.tokens.read();
         let own = principal.strip_prefix("token:").unwrap_or_default();

@@ -180,7 +180,7 @@ fn validate_token_request(wanted: &CreateTokenRequest) -> Result<(), GatewayErro
     }
     match wanted.ttl_minutes {
         Some(ttl) if ttl == 0 || ttl > limits::MAX_TOKEN_MINUTES => {
-            invalid("ttlMinutes", "it lies between 1 and 527040, a year")
+            invalid("ttlMinutes", "it must be between 1 and 527040, which is a year")
         }
         Some(_) | None => Ok(()),
     }

@@ -29,8 +29,8 @@ impl ChangeObserver {
     /// The changes since the start, redacted; `None` if there are none.
     pub(super) async fn collect_changes(self, redactor: &Redactor) -> Option<Value> {
         let Self { root, at } = self;
-        let look = tokio::task::spawn_blocking(move || find_changes_since(&root, at));
-        let found = match timeout(SCAN_TIMEOUT, look).await {
+        let scan = tokio::task::spawn_blocking(move || find_changes_since(&root, at));
+        let found = match timeout(SCAN_TIMEOUT, scan).await {
             Ok(Ok(found)) => found?,
             Ok(Err(_)) | Err(_) => ObservedChanges { more: true, ..ObservedChanges::default() },
         };

@@ -77,7 +77,7 @@ impl SessionLineage {
         turn: &TurnLimits,
         day: u32,
     ) -> Vec<BudgetPayer> {
-        let payer = |key, pot, most, is_shared| BudgetPayer { key, pot, most, is_shared };
+        let payer = |key, scope, most, is_shared| BudgetPayer { key, scope, most, is_shared };
         let money = |nanos| BudgetLimit { nanos, ..BudgetLimit::default() };
         let turns = BudgetLimit::from(turn);
         let mut payers = vec![

@@ -207,7 +207,7 @@ mod tests {
 
     fn day() -> [BudgetPayer; 1] {
         let most = BudgetLimit { nanos: Some(100), ..BudgetLimit::default() };
-        [BudgetPayer { key: AccountKey::Day(1), pot: BudgetScope::Day, most, is_shared: true }]
+        [BudgetPayer { key: AccountKey::Day(1), scope: BudgetScope::Day, most, is_shared: true }]
     }
 
     /// A completion that costs exactly 60.
@@ -226,7 +226,7 @@ mod tests {
         let (ledger, payers) = (Arc::new(SharedLedger::default()), day());
         let first = ledger.reserve(&request(&payers), LONG).await.unwrap();
         let refused = ledger.reserve(&request(&payers), Duration::ZERO).await.unwrap_err();
-        assert_eq!((refused.pot, refused.taken), (BudgetScope::Day, 60));
+        assert_eq!((refused.scope, refused.taken), (BudgetScope::Day, 60));
         let second = tokio::spawn({
             let ledger = Arc::clone(&ledger);
             async move {

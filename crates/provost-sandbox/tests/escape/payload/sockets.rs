@@ -65,8 +65,8 @@ fn full_queue() -> Attack {
     let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK;
     // SAFETY: plain numbers; the descriptor is owned at once.
     let hasty = unsafe { OwnedFd::from_raw_fd(libc::socket(libc::AF_UNIX, kind, 0)) };
-    let told = connect(&hasty, b"src/full.sock").unwrap_err().raw_os_error();
-    assert_eq!(told, Some(libc::EAGAIN));
+    let error = connect(&hasty, b"src/full.sock").unwrap_err().raw_os_error();
+    assert_eq!(error, Some(libc::EAGAIN));
     let begun = std::sync::Barrier::new(CALLERS + 1);
     let came = std::thread::scope(|scope| {
         let call = || {

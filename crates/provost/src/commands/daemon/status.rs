@@ -19,7 +19,7 @@ const EXIT_NOT_RUNNING: u8 = 3;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase", tag = "status")]
-enum DaemonStatus {
+enum DaemonOverview {
     Stopped,
     Running { daemon: RunningDaemon, projects: Vec<ProjectOverview> },
 }
@@ -56,7 +56,7 @@ impl KernelHealth {
 
 pub(crate) async fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> {
     let status = match DaemonClient::connect_if_running(config)? {
-        None => DaemonStatus::Stopped,
+        None => DaemonOverview::Stopped,
         Some(client) => {
             client.get::<Health>("/api/health").await?;
             let list: ProjectList = client.get("/api/projects").await?;
@@ -67,7 +67,7 @@ pub(crate) async fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<Exit
                 let runtime = client.get(&format!("{path}/runtime/status")).await?;
                 projects.push(ProjectOverview { project, kernel, runtime });
             }
-            DaemonStatus::Running { daemon: client.running, projects }
+            DaemonOverview::Running { daemon: client.running, projects }
         }
     };
     if args.json {
@@ -76,15 +76,15 @@ pub(crate) async fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<Exit
         print_status(&status, config)?;
     }
     Ok(match status {
-        DaemonStatus::Stopped => ExitCode::from(EXIT_NOT_RUNNING),
-        DaemonStatus::Running { .. } => ExitCode::SUCCESS,
+        DaemonOverview::Stopped => ExitCode::from(EXIT_NOT_RUNNING),
+        DaemonOverview::Running { .. } => ExitCode::SUCCESS,
     })
 }
 
-fn print_status(status: &DaemonStatus, config: &Config) -> anyhow::Result<()> {
+fn print_status(status: &DaemonOverview, config: &Config) -> anyhow::Result<()> {
     match status {
-        DaemonStatus::Stopped => print_line("No daemon is running. `provost up` starts one.")?,
-        DaemonStatus::Running { daemon, projects } => {
+        DaemonOverview::Stopped => print_line("No daemon is running. `provost up` starts one.")?,
+        DaemonOverview::Running { daemon, projects } => {
             print_line(&format!(
                 "Provost {} is running on http://{} {}",
                 daemon.version,
@@ -119,8 +119,8 @@ mod tests {
 
     #[test]
     fn the_printed_status_keeps_its_fields() {
-        let json = |value: &DaemonStatus| serde_json::to_string(value).unwrap();
-        expect![[r#"{"status":"stopped"}"#]].assert_eq(&json(&DaemonStatus::Stopped));
+        let json = |value: &DaemonOverview| serde_json::to_string(value).unwrap();
+        expect![[r#"{"status":"stopped"}"#]].assert_eq(&json(&DaemonOverview::Stopped));
         let daemon = RunningDaemon {
             pid: 7,
             address: "127.0.0.1:3001".parse().unwrap(),
@@ -128,7 +128,7 @@ mod tests {
             started_at: 9,
             config: None,
         };
-        expect![[r#"{"status":"running","daemon":{"pid":7,"address":"127.0.0.1:3001","version":"0.1.0","startedAt":9},"projects":[]}"#]].assert_eq(&json(&DaemonStatus::Running { daemon, projects: Vec::new() }));
+        expect![[r#"{"status":"running","daemon":{"pid":7,"address":"127.0.0.1:3001","version":"0.1.0","startedAt":9},"projects":[]}"#]].assert_eq(&json(&DaemonOverview::Running { daemon, projects: Vec::new() }));
         let kernels = [
             KernelHealth::None,
             KernelHealth::Connected { pid: 7, heartbeat_ms: 1 },

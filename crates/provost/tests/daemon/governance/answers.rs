@@ -164,7 +164,7 @@ async fn a_flood_of_questions_is_bounded_and_the_same_key_asks_once() {
     assert_eq!(
         fixture.pending_approvals().await.len(),
         32,
-        "one asker does not keep the others out"
+        "one requester does not keep the others out"
     );
     for _ in 0..8 {
         let (other, _) = fixture.new_agent().await;

@@ -140,7 +140,7 @@ async fn what_the_log_says_is_asked_is_in_the_list_of_what_is_asked() {
     let stream = fixture.http.get(url).bearer_auth(&fixture.daemon.token);
     let mut stream = stream.send().await.unwrap();
     let mut seen = String::new();
-    // Whoever follows the log looks at the list at once, while the asker is not yet answered.
+    // Whoever follows the log looks at the list at once, while the requester is not yet answered.
     for n in 1..=30 {
         let asks = fixture
             .request_action("terminal.runCommand", json!({ "command": format!("echo {n}") }));

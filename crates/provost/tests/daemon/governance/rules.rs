@@ -120,7 +120,7 @@ async fn threats_7_to_11_no_line_passes_for_what_a_rule_allows() {
         let (_, said) =
             fixture.request_action("terminal.runCommand", json!({ "command": line })).await;
         assert_eq!(said["status"], "waiting", "threat {threat}: {line}: {said}");
-        // One asker may have so many questions open and no more.
+        // One requester may have so many questions open and no more.
         let cancel = format!("/api/actions/{}/cancel", said["actionId"].as_str().unwrap());
         fixture.send(&fixture.agent, Method::POST, &cancel, &json!({})).await;
     }

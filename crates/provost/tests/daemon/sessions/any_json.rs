@@ -75,11 +75,11 @@ async fn the_action_api_refuses_a_number_that_is_not_exact_and_takes_a_whole_one
         json!({ "action": "fs.readFile", "params": params })
     };
     let path = "/api/projects/app/actions";
-    let (status, told) = daemon.post(path, &daemon.token, &read("1.0")).await;
-    assert_eq!(status, 200, "{told}");
-    let (status, told) = daemon.post(path, &daemon.token, &read("9007199254740993")).await;
-    assert_eq!(status, 422, "{told}");
-    assert_eq!(told["code"], "INVALID_ACTION", "{told}");
-    assert!(told["error"].as_str().unwrap().contains("9007199254740993"), "{told}");
+    let (status, body) = daemon.post(path, &daemon.token, &read("1.0")).await;
+    assert_eq!(status, 200, "{body}");
+    let (status, body) = daemon.post(path, &daemon.token, &read("9007199254740993")).await;
+    assert_eq!(status, 422, "{body}");
+    assert_eq!(body["code"], "INVALID_ACTION", "{body}");
+    assert!(body["error"].as_str().unwrap().contains("9007199254740993"), "{body}");
     assert!(home.run_ok(&["audit", "verify"]).contains("The log is intact"));
 }

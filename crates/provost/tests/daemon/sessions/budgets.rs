@@ -52,7 +52,7 @@ async fn a_budget_in_dollars_is_kept_by_session_project_and_day_before_anything_
         ("[budget]\nday_usd = 0.005\n", json!({}), "today is $0.0050"),
         ("", json!({ "budget": { "tokens": 300 } }), "300 tokens remain"),
     ];
-    for (more, wanted, pot) in table {
+    for (more, wanted, scope) in table {
         let home = Home::new();
         let model = FakeModelServer::start_with_replies(vec![FakeReply::Completion(
             FakeCompletion::from_text("Hi."),
@@ -64,7 +64,7 @@ async fn a_budget_in_dollars_is_kept_by_session_project_and_day_before_anything_
         daemon.send_message(&session, "Hello").await;
         let (code, message) = fault(&daemon.turn_end(&session, "failed").await);
         assert_eq!(code, "BUDGET_EXCEEDED", "{more}");
-        assert!(message.contains(pot), "{more}: {message}");
+        assert!(message.contains(scope), "{more}: {message}");
         assert!(message.contains(" remain, and the next answer needs at least "), "{message}");
         assert!(model.received_requests().is_empty(), "{more}");
     }
@@ -116,16 +116,16 @@ async fn eight_at_once(daemon: &Running) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_at_once_wait_for_each_other_where_all_of_them_fit() {
-    for pot in ["day", "project"] {
+    for scope in ["day", "project"] {
         let home = Home::new();
         let model = FakeModelServer::start_with_replies(vec![slow(30, (100, 20))]).await.unwrap();
         // At 10 dollars for a million tokens, not even three of them could be asked at once.
-        let daemon = home.with_prices(&model, &format!("[budget]\n{pot}_usd = 0.06\n"));
+        let daemon = home.with_prices(&model, &format!("[budget]\n{scope}_usd = 0.06\n"));
         let sessions = eight_at_once(&daemon).await;
         for session in &sessions {
             let over = |now: &Value| now["session"]["turn"]["status"] != "running";
             let detail = daemon.session_until(session, over).await;
-            assert_eq!(detail["session"]["turn"]["status"], "finished", "{pot}: {detail:#}");
+            assert_eq!(detail["session"]["turn"]["status"], "finished", "{scope}: {detail:#}");
             assert_eq!(detail["session"]["cost"], 1_200_000, "{detail:#}");
         }
         // And what was spent is known to the next daemon.
@@ -137,10 +137,10 @@ async fn sessions_at_once_wait_for_each_other_where_all_of_them_fit() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_at_once_never_spend_more_than_there_is() {
-    for pot in ["day", "project"] {
+    for scope in ["day", "project"] {
         let home = Home::new();
         let model = FakeModelServer::start_with_replies(vec![slow(20, (1000, 20))]).await.unwrap();
-        let daemon = home.with_prices(&model, &format!("[budget]\n{pot}_usd = 0.06\n"));
+        let daemon = home.with_prices(&model, &format!("[budget]\n{scope}_usd = 0.06\n"));
         let sessions = eight_at_once(&daemon).await;
         let mut n_finished = 0;
         for session in &sessions {
@@ -152,7 +152,7 @@ async fn sessions_at_once_never_spend_more_than_there_is() {
             }
             let (code, message) = fault(&detail);
             assert_eq!(code, "BUDGET_EXCEEDED");
-            assert!(message.contains(if pot == "day" { "today" } else { pot }), "{message}");
+            assert!(message.contains(if scope == "day" { "today" } else { scope }), "{message}");
         }
         let spent = daemon.get("/api/usage").await["cost"].as_u64().unwrap();
         assert_eq!(spent, n_finished * 10_200_000);

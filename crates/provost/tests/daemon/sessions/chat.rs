@@ -19,7 +19,7 @@ pub(super) async fn chat(
     type_in_terminal(home, &format!("chat {args}"), steps).await
 }
 
-pub(super) fn said(output: &Output) -> String {
+pub(super) fn read_stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
@@ -43,7 +43,7 @@ async fn a_chat_shows_markdown_and_executes_commands() {
         ("Other.", "/quit\n"),
     ];
     let ended = chat(&home, "--project app", steps).await;
-    let shown = said(&ended);
+    let shown = read_stdout(&ended);
     assert!(ended.status.success(), "{shown}");
     assert!(shown.contains("\x1b[1mTitle\x1b[0m"), "{shown:?}");
     assert!(shown.contains("\x1b[1mbold words\x1b[0m"), "{shown:?}");
@@ -77,7 +77,7 @@ async fn questions_are_answered_where_they_come_up() {
         ("All said.", "/quit\n"),
     ];
     let ended = chat(&home, "--project app", steps).await;
-    assert!(ended.status.success(), "{}", said(&ended));
+    assert!(ended.status.success(), "{}", read_stdout(&ended));
     assert!(!home.path("app/first").exists() && home.path("app/second").exists());
     assert!(model.received_requests()[1].body.to_string().contains("not this one"));
     let sessions = daemon.get("/api/sessions").await;
@@ -103,7 +103,7 @@ async fn what_one_message_asks_is_answered_in_the_terminal_too() {
     let _daemon = home.with_model(&model, ALL[1], "");
     let steps = &[("Allow it?", "not this one\n"), ("Allow it?", "y\n")];
     let ended = chat(&home, "--project app -p Touch", steps).await;
-    assert!(ended.status.success(), "{}", said(&ended));
+    assert!(ended.status.success(), "{}", read_stdout(&ended));
     assert!(!home.path("app/first").exists() && home.path("app/second").exists());
     assert!(model.received_requests()[1].body.to_string().contains("not this one"));
 }
@@ -124,7 +124,7 @@ async fn one_interrupt_stops_the_turn_and_a_second_leaves() {
         ("Press Ctrl-C again to leave.", "\x03"),
     ];
     let ended = chat(&home, "--project app", steps).await;
-    assert!(ended.status.success(), "{}", said(&ended));
+    assert!(ended.status.success(), "{}", read_stdout(&ended));
     model.wait_until_idle().await;
     let sessions = daemon.get("/api/sessions").await;
     assert_eq!(sessions["sessions"][0]["turn"]["status"], "cancelled");
@@ -156,7 +156,7 @@ async fn what_was_typed_for_after_a_turn_is_not_sent_when_it_is_stopped() {
         ("The other answer.", "/quit\n"),
     ];
     let ended = chat(&home, "--project app", steps).await;
-    assert!(ended.status.success(), "{}", said(&ended));
+    assert!(ended.status.success(), "{}", read_stdout(&ended));
     let asked: Vec<String> =
         model.received_requests().iter().map(|one| one.body.to_string()).collect();
     assert_eq!(asked.len(), 4);
@@ -187,7 +187,7 @@ async fn a_session_is_gone_on_with_where_it_was() {
         ("and the end.", "/quit\n"),
     ];
     let ended = chat(&home, &format!("--session {session}"), steps).await;
-    assert!(ended.status.success(), "{}", said(&ended));
+    assert!(ended.status.success(), "{}", read_stdout(&ended));
     assert_eq!(daemon.get("/api/sessions").await["sessions"].as_array().unwrap().len(), 1);
 }
 
@@ -202,7 +202,7 @@ async fn who_has_no_model_is_offered_the_tour_and_a_plain_yes_takes_it() {
             _ => &[("[y/N] ", "nope\n")],
         };
         let ended = chat(&home, "--project app", steps).await;
-        let shown = said(&ended);
+        let shown = read_stdout(&ended);
         assert!(
             !ended.status.success() && shown.contains("the project has no trusted role"),
             "{shown}"
@@ -222,7 +222,7 @@ async fn who_has_no_model_is_offered_the_tour_and_a_plain_yes_takes_it() {
         ("CANCELLED", "/quit\n"),
     ];
     let ended = chat(&home, "--project app", steps).await;
-    assert!(ended.status.success(), "{}", said(&ended));
+    assert!(ended.status.success(), "{}", read_stdout(&ended));
     assert!(home.path("provost-tour/site/board.json").exists());
     let sessions = daemon.get("/api/sessions").await;
     assert_eq!(sessions["sessions"][0]["model"], "script/tour");
@@ -233,7 +233,7 @@ async fn who_has_no_daemon_gets_one_and_is_offered_the_tour() {
     let home = Home::new();
     let steps = &[("Started a daemon", ""), ("Take the tour instead?", ""), ("[y/N] ", "n\n")];
     let ended = chat(&home, "", steps).await;
-    let shown = said(&ended);
+    let shown = read_stdout(&ended);
     assert!(!ended.status.success() && shown.contains("`provost up` opens it"), "{shown}");
     assert!(shown.contains("provost chat --model script/tour"), "{shown}");
     assert!(home.run_ok(&["status"]).contains("127.0.0.1"));

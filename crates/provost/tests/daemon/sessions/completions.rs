@@ -20,20 +20,20 @@ impl Running {
         body["max_tokens"] = json!(most);
         let http = provost_runner::model::local_http_client_builder().build().unwrap();
         let asked = http.post(format!("{}/v1/chat/completions", self.base)).json(&body);
-        let told = asked.bearer_auth(&self.token).send().await.unwrap().text().await.unwrap();
+        let response = asked.bearer_auth(&self.token).send().await.unwrap().text().await.unwrap();
         if !stream {
-            let told: Value = serde_json::from_str(&told).unwrap();
-            let choice = &told["choices"][0];
+            let response: Value = serde_json::from_str(&response).unwrap();
+            let choice = &response["choices"][0];
             let (said, why) = (&choice["message"]["content"], &choice["finish_reason"]);
             let [said, why] = [said, why].map(|text| text.as_str().unwrap().to_owned());
-            return (said, why, told["usage"].clone());
+            return (said, why, response["usage"].clone());
         }
-        let pieces = told.lines().filter_map(|line| line.strip_prefix("data: {"));
+        let pieces = response.lines().filter_map(|line| line.strip_prefix("data: {"));
         let pieces: Vec<Value> =
             pieces.map(|rest| serde_json::from_str(&format!("{{{rest}")).unwrap()).collect();
         let why = pieces.iter().find_map(|one| one["choices"][0]["finish_reason"].as_str());
         let usage = pieces.last().unwrap()["usage"].clone();
-        (content(&told), why.unwrap().to_owned(), usage)
+        (content(&response), why.unwrap().to_owned(), usage)
     }
 }
 
@@ -137,12 +137,12 @@ impl Running {
         let asked = http.post(format!("{}/v1/chat/completions", self.base));
         let asked = asked.json(&json!({ "model": "role/dev", "messages": messages }));
         let asked = asked.bearer_auth(&self.token).header("x-provost-session", session);
-        let told = asked.send().await.unwrap();
+        let response = asked.send().await.unwrap();
         let again =
-            told.headers().get("x-should-retry").map(|yes| yes.to_str().unwrap().to_owned());
-        let status = told.status().as_u16();
-        let told: Value = told.json().await.unwrap();
-        (status, again, told["error"]["message"].as_str().unwrap().to_owned())
+            response.headers().get("x-should-retry").map(|yes| yes.to_str().unwrap().to_owned());
+        let status = response.status().as_u16();
+        let response: Value = response.json().await.unwrap();
+        (status, again, response["error"]["message"].as_str().unwrap().to_owned())
     }
 }
 
@@ -174,17 +174,17 @@ async fn nobody_asks_again_by_itself_after_a_stop_or_for_what_was_done() {
         let path = format!("/api/sessions/{session}/cancel");
         assert_eq!(daemon.post(&path, &daemon.token, &json!({})).await.0, 200);
     };
-    let (told, ()) = tokio::join!(daemon.fetch_failure(&session), stop());
-    assert_eq!(told, (409, no.clone(), "the turn was cancelled".to_owned()));
+    let (failure, ()) = tokio::join!(daemon.fetch_failure(&session), stop());
+    assert_eq!(failure, (409, no.clone(), "the turn was cancelled".to_owned()));
 
     daemon.send_message(&session, "Begin.").await;
     let waits = |now: &Value| now["session"]["queued"].as_array().unwrap().len() == 1;
-    let (told, ()) = tokio::join!(daemon.fetch_failure(&session), async {
+    let (failure, ()) = tokio::join!(daemon.fetch_failure(&session), async {
         daemon.session_until(&session, waits).await;
         stop().await;
     });
     let why = "the previous turn was cancelled, so this message was withdrawn";
-    assert_eq!(told, (409, no, why.to_owned()));
+    assert_eq!(failure, (409, no, why.to_owned()));
     let detail = daemon.get(&format!("/api/sessions/{session}")).await;
     assert_eq!(detail["session"]["queued"], json!([]), "when it says so, it is so");
 }

@@ -30,7 +30,7 @@ async fn shell(home: &Home, lines: &str) -> i32 {
 /// Waits for the first output, ends the command by a signal, and exits with its status.
 fn signalled(by: &str, args: &str) -> String {
     format!(
-        "chat {args} > heard 2> told & pid=$!\nuntil grep -q word heard; do sleep 0.02; done\n\
+        "chat {args} > heard 2> notices & pid=$!\nuntil grep -q word heard; do sleep 0.02; done\n\
          kill -{by} $pid; wait $pid"
     )
 }
@@ -51,8 +51,8 @@ async fn a_call_that_is_ended_ends_its_turn_and_tells_the_status_of_its_signal()
             let daemon = home.with_model(&model, ALL[1], "");
             let ended = shell(&home, &signalled(by, &format!("--project app {more}"))).await;
             assert_eq!(ended, status, "{by} {more}");
-            let told = std::fs::read_to_string(home.path("told")).unwrap();
-            assert_eq!(told, "The turn was cancelled.\n", "{by} {more}");
+            let notices = std::fs::read_to_string(home.path("notices")).unwrap();
+            assert_eq!(notices, "The turn was cancelled.\n", "{by} {more}");
             daemon.turn_end(&daemon.only_session().await, "cancelled").await;
             model.wait_until_idle().await;
         }
@@ -91,7 +91,7 @@ async fn who_leaves_while_a_message_waits_ends_no_other_turn_and_heard_none_of_i
     daemon.send_message(&session, "Begin.").await;
     let waits = |now: &Value| now["session"]["queued"].as_array().unwrap().len() == 1;
     let line = format!(
-        "chat --session {session} -p Tell > heard 2> told & pid=$!\nread -r < go\nkill $pid; wait $pid"
+        "chat --session {session} -p Tell > heard 2> notices & pid=$!\nread -r < go\nkill $pid; wait $pid"
     );
     let go = home.path("go");
     let kind = rustix::fs::FileType::Fifo;
@@ -103,8 +103,8 @@ async fn who_leaves_while_a_message_waits_ends_no_other_turn_and_heard_none_of_i
     let (status, ()) = tokio::join!(shell(&home, &line), waiting);
     assert_eq!(status, 143);
     assert_eq!(std::fs::read_to_string(home.path("heard")).unwrap(), "");
-    let told = std::fs::read_to_string(home.path("told")).unwrap();
-    assert_eq!(told, "Your message was withdrawn.\n");
+    let notices = std::fs::read_to_string(home.path("notices")).unwrap();
+    assert_eq!(notices, "Your message was withdrawn.\n");
     let over = |now: &Value| {
         let is_over = now["session"]["status"] == "idle" && !waits(now);
         is_over && texts(now).contains(&"word\nword ".repeat(100))

@@ -253,8 +253,8 @@ async fn what_cannot_be_met_is_refused_as_such_clients_read_it() {
         let mut body =
             json!({ "model": "role/dev", "messages": [{ "role": "user", "content": "x" }] });
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let (told, refused) = daemon.post("/v1/chat/completions", &daemon.token, &body).await;
-        assert_eq!((told.as_u16(), &refused["error"]["param"]), (status, &field), "{refused}");
+        let (received, refused) = daemon.post("/v1/chat/completions", &daemon.token, &body).await;
+        assert_eq!((received.as_u16(), &refused["error"]["param"]), (status, &field), "{refused}");
         assert_eq!(refused["error"]["type"], "invalid_request_error", "{refused}");
         assert!(refused["error"]["message"].as_str().unwrap().len() > 20, "{refused}");
     }

@@ -82,11 +82,11 @@ async fn an_answer_that_is_not_whole_says_why_and_has_a_status_of_its_own() {
         let home = Home::new();
         let model = FakeModelServer::start_with_replies(vec![reply]).await.unwrap();
         let _daemon = home.with_model(&model, ALL[1], more);
-        let (told, _, remarks) = home.run_with_stdin(&["-p", "Go"], "");
-        assert_eq!(told, status, "{why}: {remarks}");
+        let (exit_code, _, remarks) = home.run_with_stdin(&["-p", "Go"], "");
+        assert_eq!(exit_code, status, "{why}: {remarks}");
         assert!(remarks.contains(why), "{why}: {remarks}");
-        let (told, events, remarks) = home.run_with_stdin(&["--json", "-p", "Go"], "");
-        assert_eq!(told, status, "{why}");
+        let (exit_code, events, remarks) = home.run_with_stdin(&["--json", "-p", "Go"], "");
+        assert_eq!(exit_code, status, "{why}");
         assert!(remarks.contains(why), "{why}: {remarks}");
         let last: Value = serde_json::from_str(events.lines().last().unwrap()).unwrap();
         assert_eq!(last["body"]["reason"], finished, "{last}");

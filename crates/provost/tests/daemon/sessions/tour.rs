@@ -80,8 +80,8 @@ async fn the_tour_asks_and_then_really_does_it() {
     assert!(board.contains("Open until six") && board.contains("Hello from the tour"), "{board}");
     let check = &tools(&detail)[3];
     assert_eq!(check["tool"], "terminal.runCommand", "{check}");
-    let told = check["result"]["output"].as_str().unwrap();
-    assert!(told.starts_with("exit code 0") && told.contains("can be shown"), "{told}");
+    let output = check["result"]["output"].as_str().unwrap();
+    assert!(output.starts_with("exit code 0") && output.contains("can be shown"), "{output}");
     assert!(texts(&detail)[1].contains("I am a script, not a model"));
 
     let project = begun["project"]["id"].as_str().unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use provost_fake_model::{FakeCompletion, FakeCompletionPart, FakeModelServer, FakeReply};
 use serde_json::{Value, json};
 
-use super::chat::{chat, said};
+use super::chat::{chat, read_stdout};
 use super::{ALL, Home, call};
 
 fn slowly() -> FakeCompletion {
@@ -33,13 +33,13 @@ async fn what_waits_is_taken_back_during_the_turn_and_told_to_who_leaves() {
         ("not sent: And now?", ""),
     ];
     let ended = chat(&home, "--project app", steps).await;
-    assert!(ended.status.success(), "{}", said(&ended));
-    assert!(!said(&ended).contains("not sent: And then?"));
+    assert!(ended.status.success(), "{}", read_stdout(&ended));
+    assert!(!read_stdout(&ended).contains("not sent: And then?"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_joins_a_session_is_told_what_goes_on_and_waits_and_stops_it() {
-    for (stop, told) in [("\x03", "Cancelling the turn."), ("/cancel\n", "/cancel")] {
+    for (stop, printed) in [("\x03", "Cancelling the turn."), ("/cancel\n", "/cancel")] {
         let home = Home::new();
         let model = FakeModelServer::start_with_replies(vec![FakeReply::Completion(slowly())])
             .await
@@ -55,7 +55,7 @@ async fn who_joins_a_session_is_told_what_goes_on_and_waits_and_stops_it() {
             ("queued: Two", ""),
             ("A turn is running, and 1 message is queued.", ""),
             ("> ", stop),
-            (told, ""),
+            (printed, ""),
             ("The turn was cancelled.", ""),
             ("queued: Two", "/drop\n"),
             ("withdrawn: Two", ""),
@@ -63,8 +63,8 @@ async fn who_joins_a_session_is_told_what_goes_on_and_waits_and_stops_it() {
             ("No turn is running.", "/quit\n"),
         ];
         let ended = chat(&home, &format!("--session {session}"), Vec::leak(steps)).await;
-        assert!(ended.status.success(), "{}", said(&ended));
-        assert!(!said(&ended).contains("> \x1b[0mTwo"), "{}", said(&ended));
+        assert!(ended.status.success(), "{}", read_stdout(&ended));
+        assert!(!read_stdout(&ended).contains("> \x1b[0mTwo"), "{}", read_stdout(&ended));
         let over = |now: &Value| now["session"]["queued"] == json!([]);
         let detail = daemon.session_until(&session, over).await;
         assert_eq!(detail["session"]["turn"]["status"], "cancelled");
@@ -103,6 +103,6 @@ async fn nothing_that_was_typed_before_a_question_answers_it() {
         ("All said.", "/quit\n"),
     ];
     let ended = chat(&home, "--project app", steps).await;
-    assert!(ended.status.success(), "{}", said(&ended));
+    assert!(ended.status.success(), "{}", read_stdout(&ended));
     assert!(!home.path("app/made").exists() && home.path("app/other").exists());
 }

@@ -219,7 +219,7 @@ impl ContentBlock {
         }
         if let Some(call) = &self.call {
             // A proxy may send the arguments whole, with the start.
-            let whole = self.value.get("input").and_then(exact_json::text_of);
+            let whole = self.value.get("input").and_then(exact_json::extract_text);
             let is_empty =
                 |text: &str| serde_json::from_str::<Value>(text).is_ok_and(|v| v == json!({}));
             if let (true, Some(whole)) = (self.json.is_empty(), whole.filter(|w| !is_empty(w))) {
@@ -247,7 +247,7 @@ impl ContentBlock {
             (None, kind) => {
                 let kind = kind.to_owned();
                 // Tools that the provider runs itself stream their arguments too.
-                let sent = self.value.get("input").and_then(exact_json::text_of);
+                let sent = self.value.get("input").and_then(exact_json::extract_text);
                 let input = exact_json::tree_or_text(&self.json)
                     .or_else(|| exact_json::tree_or_text(sent?));
                 if let Some(input) = input {

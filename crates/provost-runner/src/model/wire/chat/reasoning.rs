@@ -10,8 +10,8 @@ use super::super::completion_builder::CompletionBuilder;
 /// Reasoning while it is read.
 #[derive(Default)]
 pub(super) struct ReasoningBuilder {
-    /// What was told, whatever its name.
-    told: String,
+    /// The reasoning, without the name that the server gives it.
+    text: String,
     content: Option<String>,
     plain: Option<String>,
     details: Vec<Value>,
@@ -53,7 +53,7 @@ impl ReasoningBuilder {
     }
 
     fn emit_text(&mut self, text: &str, draft: &mut CompletionBuilder) {
-        self.told.push_str(text);
+        self.text.push_str(text);
         draft.push_reasoning(text);
     }
 
@@ -61,12 +61,13 @@ impl ReasoningBuilder {
     /// is encrypted comes whole.
     fn merge_detail(&mut self, detail: &Value) {
         let Some(new) = detail.as_object() else { return };
-        let goes_on = |last: &Value| {
+        let continues = |last: &Value| {
             last["type"] == detail["type"]
                 && last["index"] == detail["index"]
                 && detail["type"] != "reasoning.encrypted"
         };
-        match self.details.last_mut().filter(|last| goes_on(last)).and_then(Value::as_object_mut) {
+        match self.details.last_mut().filter(|last| continues(last)).and_then(Value::as_object_mut)
+        {
             None => self.details.push(detail.clone()),
             Some(last) => merge_fields(last, new),
         }
@@ -89,7 +90,7 @@ impl ReasoningBuilder {
             let part = json!([{ "type": "thinking", "thinking": thinking }]);
             native.insert("content".to_owned(), part);
         }
-        (!native.is_empty()).then_some((self.told, Value::Object(native)))
+        (!native.is_empty()).then_some((self.text, Value::Object(native)))
     }
 }
 

@@ -9,7 +9,7 @@ const MAX_LIST_LEN: usize = 10_000;
 
 /// Applies one fragment.
 pub(super) fn apply_partial_argument(arguments: &mut Value, fragment: &Value) {
-    if let Some(whole) = exact_json::text_of(arguments) {
+    if let Some(whole) = exact_json::extract_text(arguments) {
         *arguments = exact_json::parse(whole).unwrap_or_default();
     }
     let path = fragment["jsonPath"].as_str().unwrap_or("$");
@@ -22,7 +22,7 @@ pub(super) fn apply_partial_argument(arguments: &mut Value, fragment: &Value) {
         }
     } else if let Some(number) = fragment["numberValue"].as_f64() {
         *slot = to_json_number(number);
-    } else if exact_json::text_of(&fragment["numberValue"]).is_some() {
+    } else if exact_json::extract_text(&fragment["numberValue"]).is_some() {
         *slot = fragment["numberValue"].clone();
     } else if fragment["boolValue"].is_boolean() {
         *slot = fragment["boolValue"].clone();
