@@ -66,11 +66,7 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let stop_telemetry = CancellationToken::new();
     let telemetry = build_telemetry(&config, &runner, start)?
         .map(|exporter| tokio::spawn(exporter.run(stop_telemetry.clone().cancelled_owned())));
-    let mut background = JoinSet::new();
-    background.spawn(Arc::clone(&gateway.approvals).run_expiry_loop());
-    background.spawn(Arc::clone(&gateway.governance).run_file_watch_loop());
-    background.spawn(Arc::clone(&gateway.archive).run_archive_loop());
-    background.spawn(memory_trim::run_trim_loop());
+    let mut background = spawn_background_loops(&gateway);
     folder.write_daemon_info(&build_daemon_info(&config, address, clock.now())?)?;
     tracing::info!(%address, pid, data = %folder.path().display(), "Provost started");
     print_login_link(&gateway, &token, address)?;
@@ -95,6 +91,16 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     gateway.log.record_daemon_event(Fact::DaemonStopped { reason }).await?;
     tracing::info!("Provost stopped");
     Ok(ExitCode::SUCCESS)
+}
+
+/// What runs beside the requests until the daemon stops.
+fn spawn_background_loops(gateway: &Gateway) -> JoinSet<()> {
+    let mut background = JoinSet::new();
+    background.spawn(Arc::clone(&gateway.approvals).run_expiry_loop());
+    background.spawn(Arc::clone(&gateway.governance).run_file_watch_loop());
+    background.spawn(Arc::clone(&gateway.archive).run_archive_loop());
+    background.spawn(memory_trim::run_trim_loop());
+    background
 }
 
 /// What other processes need to know of this daemon.
