@@ -151,8 +151,8 @@ async fn a_secret_is_neither_shown_nor_journaled_however_it_is_split() {
         writer.close().unwrap();
         let text = drafts.follow(ids().0).current().unwrap().to_document().0.text;
         assert!(!text.contains(SECRET) && text.contains("[redacted: key] indeed h"), "{text}");
-        let told = text.strip_prefix("it is ").unwrap().split('[').next().unwrap().len();
-        assert!(told < 4, "{text}");
+        let n_shown = text.strip_prefix("it is ").unwrap().split('[').next().unwrap().len();
+        assert!(n_shown < 4, "{text}");
         assert_eq!(drafts.read_journals().unwrap()[&ids().0].draft.text, text);
     }
 }

@@ -61,6 +61,12 @@ fn question() -> Value {
 
 /// One of each that is over: a session, an approval with its action and grant, a token.
 async fn append_history(store: &dyn EventStore, number: u128) {
+    append_session(store, number).await;
+    append_approval(store, number).await;
+    append_token(store, number).await;
+}
+
+async fn append_session(store: &dyn EventStore, number: u128) {
     let id = Uuid::from_u128(number);
     let usage = json!({
         "input": 1, "output": 1, "cachedInput": 0, "cacheWrite": 0, "reasoning": 0,
@@ -83,6 +89,10 @@ async fn append_history(store: &dyn EventStore, number: u128) {
         ("TURN_FINISHED", json!({ "session": id, "turn": id, "reason": "done" })),
     ];
     append(store, Stream::Session(id.into()), session).await;
+}
+
+async fn append_approval(store: &dyn EventStore, number: u128) {
+    let id = Uuid::from_u128(number);
     let hash = "5".repeat(64);
     let approval = vec![
         (
@@ -122,6 +132,10 @@ async fn append_history(store: &dyn EventStore, number: u128) {
         ),
     ];
     append(store, Stream::Project(PROJECT.into()), approval).await;
+}
+
+async fn append_token(store: &dyn EventStore, number: u128) {
+    let id = Uuid::from_u128(number);
     let token = vec![
         (
             "TOKEN_CREATED",

@@ -10,7 +10,7 @@ use provost_store::{
     AppendRequest, ArchiveRequest, Clock, Durability, EventStore, NewEvent, SqliteStore,
 };
 
-use super::{Bound, allowed, finished, new_ids, one, per_second, plain, requested, verdict};
+use super::{Bound, allowed, finished, new_ids, one, per_second, plain, print_result, requested};
 
 const EVENTS: usize = 400_000;
 
@@ -53,11 +53,11 @@ pub(super) fn run(runtime: &tokio::runtime::Runtime) {
         p99.as_secs_f64() * 1e3,
     );
     let rate = per_second(usize::try_from(n_events).unwrap(), took);
-    verdict("archived events/s, while somebody appends", rate, &Bound::AtLeast(100_000.0));
+    print_result("archived events/s, while somebody appends", rate, &Bound::AtLeast(100_000.0));
     let ratio = bytes as f64 / left as f64;
-    verdict("size of segments / size in the log", ratio, &Bound::AtMost(0.25));
+    print_result("size of segments / size in the log", ratio, &Bound::AtMost(0.25));
     let longest = longest.as_secs_f64() * 1e3;
-    verdict("longest wait of an append in ms", longest, &Bound::AtMost(50.0));
+    print_result("longest wait of an append in ms", longest, &Bound::AtMost(50.0));
 }
 
 /// Writes actions: asked, allowed, finished.
