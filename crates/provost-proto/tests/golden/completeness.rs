@@ -8,6 +8,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use provost_proto::EventBodies;
+
 fn crate_path(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
@@ -67,6 +69,14 @@ fn to_camel_case(name: &str) -> String {
         result.push_str(chars.as_str());
     }
     result
+}
+
+/// It is only received.
+#[test]
+fn bodies_are_requested_by_name() {
+    let names = ["stored", "whole", "short"].map(|name| serde_json::json!(name));
+    let decoded = names.map(|name| serde_json::from_value::<EventBodies>(name).unwrap());
+    assert_eq!(decoded, [EventBodies::Stored, EventBodies::Whole, EventBodies::Short]);
 }
 
 #[test]

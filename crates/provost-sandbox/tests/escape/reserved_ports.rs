@@ -9,7 +9,7 @@ use crate::sandbox_fixture::{LAYERS, Report, SandboxFixture, finish};
 
 /// Runs the test in the sandboxes of a server and of a command with the network, with a
 /// port that nobody uses, as while no daemon runs.
-fn each(test: impl Fn(&dyn Fn(&str, &[&str]) -> Report, &str)) {
+fn each(choose_port: fn() -> u16, test: impl Fn(&dyn Fn(&str, &[&str]) -> Report, &str)) {
     let fixture = SandboxFixture::new();
     assert!(fixture.machine.notification.is_available(), "{:?}", fixture.machine.notification);
     for layers in LAYERS {
@@ -20,8 +20,7 @@ fn each(test: impl Fn(&dyn Fn(&str, &[&str]) -> Report, &str)) {
         for sandbox in sandboxes {
             let sandbox = sandbox(&fixture, layers);
             assert!(sandbox.applied().reserved_ports);
-            // In the range from which Linux chooses.
-            let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+            let port = choose_port();
             fixture.reserved_ports.set([port, 1]);
             let run = |name: &str, args: &[&str]| {
                 let report = finish(fixture.spawn(&sandbox, name, args));
@@ -31,6 +30,18 @@ fn each(test: impl Fn(&dyn Fn(&str, &[&str]) -> Report, &str)) {
             test(&run, &port.to_string());
         }
     }
+}
+
+/// A port in the range from which Linux chooses.
+fn choose_assigned_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// A port that Linux assigns to nobody, as Provost's is, unless the machine has an unusual range.
+fn choose_unassigned_port() -> u16 {
+    let first = 20_000 + u16::try_from(std::process::id() % 10_000).unwrap();
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    (first..32_000).find(is_free).unwrap()
 }
 
 #[track_caller]
@@ -49,7 +60,7 @@ const IPV6_ADDRESSES: [&str; 4] = ["::1", "::", "::ffff:127.0.0.1", "::ffff:127.
 pub(crate) fn refused() {
     let has_ipv6 = TcpListener::bind("[::1]:0").is_ok();
     let control = SandboxFixture::new();
-    each(|run, port| {
+    each(choose_assigned_port, |run, port| {
         let all = ADDRESSES.iter().chain(IPV6_ADDRESSES.iter().filter(|_| has_ipv6));
         for address in all {
             for name in ["listen-at", "share-at", "bind-at"] {
@@ -69,9 +80,9 @@ pub(crate) fn refused() {
 }
 
 /// Other threads change the address, or put another socket in place of the one that was
-/// checked.
+/// checked. By chance Linux could choose any port of its range for a `listen` that was swapped.
 pub(crate) fn swapped() {
-    each(|run, port| {
+    each(choose_unassigned_port, |run, port| {
         for name in ["swap-port", "swap-socket"] {
             let report = run(name, &[port]);
             assert_eq!(report.exit, SandboxExit::Code(1), "{report:?}");
@@ -82,7 +93,7 @@ pub(crate) fn swapped() {
 
 /// All other ports and sockets are what they are without the broker.
 pub(crate) fn others() {
-    each(|run, _| {
+    each(choose_assigned_port, |run, _| {
         for address in ["127.0.0.1", "127.0.0.2", "0.0.0.0"] {
             let report = run("listen-at", &[address, "0"]);
             assert!(report.did_harm(), "{report:?}");

@@ -1,4 +1,4 @@
-user_version 7
+user_version 8
 
 CREATE INDEX docs_listed ON docs (view, parent, open, at) WHERE parent IS NOT NULL;
 

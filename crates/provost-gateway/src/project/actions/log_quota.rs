@@ -226,6 +226,6 @@ mod tests {
         let quota = LogQuota::new(limits);
         assert!(quota.check_log_size(10).is_ok());
         let error = quota.check_log_size(3 << 20).unwrap_err().to_string();
-        assert!(error.contains("3 MiB") && error.contains("new data folder"), "{error}");
+        assert!(error.contains("3 MiB") && error.contains("provost log archive"), "{error}");
     }
 }
