@@ -55,7 +55,8 @@ test('the tour reads, edits, runs and serves with approvals, and the preview sho
   await expect(edit.last()).toHaveAttribute('data-call', 'pending', { timeout: 30_000 })
   // The picture in the README.
   const picture = process.env['UI_PICTURE']
-  if (picture !== undefined) await page.screenshot({ path: picture })
+  await expect(inlineApprovals(page).getByRole('button', { name: /^Allow once/ })).toHaveAttribute('aria-disabled', 'false')
+  if (picture !== undefined) await page.screenshot({ path: picture, animations: 'disabled' })
   await clickInlineAnswer(page, /^Allow once/)
   await expect(previewFrame(page).locator('#title')).toHaveText('Hello from the tour')
   await expect(modelMessages(page).last()).toContainText('That is Provost.', { timeout: 30_000 })
