@@ -1,9 +1,9 @@
 //! Arguments of the commands for the log's files.
 
 use clap::{Args, Subcommand};
+use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, civil::Date};
 use provost_proto::UnixMicros;
 
 use super::JsonArgs;
@@ -37,7 +37,7 @@ fn parse_time(text: &str) -> Result<UnixMicros, String> {
     let local = |time: DateTime| time.to_zoned(TimeZone::system()).map(|time| time.timestamp());
     let time = text
         .parse::<Timestamp>()
-        .or_else(|_| text.parse::<Date>().and_then(|date| local(date.at(0, 0, 0, 0))))
+        // A date alone is its midnight. `Date` would accept a time as well, and drop it.
         .or_else(|_| text.parse::<DateTime>().and_then(local));
     let micros = time.ok().and_then(|time| UnixMicros::try_from(time.as_microsecond()).ok());
     micros.ok_or_else(|| "not a date since 1970; write it as 2026-10-31".to_owned())
@@ -55,5 +55,11 @@ mod tests {
         for wrong in ["", "yesterday", "2026-13-01", "31.10.2026", "1969-01-01T00:00:00Z"] {
             assert!(parse_time(wrong).unwrap_err().contains("2026-10-31"), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_time_of_the_day_counts() {
+        let midnight = parse_time("2026-10-31").unwrap();
+        assert_eq!(parse_time("2026-10-31T18:30").unwrap(), midnight + (18 * 60 + 30) * 60_000_000);
     }
 }
