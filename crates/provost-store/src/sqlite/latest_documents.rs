@@ -12,7 +12,7 @@ use super::reader::{self, ListBounds};
 use crate::{ListQuery, StoreError, StoredDocument};
 
 /// The documents of a view that are not on disk yet.
-type DirtyDocuments = HashMap<Uuid, (Seq, ViewDocument)>;
+pub(super) type DirtyDocuments = HashMap<Uuid, (Seq, ViewDocument)>;
 
 /// The latest documents of these lists, at most `limit` of all.
 pub(super) fn list_latest(

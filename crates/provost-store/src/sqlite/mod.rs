@@ -27,7 +27,7 @@ mod sync_thread;
 mod write_batch;
 mod write_request;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -263,6 +263,17 @@ impl Drop for SqliteStore {
     }
 }
 
+impl SqliteStore {
+    /// The documents that are not on disk yet, of the views that are listed.
+    fn collect_dirty_documents(
+        &self,
+        queries: &[ListQuery],
+    ) -> HashMap<ViewKind, latest_documents::DirtyDocuments> {
+        let views: HashSet<_> = queries.iter().map(|query| query.view).collect();
+        views.into_iter().map(|view| (view, self.shared.cache.dirty_documents(view))).collect()
+    }
+}
+
 impl EventStore for SqliteStore {
     fn append(&self, append: AppendRequest) -> BoxFuture<'_, Result<AppendOutcome, StoreError>> {
         let AppendRequest { principal, actor, command, expect, unchanged, durability, events } =
@@ -420,12 +431,7 @@ impl EventStore for SqliteStore {
         &self,
         queries: Vec<ListQuery>,
     ) -> BoxFuture<'_, Result<Vec<StoredDocument>, StoreError>> {
-        let mut caches = HashMap::new();
-        for query in &queries {
-            caches
-                .entry(query.view)
-                .or_insert_with(|| self.shared.cache.dirty_documents(query.view));
-        }
+        let caches = self.collect_dirty_documents(&queries);
         self.readers
             .run_read(move |log| {
                 let mut listed = Vec::new();
@@ -446,12 +452,7 @@ impl EventStore for SqliteStore {
         queries: Vec<ListQuery>,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<StoredDocument>, StoreError>> {
-        let mut caches = HashMap::new();
-        for query in &queries {
-            caches
-                .entry(query.view)
-                .or_insert_with(|| self.shared.cache.dirty_documents(query.view));
-        }
+        let caches = self.collect_dirty_documents(&queries);
         self.readers
             .run_read(move |log| latest_documents::list_latest(log.db, &queries, limit, &caches))
             .boxed()
