@@ -266,24 +266,21 @@ impl KernelPool {
     /// Kills a kernel that does not respond, and everything in it.
     pub(crate) async fn kill_kernel(&self, project: ProjectId) {
         let Some((kernel, report_loop)) = self.mark_stopping(project) else { return };
-        kernel.kill();
-        if timeout(KERNEL_RESPONSE_TIMEOUT, report_loop.closed()).await.is_err() {
-            tracing::warn!("a kernel is still there after it was killed");
-        }
+        kill_and_wait(&kernel, &report_loop).await;
     }
 
-    /// Stops the kernel of a project, and everything in it.
+    /// Stops the kernel of a project, and everything in it. Waits for its end, because the
+    /// next kernel of the project uses the same folder.
     pub async fn stop_kernel(&self, project: ProjectId) {
         let Some((kernel, report_loop)) = self.mark_stopping(project) else { return };
-        if let Err(error) = kernel.shut_down().await {
-            tracing::warn!(%error, "a kernel did not stop when it was told to; killing it");
-            kernel.kill();
+        match kernel.shut_down().await {
+            Ok(()) if has_ended(&kernel, &report_loop).await => return,
+            Ok(()) => tracing::warn!("a kernel is still there after it was stopped; killing it"),
+            Err(error) => {
+                tracing::warn!(%error, "a kernel did not stop when it was told to; killing it");
+            }
         }
-        // Waits, because the next kernel of the project uses the same folder.
-        if timeout(KERNEL_RESPONSE_TIMEOUT, report_loop.closed()).await.is_err() {
-            tracing::warn!("a kernel is still there after it was stopped; killing it");
-            kernel.kill();
-        }
+        kill_and_wait(&kernel, &report_loop).await;
     }
 
     /// Stops all kernels.
@@ -332,4 +329,17 @@ impl KernelPool {
 /// The time of the log as that of files.
 fn to_system_time(at: UnixMicros) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_micros(at)
+}
+
+/// Whether a kernel's last report is handled and its process has exited, in time.
+async fn has_ended(kernel: &KernelClient, report_loop: &mpsc::Sender<Infallible>) -> bool {
+    let ended = async { tokio::join!(report_loop.closed(), kernel.wait_for_exit()) };
+    timeout(KERNEL_RESPONSE_TIMEOUT, ended).await.is_ok()
+}
+
+async fn kill_and_wait(kernel: &KernelClient, report_loop: &mpsc::Sender<Infallible>) {
+    kernel.kill();
+    if !has_ended(kernel, report_loop).await {
+        tracing::warn!("a kernel is still there after it was killed");
+    }
 }

@@ -28,6 +28,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
 use super::cached_reader::CachedReader;
+use super::kernel_process::KernelProcess;
 use crate::frame_sender::FrameSender;
 use crate::kernel_dir::KernelDir;
 use crate::socket_writer::{SocketWriter, split_socket};
@@ -108,6 +109,7 @@ pub struct KernelClient {
     requests: Arc<RequestSender>,
     pending: Arc<PendingRequests>,
     welcome: HelloResponse,
+    process: Arc<KernelProcess>,
     cached_reader: Option<Arc<CachedReader>>,
 }
 
@@ -188,12 +190,16 @@ impl KernelClient {
 
     async fn open_connection(dir: &KernelDir) -> Result<(Self, ReportReceiver), KernelError> {
         let (read, write, welcome) = perform_handshake(dir).await?;
+        // It has just answered; if it is gone all the same, so is the connection.
+        let process = KernelProcess::open(welcome.pid).map_err(|_| KernelError::Lost)?;
+        let process = Arc::new(process);
         let sender = FrameSender::new(write);
         let requests = Arc::new(RequestSender(sender.clone()));
         let (up, reports) = mpsc::channel(REPORT_QUEUE_LEN);
         let pending = Arc::new(PendingRequests::default());
         tokio::spawn(run_connection(read, sender, up, Arc::clone(&pending)));
-        Ok((Self { requests, pending, welcome, cached_reader: None }, ReportReceiver(reports)))
+        let kernel = Self { requests, pending, welcome, process, cached_reader: None };
+        Ok((kernel, ReportReceiver(reports)))
     }
 
     /// The same connection, with a reader for files that are in memory.
@@ -309,12 +315,12 @@ impl KernelClient {
 
     /// Kills the kernel. Its commands end with it.
     pub fn kill(&self) {
-        let pid = i32::try_from(self.welcome.pid).ok().and_then(rustix::process::Pid::from_raw);
-        if let Some(pid) = pid
-            && let Err(error) = rustix::process::kill_process(pid, rustix::process::Signal::KILL)
-        {
-            tracing::debug!(%error, "the kernel was gone before it was killed");
-        }
+        self.process.kill();
+    }
+
+    /// Waits until the kernel's process has exited.
+    pub async fn wait_for_exit(&self) {
+        self.process.wait_for_exit().await;
     }
 
     async fn call<T: DeserializeOwned>(&self, method: Method) -> Result<T, KernelError> {

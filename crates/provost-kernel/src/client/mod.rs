@@ -2,4 +2,5 @@
 
 pub(crate) mod cached_reader;
 pub(crate) mod kernel_client;
+mod kernel_process;
 pub(crate) mod terminal_client;
