@@ -4,3 +4,4 @@
  * Everything above imports from here, never from `generated.ts` itself.
  */
 export type * from './generated.ts'
+export { INPUT_KINDS, MAX_TERMINAL_INPUT_BYTES, OUTPUT_KINDS, TERMINAL_ACK_BYTES, TERMINAL_FRAME_HEADER_BYTES, TERMINAL_SUBPROTOCOL } from './generated.ts'
