@@ -1,7 +1,9 @@
 /** The frames of the terminal are those of provost-proto: both read the same golden file. */
 import { describe, expect, it } from 'vitest'
-import golden from '../../../../crates/provost-proto/tests/golden/files/terminal_frames.txt?raw'
 import { encodeAck, encodeInput, encodeResize, parseMessage, type OutputFrame } from './frames.ts'
+
+const FILES: Record<string, string> = import.meta.glob('../../../../crates/provost-proto/tests/golden/files/terminal_frames.txt', { query: '?raw', import: 'default', eager: true })
+const golden = Object.values(FILES).join('')
 
 /** The lines below a heading of the golden file. */
 function section(heading: string): string[] {

@@ -171,6 +171,15 @@ impl Client {
         }
     }
 
+    /// Reads until this frame came.
+    pub(super) async fn until_said(&mut self, frame: &TerminalOutputFrame) {
+        let limit = Instant::now() + LONG;
+        while !self.said.contains(frame) {
+            assert!(Instant::now() < limit, "no {frame:?}: {:?}", self.said);
+            assert!(self.next().await, "it ended: {:?}", self.said);
+        }
+    }
+
     /// Reads so many bytes, and keeps none of them.
     pub(super) async fn read_bytes(&mut self, size: u64) {
         let end = self.at + size;
