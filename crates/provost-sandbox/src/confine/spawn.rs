@@ -18,8 +18,10 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::error::SetupStep;
 use super::plan::prepared_policy::build_self_binds;
-use super::plan::project_names::ProjectNames;
-use super::plan::spawn_plan::{CStringArray, SpawnPlan, StartDirectory, to_cstring};
+use super::plan::root_entries::RootEntries;
+use super::plan::spawn_plan::{
+    CStringArray, MountPlan, SelfBindMount, SpawnPlan, StartDirectory, to_cstring,
+};
 use super::supervisor::hold_paths;
 use super::supervisor::namespace_reaper::MountNamespaceHandle;
 use super::supervisor::standby_supervisor::StandbySupervisor;
@@ -42,22 +44,18 @@ impl Sandbox {
         let (report, report_write) =
             pipe_with(PipeFlags::CLOEXEC).map_err(SandboxError::wrap_errno("create a pipe"))?;
         let prepared = self.refresh_prepared_policy(&command.read_only_paths)?;
-        let program_name = std::iter::once(command.program.as_os_str());
-        let arguments = program_name.chain(command.args.iter().map(OsString::as_os_str));
+        let arguments = [&command.program].into_iter().chain(&command.args);
         let mut standby = self.take_standby();
         let in_cgroup = standby.as_ref().is_some_and(StandbySupervisor::is_in_cgroup);
         let group = if in_cgroup { None } else { self.acquire_cgroup()? };
-        let in_advance = standby.as_mut().and_then(StandbySupervisor::take_layers);
-        let in_advance = in_advance.filter(|layers| layers.is_current(&prepared.layer_dirs));
-        let layers = in_advance.map_or_else(|| RunLayers::acquire(&prepared.layer_dirs), Ok)?;
-        let RunLayers { layers, slot } = layers;
+        let RunLayers { layers, slot } =
+            RunLayers::take_or_acquire(standby.as_mut(), &prepared.layer_dirs)?;
         let mounts = prepared.mounts.as_deref();
-        let names = ProjectNames::read(&self.root);
         let mut plan = SpawnPlan {
             flags: self.clone_flags(),
             maps: self.maps.as_ref(),
             mounts,
-            pins: mounts.map(|mounts| names.filter_existing(&mounts.pins)).unwrap_or_default(),
+            pins: self.find_pins(mounts),
             layers: &layers,
             file_overrides: hold_paths::build_override_mounts(&command.file_overrides)?,
             file_redirects: hold_paths::build_redirect_mounts(&command.file_redirects)?,
@@ -100,6 +98,12 @@ impl Sandbox {
             self.start_broker(&child.run)?;
         }
         Ok(child)
+    }
+
+    /// Those of the protected paths that exist.
+    fn find_pins<'a>(&self, mounts: Option<&'a MountPlan>) -> Vec<&'a SelfBindMount> {
+        let Some(mounts) = mounts else { return Vec::new() };
+        RootEntries::read(&self.root).filter_existing(&mounts.pins)
     }
 
     fn start_broker(&self, run: &SandboxRun) -> Result<(), SandboxError> {

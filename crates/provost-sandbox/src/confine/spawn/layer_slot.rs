@@ -16,6 +16,7 @@ use crate::confine::SandboxError;
 use crate::confine::plan::mounts::create_overlay;
 use crate::confine::plan::private_folders::{LayerDir, create_private_dir};
 use crate::confine::plan::spawn_plan::{MountPlan, OverlayLayer, to_cstring};
+use crate::confine::supervisor::standby_supervisor::StandbySupervisor;
 
 /// Which numbers are in use in this process, by bit. All policies of a project have the
 /// same layers.
@@ -45,6 +46,18 @@ impl RunLayers {
         Ok(Self { layers: layers.unwrap_or_default(), slot })
     }
 
+    /// Those that were mounted in advance, if they are what a run gets now.
+    pub(in crate::confine) fn take_or_acquire(
+        standby: Option<&mut StandbySupervisor>,
+        layer_dirs: &[LayerDir],
+    ) -> Result<Self, SandboxError> {
+        let in_advance = standby.and_then(StandbySupervisor::take_layers);
+        match in_advance.filter(|layers| layers.is_current(layer_dirs)) {
+            Some(layers) => Ok(layers),
+            None => Self::acquire(layer_dirs),
+        }
+    }
+
     /// Mounts them in advance, which takes longer than the rest of a start. What this
     /// machine refuses is left to the start.
     pub(in crate::confine) fn mount(mut self, mounts: &MountPlan) -> Self {
@@ -57,7 +70,7 @@ impl RunLayers {
     }
 
     /// Whether they are what a run in these folders would get now.
-    pub(in crate::confine) fn is_current(&self, layer_dirs: &[LayerDir]) -> bool {
+    fn is_current(&self, layer_dirs: &[LayerDir]) -> bool {
         self.layers.len() == layer_dirs.len()
             && self.layers.iter().zip(layer_dirs).all(|(layer, dir)| {
                 let below = dir.find_layer_below().map(|below| below.as_os_str().as_bytes());

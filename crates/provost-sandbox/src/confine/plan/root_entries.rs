@@ -16,9 +16,9 @@ use super::spawn_plan::SelfBindMount;
 const MAX_NAMES: usize = 1024;
 
 /// `None` if every path may exist.
-pub(in crate::confine) struct ProjectNames(Option<HashSet<Vec<u8>>>);
+pub(in crate::confine) struct RootEntries(Option<HashSet<Vec<u8>>>);
 
-impl ProjectNames {
+impl RootEntries {
     pub(in crate::confine) fn read(project: impl AsFd) -> Self {
         let read = || {
             let mut names = HashSet::new();
@@ -66,7 +66,7 @@ mod tests {
         }
         let pins = build_self_binds(pins.iter().map(Path::new)).unwrap();
         let project = fs::File::open(dir.path()).unwrap();
-        let kept = ProjectNames::read(&project).filter_existing(&pins);
+        let kept = RootEntries::read(&project).filter_existing(&pins);
         kept.iter().map(|pin| pin.path.to_str().unwrap().to_owned()).collect()
     }
 
