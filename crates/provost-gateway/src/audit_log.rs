@@ -22,6 +22,8 @@ const MAX_RELATED_EVENTS: usize = 200;
 pub enum AuditCursor {
     /// Events after this one, the oldest first.
     After(LogCursor),
+    /// Events from this one on, itself included, the oldest first.
+    At(LogCursor),
     /// Events before this one, the newest first.
     Before(LogCursor),
 }
@@ -72,6 +74,7 @@ impl AuditLog {
         }
         let from = match from {
             AuditCursor::After(after) => SearchFrom::After(after),
+            AuditCursor::At(at) => SearchFrom::At(at),
             AuditCursor::Before(before) => SearchFrom::Before(before),
         };
         let query = EventQuery { scope, from, limit, filter: filter_events };

@@ -112,7 +112,7 @@ impl LiveDrafts {
         turn: TurnId,
         message: MessageId,
     ) -> Result<DraftWriter, GatewayError> {
-        let since = self.log.store().watch_head().borrow().seq();
+        let since = self.log.store().head();
         let draft = LiveDraft::new(session, turn, message, since);
         let journal = self.journals.create(&draft)?;
         Ok(DraftWriter::new(self.slot(session), draft, journal, self.log.shared_redactor()))

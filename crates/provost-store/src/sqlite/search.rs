@@ -38,7 +38,7 @@ pub(super) fn search_events(
     };
     match from {
         SearchFrom::Before(_) => search.search_backward(first, last)?,
-        SearchFrom::After(_) => search.search_forward(first, last)?,
+        SearchFrom::After(_) | SearchFrom::At(_) => search.search_forward(first, last)?,
     }
     Ok(search.page)
 }
@@ -52,6 +52,7 @@ fn find_bounds(
 ) -> Result<(Seq, Seq), StoreError> {
     let (mut first, mut last) = match from {
         SearchFrom::After(after) => (after.seq().saturating_add(1), head),
+        SearchFrom::At(at) => (at.seq().max(1), head),
         SearchFrom::Before(before) => (1, before.seq().saturating_sub(1).min(head)),
     };
     let (since, until) = matcher.times();

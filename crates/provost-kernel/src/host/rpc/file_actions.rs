@@ -120,11 +120,11 @@ fn run_watched(
         RelPath::new(real.to_str()?).ok()
     });
     let paths: Vec<RelPath> = named.iter().cloned().chain(real).collect();
-    let led_to = quarantine.find_led_to(&paths);
+    let referenced = quarantine.find_referenced(&paths);
     let is_judged = |path: &&RelPath| {
         protection_reason(path).is_some()
             || path.name().is_some_and(is_judged_name)
-            || led_to.contains(path)
+            || referenced.contains(path)
     };
     let relevant: Vec<&RelPath> = paths.iter().filter(is_judged).collect();
     // The project is only looked at where the action can have made something that runs.

@@ -10,7 +10,7 @@ use provost_proto::session::{
     CompletionDraft, CompletionPurpose, MessageAdded, MessageAuthor, MessagePart, SessionView,
     TurnInterrupted, TurnView,
 };
-use provost_proto::{Actor, Fact, LogCursor, MessageId, Stream};
+use provost_proto::{Actor, Fact, MessageId, Stream};
 use provost_store::{Durability, EventScope, LogTail, hydrate_fact};
 use tokio_util::sync::CancellationToken;
 
@@ -81,8 +81,7 @@ impl Runner {
         let store = self.gateway.store();
         if let Some(journaled) = journaled.filter(|journaled| journaled.turn == turn.id) {
             let scope = EventScope::Stream(Stream::Session(session.id));
-            let mut tail =
-                LogTail::new(Arc::clone(store), scope, LogCursor::from_seq(journaled.since));
+            let mut tail = LogTail::new(Arc::clone(store), scope, journaled.since);
             let mut restarts = 0;
             loop {
                 let events = tail.next_available().await?;
