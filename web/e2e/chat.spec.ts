@@ -385,7 +385,7 @@ test('what a command left that was set aside is shown with its call', async ({ p
   ;(await model.nextRequest()).sendText('Done.').end()
   const notes = toolCalls(page).last().getByRole('list', { name: 'What the sandbox did' })
   await expect(notes).toContainText('Set aside: .envrc, because')
-  await expect(notes).toContainText('The agent can request such a file as a file action')
+  await expect(notes).toContainText('The agent can ask to put it back')
   await expect(readFile(join(folder, '.envrc'), 'utf8')).rejects.toThrow()
   await page.reload()
   await expect(notes).toContainText('Set aside: .envrc, because')

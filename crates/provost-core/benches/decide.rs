@@ -38,6 +38,7 @@ fn main() {
         now: 1,
         pins: &[],
         link_targets: &[],
+        set_aside_reason: None,
         unreviewed_runtime: None,
         n_repeats: 0,
     };

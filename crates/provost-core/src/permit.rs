@@ -20,7 +20,9 @@ use crate::decide::{ActionRequest, AllowedAction};
 /// # use provost_proto::{ActionId, Hash, ProjectId};
 /// # use provost_core::action::Action;
 /// # fn forge(id: ActionId, project: ProjectId, action: Action, hash: Hash) {
-/// let forged = provost_core::permit::Permit { id, project, action, hash, preconditions: None };
+/// let preconditions = None;
+/// let forged =
+///     provost_core::permit::Permit { id, project, action, hash, preconditions, is_persons: true };
 /// # }
 /// ```
 #[must_use = "an unused permit is an action that was allowed and never ran"]
@@ -31,6 +33,7 @@ pub struct Permit {
     action: Action,
     hash: Hash,
     preconditions: Option<Preconditions>,
+    is_persons: bool,
 }
 
 /// The event does not record that this action is allowed.
@@ -66,7 +69,8 @@ impl Permit {
     fn from_allowed(allowed: AllowedAction) -> (Self, AllowedBy) {
         let (request, hash, by, preconditions) = allowed.into_parts();
         let ActionRequest { id, project, action, .. } = request;
-        (Self { id, project, action, hash, preconditions }, by)
+        let is_persons = matches!(by, AllowedBy::Operator | AllowedBy::Approval { .. });
+        (Self { id, project, action, hash, preconditions, is_persons }, by)
     }
 
     /// The id of the action.
@@ -92,6 +96,11 @@ impl Permit {
     /// What must still hold when it runs.
     pub fn preconditions(&self) -> Option<&Preconditions> {
         self.preconditions.as_ref()
+    }
+
+    /// Whether a person acts for themselves, or was shown exactly this action and allowed it.
+    pub fn is_persons(&self) -> bool {
+        self.is_persons
     }
 
     /// Consumes the permit: the action and its preconditions.

@@ -81,6 +81,10 @@ pub fn execute_with_visibility(
         FileAction::CreateDir(action) => to_json_value(create_dir::run(root, action)?),
         FileAction::MoveFile(action) => to_json_value(move_file::run(root, action)?),
         FileAction::DeleteFile(action) => to_json_value(move_file::delete(root, action)?),
+        // What was set aside is not in the project.
+        FileAction::RestoreFile(_) => {
+            Err(ActionError::new(Code::Internal, "only the quarantine puts a file back"))
+        }
     }
 }
 
@@ -157,7 +161,7 @@ pub enum ChangeKind {
 }
 
 impl ChangedPath {
-    fn new(path: &RelPath, kind: ChangeKind) -> Self {
+    pub(crate) fn new(path: &RelPath, kind: ChangeKind) -> Self {
         Self { path: path.clone(), kind, from: None }
     }
 
@@ -180,7 +184,10 @@ fn kind_at(root: &RootDir, path: &RelPath) -> Result<Option<FileKind>, ActionErr
 }
 
 /// Creates the parent folders of a path; returns those that were missing, topmost first.
-fn create_parent_dirs(root: &RootDir, path: &RelPath) -> Result<Vec<RelPath>, ActionError> {
+pub(crate) fn create_parent_dirs(
+    root: &RootDir,
+    path: &RelPath,
+) -> Result<Vec<RelPath>, ActionError> {
     let mut missing = Vec::new();
     let mut folder = path.parent();
     while let Some(above) = folder.filter(|above| !above.is_root()) {

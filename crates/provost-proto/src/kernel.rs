@@ -81,6 +81,10 @@ pub enum Method {
         /// executes the action.
         #[serde(rename = "terms", default, skip_serializing_if = "Option::is_none")]
         preconditions: Option<Preconditions>,
+        /// Whether it is a person's own, or a person was shown exactly this action and allowed
+        /// it: what it writes is theirs.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        approved: bool,
         /// For a command: paths that it can read besides what it always can.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         readable: Vec<String>,

@@ -12,7 +12,7 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use crate::root_dir::{FileWriteMode, RootDir};
+use crate::root_dir::RootDir;
 use crate::sandbox_policy::SandboxPolicy;
 
 /// Settings of git that a run gets from the user's: those that name nobody's keys,
@@ -68,7 +68,7 @@ pub(crate) fn populate_home(policy: &SandboxPolicy, is_mounted: bool) {
     let settings = settings.map(|file| fs::read_to_string(file).unwrap_or_default());
     let text = select_git_settings(&settings.concat());
     if !text.is_empty() && root.stat(Path::new(".gitconfig")).is_err() {
-        drop(root.write(Path::new(".gitconfig"), text.as_bytes(), FileWriteMode::Create));
+        drop(root.create_unsynced(Path::new(".gitconfig"), text.as_bytes()));
     }
     if !is_mounted {
         let mut left = MAX_LINKS;

@@ -80,6 +80,37 @@ pub struct NamespaceSupport {
     pub terminals: LayerSupport,
 }
 
+impl MachineFeatures {
+    /// What a machine has that refuses nothing, for a run without the network. Nothing is
+    /// tried: a layer that is refused fails the start of the run, before its program, and
+    /// then [`probe_machine`] finds out which. So a run never has fewer layers than there are.
+    pub fn assume_available() -> Self {
+        let root = rustix::process::geteuid().is_root();
+        let available = || LayerSupport::Available;
+        Self {
+            kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+            root,
+            landlock_abi: probe_landlock_abi(),
+            seccomp: available(),
+            // Only runs with ports need it, and those are not started on an assumption.
+            notification: LayerSupport::Refused { reason: "not tried".to_owned() },
+            no_new_privs: available(),
+            namespaces: NamespaceSupport {
+                through_user_namespace: !root,
+                user: available(),
+                pid: available(),
+                net: available(),
+                mount: available(),
+                ipc: available(),
+                uts: available(),
+                proc: available(),
+                terminals: available(),
+            },
+            cgroups: CgroupParents::detect(),
+        }
+    }
+}
+
 /// Tries every layer, in one child: creating and removing namespaces is most of the cost, and
 /// each kind is created once.
 pub fn probe_machine() -> MachineFeatures {

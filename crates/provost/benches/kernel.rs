@@ -271,6 +271,7 @@ fn permit(action: Action) -> Permit {
         now: 0,
         pins: &[],
         link_targets: &[],
+        set_aside_reason: None,
         unreviewed_runtime: None,
         n_repeats: 0,
     };

@@ -5,6 +5,7 @@ mod identifiers;
 mod layers;
 mod licences;
 mod lints;
+mod named_tests;
 mod retired_prose;
 mod retired_words;
 mod source_files;
@@ -23,6 +24,7 @@ pub(crate) fn run_checks() -> Result<()> {
     let mut found = Vec::new();
     found.extend(layers::check(&metadata)?);
     found.extend(lints::check()?);
+    found.extend(named_tests::check()?);
     found.extend(sources::check()?);
     found.extend(retired_words::check()?);
     found.extend(retired_prose::check()?);

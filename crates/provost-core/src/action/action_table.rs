@@ -6,9 +6,9 @@ use serde_json::Value;
 use super::{
     ActionKind, ActionParams as _, ApplyPatch, BadAction, BuildRuntime, CreateDir, DeleteFile,
     EditFile, FetchPreview, ListFiles, ListProcesses, MoveFile, OpenPty, ReadFile, ReadLogs,
-    ReadProcess, ReadPty, ReadRuntime, RelPath, RestartRuntime, RunCommand, RunRuntime,
-    SearchFiles, SignalProcess, StatPath, StopProcess, StopRuntime, WriteFile, WriteProcess,
-    WritePty, parse_action_params, similar_action_name,
+    ReadProcess, ReadPty, ReadRuntime, RelPath, RestartRuntime, RestoreFile, RunCommand,
+    RunRuntime, SearchFiles, SignalProcess, StatPath, StopProcess, StopRuntime, WriteFile,
+    WriteProcess, WritePty, parse_action_params, similar_action_name,
 };
 
 macro_rules! actions {
@@ -127,6 +127,8 @@ actions! {
         MoveFile(MoveFile) = "fs.moveFile", Write;
         /// Delete a file or folder.
         DeleteFile(DeleteFile) = "fs.deleteFile", Write;
+        /// Put back a file that was set aside.
+        RestoreFile(RestoreFile) = "fs.restoreFile", Write;
     }
     /// Actions on processes.
     Process = ProcessAction {

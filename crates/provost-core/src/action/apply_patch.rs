@@ -35,6 +35,18 @@ impl ApplyPatch {
         });
         deleted.collect()
     }
+
+    /// The new names of files that the patch renames. It does not show their whole content.
+    pub fn renamed_paths(&self) -> Vec<RelPath> {
+        let files = patch::parse_patch(&self.patch).unwrap_or_default();
+        let renamed = files.into_iter().filter_map(|file| match file.change {
+            patch::FileChange::Rename { to, .. } => Some(to),
+            patch::FileChange::Create(_)
+            | patch::FileChange::Modify(_)
+            | patch::FileChange::Delete(_) => None,
+        });
+        renamed.collect()
+    }
 }
 
 /// The first paths, and how many more there are.

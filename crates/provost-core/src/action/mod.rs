@@ -17,6 +17,7 @@ mod process_actions;
 pub mod protected_paths;
 mod read_file;
 mod rel_path;
+mod restore_file;
 pub(crate) mod run_command;
 mod runtime_actions;
 mod search_files;
@@ -39,6 +40,7 @@ pub use process_actions::{
 pub use protected_paths::{ProtectionLevel, protection_level, protection_reason};
 pub use read_file::{FileRange, MAX_FILE_READ_BYTES, ReadFile};
 pub use rel_path::{BadPath, RelPath};
+pub use restore_file::RestoreFile;
 pub use run_command::RunCommand;
 pub use runtime_actions::{
     BuildRuntime, ReadLogs, ReadRuntime, RestartRuntime, RunRuntime, StopRuntime,

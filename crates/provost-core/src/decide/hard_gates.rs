@@ -8,7 +8,7 @@ use super::bound_action::BoundAction;
 use super::policy_context::PolicyContext;
 use super::resolved_links::ResolvedLink;
 use super::uncertain_commands;
-use crate::action::{Action, ActionKind, FileAction, RelPath, RuntimeAction};
+use crate::action::{Action, ActionKind, FileAction, RelPath, RestoreFile, RuntimeAction};
 use crate::action::{ProtectionLevel, protection_level, protection_reason};
 use crate::command::{CommandEffect, CommandInvocation, program_basename};
 use crate::glob::{WordPattern, escape_pattern};
@@ -65,9 +65,11 @@ pub(super) fn find_gates(bound: &BoundAction, context: &PolicyContext<'_>) -> Ve
     let mut gates = Vec::new();
     let action = &bound.request.action;
     if action.kind() == ActionKind::Write {
-        gates.extend(action.paths().iter().filter_map(check_protected_file));
-        gates.extend(context.link_targets.iter().filter_map(check_protected_file));
-        gates.extend(check_project_removal(action));
+        if let Action::File(FileAction::RestoreFile(restore)) = action {
+            gates.push(gate_restored_file(restore));
+        } else {
+            gates.extend(find_file_gates(action, context));
+        }
     }
     gates.extend(check_terminal_input(action));
     // Most actions are not commands and have no gates.
@@ -93,7 +95,7 @@ fn find_effect_gates(bound: &BoundAction, roots: &ProtectedRoots<'_>) -> Vec<Har
         match effect {
             CommandEffect::Write { path, .. } => {
                 let path = normalize_in_project(roots.cwd.as_str(), path);
-                gates.extend(path.and_then(|path| check_command_write(&path)));
+                gates.extend(path.and_then(|path| check_unseen_write(&path)));
             }
             CommandEffect::Read { .. } | CommandEffect::ReadOperand { .. } => {}
             CommandEffect::Run(run) => {
@@ -104,6 +106,38 @@ fn find_effect_gates(bound: &BoundAction, roots: &ProtectedRoots<'_>) -> Vec<Har
         }
     }
     gates
+}
+
+/// How an agent can get a file whose content nobody would have seen.
+const WRITE_HINT: &str = "; write it with `fs.writeFile`, which a person can allow";
+
+/// The gates for a file action that writes.
+fn find_file_gates(action: &Action, context: &PolicyContext<'_>) -> Vec<HardGate> {
+    let unseen = match action {
+        Action::File(FileAction::MoveFile(moved)) => vec![moved.to.clone()],
+        Action::File(FileAction::ApplyPatch(patch)) => patch.renamed_paths(),
+        Action::File(_) | Action::Process(_) | Action::Runtime(_) => Vec::new(),
+    };
+    let mut gates: Vec<HardGate> = unseen.iter().filter_map(check_unseen_write).collect();
+    gates.extend(action.paths().iter().filter_map(check_protected_file));
+    gates.extend(context.link_targets.iter().filter_map(check_protected_file));
+    gates.extend(check_project_removal(action));
+    gates.extend(context.set_aside_reason.map(|why| {
+        if unseen.is_empty() {
+            return HardGate::RequireApproval(why.to_owned());
+        }
+        HardGate::Deny { code: Code::ProtectedPath, why: format!("{why}{WRITE_HINT}") }
+    }));
+    gates
+}
+
+/// The gate for putting back what was set aside: its approval shows the content, so it covers
+/// also what an agent can never write itself.
+fn gate_restored_file(restore: &RestoreFile) -> HardGate {
+    let path = restore.path.display_quoted();
+    let why = protection_reason(&restore.path)
+        .unwrap_or("what was there before decides what programs run");
+    HardGate::RequireApproval(format!("it puts back {path}, which was set aside: {why}"))
 }
 
 /// The gate for a file action, whose approval shows the content.
@@ -120,12 +154,13 @@ fn check_protected_file(path: &RelPath) -> Option<HardGate> {
     })
 }
 
-/// The gate for a command: nobody sees what it would write, and what it writes is set aside.
-fn check_command_write(path: &RelPath) -> Option<HardGate> {
+/// The gate for a command, or a move to this path: nobody sees what it would write, and what it
+/// writes is set aside.
+fn check_unseen_write(path: &RelPath) -> Option<HardGate> {
     let why = protection_reason(path)?;
     let hint = match protection_level(path)? {
         ProtectionLevel::Denied => "",
-        ProtectionLevel::Asked => "; request it as a file action, which a person can allow",
+        ProtectionLevel::Asked => WRITE_HINT,
     };
     let why = format!("{} is protected from agents: {why}{hint}", path.display_quoted());
     Some(HardGate::Deny { code: Code::ProtectedPath, why })

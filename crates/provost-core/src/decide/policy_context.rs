@@ -48,6 +48,8 @@ pub struct PolicyContext<'a> {
     pub pins: &'a [PinnedFile],
     /// The targets of links on the paths that it names, where they differ.
     pub link_targets: &'a [RelPath],
+    /// Why what a file action writes would be set aside unless a person is shown it.
+    pub set_aside_reason: Option<&'a str>,
     /// Why a person must review what it runs first: it changed since the last review.
     pub unreviewed_runtime: Option<&'a str>,
     /// How many of the requester's last actions were exactly this one, in a row.

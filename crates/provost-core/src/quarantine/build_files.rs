@@ -163,6 +163,23 @@ pub fn is_build_file(name: &str) -> bool {
         })
 }
 
+/// The other names of the families of this name: files that a tool may use in its place.
+pub fn list_family_names(name: &str) -> Vec<String> {
+    let families = FAMILIES.iter().filter(|family| {
+        family.names.contains(&name) || family.sections.iter().any(|(known, _)| *known == name)
+    });
+    let shared = families.flat_map(|family| {
+        family.names.iter().chain(family.sections.iter().map(|(known, _)| known))
+    });
+    let config = find_script_config(name);
+    let bare = config.filter(|stem| stem.starts_with('.'));
+    let scripts = config.into_iter().flat_map(|stem| {
+        SCRIPT_EXTENSIONS.iter().map(move |extension| format!("{stem}.{extension}"))
+    });
+    let all = shared.chain(&bare).map(|known| (*known).to_owned()).chain(scripts);
+    all.filter(|other| other != name).collect()
+}
+
 /// Whether a file of this name counts only with a certain content.
 pub fn needs_content(name: &str) -> bool {
     FAMILIES.iter().any(|family| family.sections.iter().any(|(known, _)| *known == name))
@@ -247,6 +264,12 @@ mod tests {
             |content| file("pytest.ini", none).find_shared_tool(file("pyproject.toml", content));
         assert_eq!(found(section), Some("pytest"));
         assert_eq!(found(None), Some("pytest"), "not known");
+        for (name, other) in
+            [("makefile", "Makefile"), (".babelrc.js", ".babelrc"), ("pytest.ini", "setup.cfg")]
+        {
+            assert!(list_family_names(name).contains(&other.to_owned()), "{name} {other}");
+        }
+        assert!(list_family_names("README.md").is_empty());
         for family in FAMILIES {
             assert!(family.names.iter().all(|name| is_build_file(name)), "{}", family.tool);
         }

@@ -3,7 +3,7 @@
 //! [`Secrets`] are the known values; a [`Redactor`] finds them in their usual encodings and
 //! replaces them by `[redacted: NAME]`. Overlapping matches become one mark, so that no part of a
 //! secret remains beside another. Unknown values, and values in other encodings, are not found:
-//! see `SECURITY.md`.
+//! see `docs/reference/limits.md`.
 
 mod action_secrets;
 mod password_options;

@@ -77,6 +77,15 @@ fn what_the_runtime_cannot_take_is_refused() {
 }
 
 #[test]
+fn putting_back_is_described_in_plain_words() {
+    described(
+        "fs.restoreFile",
+        json!({"path": "a", "id": "1f".repeat(32)}),
+        &expect!["put back a, which was set aside"],
+    );
+}
+
+#[test]
 fn an_action_is_described_in_plain_words() {
     described(
         "fs.readFile",
@@ -217,6 +226,7 @@ fn any_request() -> impl Strategy<Value = (&'static str, Value)> {
         any_path().prop_map(|p| ("fs.moveFile", json!({"from": "y", "to": p}))),
         (any_path(), any::<bool>())
             .prop_map(|(p, b)| ("fs.deleteFile", json!({"path": p, "recursive": b}))),
+        any_path().prop_map(|p| ("fs.restoreFile", json!({"path": p, "id": "1f".repeat(32)}))),
         (any_path(), "[ -~\n\t]{1,20}x")
             .prop_map(|(p, t)| ("terminal.runCommand", json!({"command": t, "cwd": p}))),
         prop::collection::vec("[ -~]{1,9}", 1..4).prop_map(|argv| (

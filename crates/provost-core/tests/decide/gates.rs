@@ -42,15 +42,20 @@ fn no_way_of_writing_a_protected_path_is_open_to_an_agent() {
         ("fs.createDir", json!({ "path": ".claude/agents" })),
         ("fs.moveFile", json!({ "from": ".git", "to": "git" })),
         ("fs.deleteFile", json!({ "path": ".agent", "recursive": true })),
+        // The approval of a move would not show the content.
+        ("fs.moveFile", json!({ "from": "a", "to": ".envrc" })),
+        ("fs.moveFile", json!({ "from": "a", "to": ".vscode" })),
     ] {
         assert_eq!(in_full(action(name, params)), "deny", "{name}");
     }
     // A person sees the content, and can allow it each time.
     for (name, params) in [
-        ("fs.moveFile", json!({ "from": "a", "to": ".envrc" })),
+        ("fs.moveFile", json!({ "from": ".envrc", "to": "a" })),
         ("fs.applyPatch", json!({ "patch": "--- a/.envrc\n+++ b/.envrc\n@@ -0,0 +1 @@\n+x\n" })),
         ("fs.writeFile", json!({ "path": "sub/.npmrc", "content": "" })),
         ("fs.writeFile", json!({ "path": ".cargo/config.toml", "content": "" })),
+        ("fs.restoreFile", json!({ "path": "makefile", "id": "11".repeat(32) })),
+        ("fs.restoreFile", json!({ "path": ".git/hooks/pre-commit", "id": "11".repeat(32) })),
     ] {
         assert_eq!(in_full(action(name, params)), "ask", "{name}");
     }

@@ -100,6 +100,7 @@ fn policy_context(rules: &PolicyRules, mode: ProjectMode) -> PolicyContext<'_> {
         now: NOW,
         pins: &[],
         link_targets: &[],
+        set_aside_reason: None,
         unreviewed_runtime: None,
         n_repeats: 0,
     }

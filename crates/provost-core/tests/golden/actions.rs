@@ -81,6 +81,7 @@ fn file_samples(name: &str) -> Vec<Value> {
         "fs.createDir" => vec![json!({ "path": "a/b" })],
         "fs.moveFile" => vec![json!({ "from": "a", "to": "b" })],
         "fs.deleteFile" => vec![json!({ "path": "a" }), json!({ "path": "a", "recursive": true })],
+        "fs.restoreFile" => vec![json!({ "path": "a", "id": hash })],
         other => panic!("no sample of {other}"),
     }
 }

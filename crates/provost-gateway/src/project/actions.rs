@@ -200,7 +200,7 @@ impl ActionService {
                 let bound_action = unapproved.bound_action();
                 let fault = self
                     .approvals
-                    .preflight_edit(governance, &context, bound_action, &files)
+                    .preflight_action(governance, &context, bound_action, &files)
                     .await?;
                 if let Some(fault) = fault {
                     return self.deny_request(&context, requested, id, fault, counted).await;

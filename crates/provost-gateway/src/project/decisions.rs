@@ -12,6 +12,7 @@ mod process_ownership;
 mod repeat_counter;
 mod rule_check;
 mod runtime_trust;
+mod set_aside_reason;
 mod simulate;
 pub(crate) mod symlinks;
 

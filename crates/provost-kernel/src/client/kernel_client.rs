@@ -164,11 +164,19 @@ impl KernelClient {
         permit: Permit,
         limits: ExecuteLimits,
     ) -> Result<RawJson, KernelError> {
+        let approved = permit.is_persons();
         let (id, action, preconditions) = permit.consume();
         let (action, params) = (action.name().to_owned(), action.params());
         let ExecuteLimits { visibility_rules, readable } = limits;
-        let method =
-            Method::Execute { id, action, params, visibility_rules, preconditions, readable };
+        let method = Method::Execute {
+            id,
+            action,
+            params,
+            visibility_rules,
+            preconditions,
+            approved,
+            readable,
+        };
         self.call_raw(method).await
     }
 

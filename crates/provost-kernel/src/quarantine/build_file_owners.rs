@@ -29,6 +29,14 @@ impl BuildFileOwners {
         self.persons.extend(new.cloned());
     }
 
+    /// Takes one file as the person's, because they were shown it.
+    pub(super) fn adopt_path(&mut self, path: &Path, entry: &SnapshotEntry) {
+        self.agents.remove(path);
+        if is_listed(path, entry) {
+            self.persons.insert(path.to_owned());
+        }
+    }
+
     /// Notes what appeared during an action and was not set aside.
     pub(super) fn note_new(&mut self, before: &Snapshot, now: &Snapshot) {
         let is_new =
@@ -75,8 +83,12 @@ impl BuildFileOwners {
 }
 
 fn list_build_files(snapshot: &Snapshot) -> impl Iterator<Item = &PathBuf> {
-    let entries = snapshot.entries.iter();
-    let is_listed = |path: &Path, entry: &SnapshotEntry| match entry.judgement {
+    snapshot.entries.iter().filter(|(path, entry)| is_listed(path, entry)).map(|(path, _)| path)
+}
+
+/// Whether an entry is a build file.
+fn is_listed(path: &Path, entry: &SnapshotEntry) -> bool {
+    match entry.judgement {
         EntryJudgement::BuildFile => true,
         EntryJudgement::Conditional => {
             path.file_name().and_then(|name| name.to_str()).is_some_and(is_build_file)
@@ -89,8 +101,7 @@ fn list_build_files(snapshot: &Snapshot) -> impl Iterator<Item = &PathBuf> {
         | EntryJudgement::CommonDir
         | EntryJudgement::GitFile
         | EntryJudgement::GitLeftover(_) => false,
-    };
-    entries.filter(move |(path, entry)| is_listed(path, entry)).map(|(path, _)| path)
+    }
 }
 
 fn to_build_file<'a>(path: &'a Path, entry: &'a SnapshotEntry) -> Option<BuildFile<'a>> {

@@ -174,7 +174,7 @@ fn judge_entry(
         }
         // Judged together with the files beside it.
         EntryJudgement::BuildFile => None,
-        EntryJudgement::EnvFile => judge_env_file(path, entry),
+        EntryJudgement::EnvFile => judge_env_file(path, entry, former),
         EntryJudgement::GitLeftover(why) => {
             known.find_moved(path, entry).is_none().then(|| leftover(why))?
         }
@@ -204,11 +204,20 @@ fn judge_entry(
     }
 }
 
-fn judge_env_file(path: &Path, entry: &SnapshotEntry) -> Option<LeftoverEntry> {
+fn judge_env_file(
+    path: &Path,
+    entry: &SnapshotEntry,
+    former: Option<&SnapshotEntry>,
+) -> Option<LeftoverEntry> {
     let why = match (&entry.content, entry.kind) {
         (Some(content), EntryType::File) => {
-            let line: String = env_files::find_code(content)?.chars().take(80).collect();
-            format!("shells and editors that read it would run something: {line}")
+            let line = env_files::find_code(content)?;
+            let before = former.and_then(|former| former.content.as_deref()).unwrap_or_default();
+            // A line of the person may hold a secret.
+            let is_persons = String::from_utf8_lossy(before).contains(&line);
+            let line: String = line.chars().take(if is_persons { 0 } else { 80 }).collect();
+            let colon = if is_persons { "" } else { ": " };
+            format!("shells and editors that read it would run something{colon}{line}")
         }
         (_, _) => "variables that cannot be read, or a link to them".to_owned(),
     };

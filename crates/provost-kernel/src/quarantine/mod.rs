@@ -3,14 +3,15 @@
 //! Before an action starts, a snapshot holds every file that makes a program run something: git's
 //! settings and hooks, and the settings of editors, shells, builds and agents. When the action
 //! has ended, and before it is reported as finished, what appeared or changed among them is moved
-//! into the [`QuarantineStore`], and the former content is put back. An agent can request the same
-//! content as a file action, which a person is asked about and shown.
+//! into the [`QuarantineStore`], and the former content is put back. An agent can request that it
+//! is put back (`fs.restoreFile`), or to write it (`fs.writeFile`): a person is asked and shown it.
 //!
 //! While anything of an agent runs, whatever changes counts as its work, except for what its
 //! sandbox holds read-only. What changes while nothing runs is the person's.
 
 mod build_file_owners;
 mod leftovers;
+mod put_back;
 mod referenced_paths;
 mod restore;
 pub mod settings_copies;
@@ -18,12 +19,13 @@ mod snapshot;
 pub mod store;
 mod tree_scan;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use provost_core::action::RelPath;
 use provost_core::action::protected_paths::{command_read_only_paths, fold_case};
 use provost_core::quarantine::git_entries::EntryType;
 use provost_proto::Hash;
@@ -33,11 +35,12 @@ use serde::Serialize;
 
 use build_file_owners::BuildFileOwners;
 use leftovers::{LeftoverContext, LeftoverEntry};
+pub use put_back::RestoreFileResult;
 use referenced_paths::{ReferencedPath, find_referenced_paths};
 use settings_copies::SettingsCopies;
 use snapshot::Snapshot;
-pub use store::{LeftInPlace, QuarantineStore, SetAsideEntry, SetAsideKind};
-use tree_scan::TreeScanner;
+pub use store::{LeftInPlace, QuarantineStore, SetAsideEntry, SetAsideKind, StoredEntry};
+use tree_scan::{EntryJudgement, TreeScanner};
 
 use crate::ActionError;
 
@@ -130,6 +133,24 @@ impl SetAsideReport {
             self.failed.push(text);
         }
     }
+}
+
+/// What of a path becomes the person's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Adoption {
+    /// Whatever is there and below, if nothing of an agent runs: a person changed it themselves.
+    Any,
+    /// The file that is there, if nothing of an agent runs: a person was shown the change.
+    File,
+    /// Only what the person was shown.
+    Shown {
+        /// Its kind.
+        kind: EntryType,
+        /// Of its content; of a link, of its target.
+        hash: Hash,
+        /// Whether it may be executed, if that was shown.
+        is_executable: Option<bool>,
+    },
 }
 
 /// An action that is under way: what changes counts as its work.
@@ -248,8 +269,8 @@ impl Quarantine {
         state.build_files.adopt(&state.baseline);
     }
 
-    /// Whether a link or a setting of the person refers programs to one of these paths.
-    pub fn is_referenced(&self, paths: &[PathBuf]) -> bool {
+    /// Those of the paths that a link or a setting of the person refers programs to.
+    pub fn find_referenced(&self, paths: &[RelPath]) -> Vec<RelPath> {
         let mut state = self.state.lock();
         if state.n_running == 0
             && !state.is_unsettled
@@ -257,33 +278,56 @@ impl Quarantine {
         {
             self.adopt_all(&mut state);
         }
-        let covers = |known: &ReferencedPath, path: &PathBuf| {
-            path == &known.path || known.with_content && path.starts_with(&known.path)
+        let covers = |known: &ReferencedPath, path: &Path| {
+            path == known.path || known.with_content && path.starts_with(&known.path)
         };
-        paths.iter().any(|path| state.extra.iter().any(|known| covers(known, path)))
+        let is_referenced = |path: &&RelPath| {
+            state.extra.iter().any(|known| covers(known, Path::new(path.as_str())))
+        };
+        paths.iter().filter(is_referenced).cloned().collect()
     }
 
     /// The hash of the person's content at a path, which a change must be based on while other
     /// actions run; `None` if nothing else runs.
     pub fn required_hash(&self, path: &Path) -> Option<Hash> {
         let state = self.state.lock();
-        let known = || state.baseline.entries.get(path).map_or(Hash::ZERO, |entry| entry.hash);
-        (state.n_running > 1).then(known)
+        let known = match state.baseline.entries.get(path) {
+            // Of most of them, only that they are there is known.
+            Some(entry) if entry.judgement == EntryJudgement::BuildFile => return None,
+            Some(entry) => entry.hash,
+            None => Hash::ZERO,
+        };
+        (state.n_running > 1).then_some(known)
     }
 
-    /// Takes what is there now at these paths and below as the person's, after an answer. While
-    /// other actions run, they may have replaced it: then only a file with the hash `written`.
-    pub fn adopt_paths(&self, paths: &[PathBuf], written: Option<Hash>) {
+    /// Takes what is there now at these paths as the person's, after an answer. While other
+    /// actions run, they may have replaced it.
+    pub fn adopt_paths(&self, adopted: &BTreeMap<PathBuf, Adoption>) {
+        if adopted.is_empty() {
+            return;
+        }
         let mut state = self.state.lock();
         let is_alone = state.n_running <= 1;
-        let QuarantineState { scanner, baseline, extra, .. } = &mut *state;
+        let QuarantineState { scanner, baseline, extra, build_files, .. } = &mut *state;
         let now = Snapshot::take_anew(scanner, &self.root, extra);
         for (path, entry) in now.entries {
-            let is_written = entry.kind == EntryType::File && Some(entry.hash) == written;
-            let is_named = |adopted: &PathBuf| {
-                path == *adopted && is_written || is_alone && path.starts_with(adopted)
+            let is_executable = entry.mode & 0o100 != 0;
+            let is_named = match adopted.get(&path) {
+                None => false,
+                Some(Adoption::Any | Adoption::File) => is_alone,
+                Some(Adoption::Shown { kind, hash, is_executable: shown }) => {
+                    entry.kind == *kind
+                        && entry.read_hash(&self.root, &path) == Some(*hash)
+                        && (entry.kind != EntryType::File
+                            || shown.is_none_or(|shown| shown == is_executable))
+                }
             };
-            if paths.iter().any(is_named) {
+            let is_below = || {
+                let mut above = path.ancestors().skip(1);
+                above.any(|above| adopted.get(above) == Some(&Adoption::Any))
+            };
+            if is_named || is_alone && is_below() {
+                build_files.adopt_path(&path, &entry);
                 baseline.entries.insert(path, entry);
             }
         }

@@ -11,11 +11,10 @@ use provost_sandbox::root_dir::{FileKind, FileWriteMode, RootDir, RootDirError};
 use rustix::fs::{AtFlags, Mode};
 
 use super::snapshot::SnapshotEntry;
-use super::store::{LeftInPlace, QuarantineStore, SetAsideEntry, SetAsideKind, entry_id};
+use super::store::{
+    LeftInPlace, MAX_STORED_BYTES, QuarantineStore, SetAsideEntry, SetAsideKind, entry_id,
+};
 use crate::ActionError;
-
-/// The largest content that is kept. A larger file is dropped: what is kept is shown to a person.
-const MAX_STORED_BYTES: u64 = 16 * 1024 * 1024;
 
 /// An entry that is to be set aside.
 #[derive(Debug)]
@@ -60,7 +59,10 @@ pub(super) fn set_aside(
         (None, None) => LeftInPlace::Nothing,
     };
     let why = if is_whole { why.to_owned() } else { format!("{why}; too large to be kept") };
-    let content = StoredContent { kind, executable, size: stat.size, bytes: &content };
+    // The file may have grown since its content was read.
+    let n_bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
+    let size = if is_whole { n_bytes } else { stat.size };
+    let content = StoredContent { kind, executable, size, bytes: &content };
     let entry = store_entry(store, path, &content, why, left)?;
     put_in_place(root, path, stat.mode, replacement, former)?;
     Ok(entry)
@@ -114,7 +116,7 @@ fn read_any(root: &RootDir, path: &Path) -> Option<Vec<u8>> {
 }
 
 /// A command may have made a folder read-only.
-fn make_parent_writable(root: &RootDir, path: &Path) {
+pub(super) fn make_parent_writable(root: &RootDir, path: &Path) {
     let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) else {
         return;
     };
@@ -157,7 +159,12 @@ fn put_in_place(
 }
 
 /// Replaces whatever is at the path: at once where it is a file with one name.
-fn write_over(root: &RootDir, path: &Path, content: &[u8], mode: u32) -> Result<(), RootDirError> {
+pub(super) fn write_over(
+    root: &RootDir,
+    path: &Path,
+    content: &[u8],
+    mode: u32,
+) -> Result<(), RootDirError> {
     let is_plain = root.stat(path).is_ok_and(|stat| stat.kind == FileKind::File && stat.links == 1);
     if !is_plain || root.write(path, content, FileWriteMode::Overwrite).is_err() {
         match root.remove_file(path) {
@@ -173,7 +180,7 @@ fn write_over(root: &RootDir, path: &Path, content: &[u8], mode: u32) -> Result<
     Ok(())
 }
 
-fn create_link(root: &RootDir, path: &Path, target: &[u8]) -> Result<(), ActionError> {
+pub(super) fn create_link(root: &RootDir, path: &Path, target: &[u8]) -> Result<(), ActionError> {
     rustix::fs::symlinkat(OsStr::from_bytes(target), root, path).map_err(|error| {
         ActionError::new(Code::Internal, format!("cannot create the link: {error}"))
     })

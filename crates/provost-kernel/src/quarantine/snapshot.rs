@@ -59,6 +59,18 @@ impl SnapshotEntry {
     }
 }
 
+impl SnapshotEntry {
+    /// The hash of the content, which is read where only that the file is there is known.
+    pub(super) fn read_hash(&self, root: &RootDir, path: &Path) -> Option<Hash> {
+        if self.judgement != EntryJudgement::BuildFile || self.kind != EntryType::File {
+            return Some(self.hash);
+        }
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(root.open_read(path).ok()?.file).ok()?;
+        Some(Hash::new(*hasher.finalize().as_bytes()))
+    }
+}
+
 /// All entries at one time.
 #[derive(Debug, Default)]
 pub(super) struct Snapshot {

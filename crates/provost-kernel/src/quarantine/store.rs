@@ -4,7 +4,7 @@
 //! path, kind and content, so that the same thing set aside twice is kept once.
 
 use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,12 @@ use serde::{Deserialize, Serialize};
 
 /// How many entries are kept per project; the oldest are dropped.
 const MAX_ENTRIES: usize = 512;
+
+/// How much content is kept per project, in bytes; the oldest entries are dropped.
+const MAX_TOTAL_BYTES: u64 = 256 * 1024 * 1024;
+
+/// The largest content that is kept. A larger file is dropped: what is kept is shown to a person.
+pub(super) const MAX_STORED_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The file that exists while an action runs.
 const RUNNING_MARK: &str = "running";
@@ -64,6 +70,35 @@ pub enum LeftInPlace {
     Rest,
 }
 
+/// An entry that was set aside, with its content: of a link, its target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredEntry {
+    /// Where it was, and why it was set aside.
+    pub entry: SetAsideEntry,
+    /// The content.
+    pub content: Vec<u8>,
+}
+
+impl StoredEntry {
+    /// Why it cannot be put back, if it cannot.
+    pub fn find_obstacle(&self) -> Option<&'static str> {
+        let n_bytes = u64::try_from(self.content.len()).unwrap_or(u64::MAX);
+        match self.entry.kind {
+            SetAsideKind::Other => Some("a pipe, socket or device cannot be put back"),
+            SetAsideKind::File if self.entry.size != n_bytes => {
+                Some("it was too large to be kept, so it cannot be put back")
+            }
+            // A name that is no text is kept with marks in place of its bytes.
+            SetAsideKind::File | SetAsideKind::Symlink
+                if self.entry.path.contains(char::REPLACEMENT_CHARACTER) =>
+            {
+                Some("its name is not text, so it cannot be put back")
+            }
+            SetAsideKind::File | SetAsideKind::Symlink => None,
+        }
+    }
+}
+
 /// The entries of one project.
 #[derive(Debug, Clone)]
 pub struct QuarantineStore {
@@ -108,9 +143,29 @@ impl QuarantineStore {
     /// Stores an entry; when this returns, its content is on disk.
     pub(super) fn add(&self, entry: &SetAsideEntry, content: &[u8]) -> io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
-        self.remove_oldest();
+        self.remove_oldest(u64::try_from(content.len()).unwrap_or(u64::MAX));
         self.write_file(&entry.id.to_string(), content)?;
         self.write_file(&format!("{}.json", entry.id), &serde_json::to_vec(entry)?)
+    }
+
+    /// The entry with this id that was set aside at this path. Its content is compared with the
+    /// id, so that what is returned is what was set aside.
+    pub fn read(&self, id: &Hash, path: &str) -> io::Result<StoredEntry> {
+        let text = self.read_file(&format!("{id}.json"))?;
+        let entry: SetAsideEntry = serde_json::from_slice(&text)?;
+        let content = self.read_file(&id.to_string())?;
+        let found = entry_id(&entry.path, entry.kind, entry.executable, &content);
+        if found != *id || entry.path != path {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(StoredEntry { entry, content })
+    }
+
+    fn read_file(&self, name: &str) -> io::Result<Vec<u8>> {
+        let mut content = Vec::new();
+        let file = fs::File::open(self.folder.join(name))?;
+        file.take(MAX_STORED_BYTES).read_to_end(&mut content)?;
+        Ok(content)
     }
 
     fn write_file(&self, name: &str, content: &[u8]) -> io::Result<()> {
@@ -122,7 +177,8 @@ impl QuarantineStore {
         fs::rename(draft, self.folder.join(name))
     }
 
-    fn remove_oldest(&self) {
+    /// Removes the oldest entries, so that there is room for one more with so many bytes.
+    fn remove_oldest(&self, n_bytes: u64) {
         let Ok(listed) = fs::read_dir(&self.folder) else { return };
         let mut entries: Vec<_> = listed
             .filter_map(Result::ok)
@@ -130,10 +186,16 @@ impl QuarantineStore {
             .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
             .collect();
         entries.sort();
-        for (_, path) in entries.iter().take((entries.len() + 1).saturating_sub(MAX_ENTRIES)) {
-            // Both may be gone already.
-            drop(fs::remove_file(path.with_extension("")));
-            drop(fs::remove_file(path));
+        let (mut n_kept, mut n_kept_bytes) = (1, n_bytes);
+        for (_, path) in entries.iter().rev() {
+            let content = path.with_extension("");
+            n_kept += 1;
+            n_kept_bytes += fs::metadata(&content).map_or(0, |meta| meta.len());
+            if n_kept > MAX_ENTRIES || n_kept_bytes > MAX_TOTAL_BYTES {
+                // Both may be gone already.
+                drop(fs::remove_file(content));
+                drop(fs::remove_file(path));
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ mod build_files;
 mod crash;
 mod observed_changes;
 mod ports;
+mod put_back;
 mod quarantine;
 mod run;
 mod stop;
@@ -128,8 +129,29 @@ impl Kernel {
         self.act_as(Uuid::new_v4(), action, params).await
     }
 
+    /// Executes an action of an agent, which a person was shown and allowed, or not.
+    async fn act_for_agent(
+        &self,
+        action: &str,
+        params: Value,
+        approved: bool,
+    ) -> Result<Value, Value> {
+        let params = json!({ "id": Uuid::new_v4(), "action": action, "params": params, "terms": {}, "approved": approved });
+        self.execute(params).await
+    }
+
+    /// Executes an action of a person.
+    async fn act_as_person(&self, action: &str, params: Value) -> Result<Value, Value> {
+        let id = Uuid::new_v4();
+        self.execute(json!({ "id": id, "action": action, "params": params, "approved": true }))
+            .await
+    }
+
     async fn act_as(&self, id: Uuid, action: &str, params: Value) -> Result<Value, Value> {
-        let params = json!({ "id": id, "action": action, "params": params });
+        self.execute(json!({ "id": id, "action": action, "params": params })).await
+    }
+
+    async fn execute(&self, params: Value) -> Result<Value, Value> {
         let answer = self.ask("execute", params).await;
         match answer.get("error") {
             Some(error) => Err(error["data"].clone()),

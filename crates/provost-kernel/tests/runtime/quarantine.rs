@@ -463,7 +463,7 @@ async fn a_file_action_through_a_link_or_a_configured_path_is_set_aside() {
     );
     for path in ["src/cfg/tasks.json", "src/cfg/new.json", "src/own/pre-commit"] {
         let params = json!({ "path": path, "content": "2" });
-        let result = kernel.act("fs.writeFile", params).await.unwrap();
+        let result = kernel.act_for_agent("fs.writeFile", params, false).await.unwrap();
         assert_eq!(result["setAside"]["entries"][0]["path"], *path, "{result}");
     }
     assert_eq!(fs::read_to_string(app.join("src/cfg/tasks.json")).unwrap(), "1\n");
@@ -471,7 +471,7 @@ async fn a_file_action_through_a_link_or_a_configured_path_is_set_aside() {
     // The person moves the hooks while nothing runs.
     run_outside(kernel.folder.path(), "mkdir src/b && git config core.hooksPath src/b");
     let params = json!({ "path": "src/b/pre-commit", "content": "2" });
-    let result = kernel.act("fs.writeFile", params).await.unwrap();
+    let result = kernel.act_for_agent("fs.writeFile", params, false).await.unwrap();
     assert_eq!(result["setAside"]["entries"][0]["path"], "src/b/pre-commit", "{result}");
 }
 
@@ -503,7 +503,7 @@ async fn an_answer_does_not_cover_what_a_process_puts_in_its_place() {
     let id = start_in_background(&kernel, replace).await;
     wait_for_file(&path).await;
     let params = json!({ "path": "src/.vscode/tasks.json", "content": "seen" });
-    kernel.act("fs.writeFile", params).await.unwrap();
+    kernel.act_for_agent("fs.writeFile", params, true).await.unwrap();
     kernel.act("terminal.stop", json!({ "id": id })).await.unwrap();
     kernel.outcome(id).await;
     let left = fs::read_to_string(&path).unwrap_or_default();

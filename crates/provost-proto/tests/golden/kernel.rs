@@ -64,6 +64,7 @@ fn executions() -> Vec<Method> {
         params: params(),
         visibility_rules,
         preconditions,
+        approved: false,
         readable: Vec::new(),
     };
     let limit = VisibilityRule {

@@ -18,6 +18,7 @@ fn methods() -> Vec<Method> {
             params: params(),
             visibility_rules: Vec::new(),
             preconditions: None,
+            approved: true,
             readable: texts(["/opt/sdk"]),
         },
         Method::Outcomes { ids: vec![id(4)], wait: true },

@@ -48,6 +48,19 @@ impl RootDir {
         }
     }
 
+    /// Creates a file without waiting for the disk: for what can be made again, such as a mount
+    /// point. [`RootDirError::Exists`] if there is something.
+    pub fn create_unsynced(&self, path: &Path, content: &[u8]) -> Result<(), RootDirError> {
+        let (folder, leaf) = self.open_parent(path)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let mode = rustix::fs::Mode::from_raw_mode(0o644);
+        let created = match rustix::fs::openat(&folder, leaf, flags | OFlags::CLOEXEC, mode) {
+            Err(Errno::EXIST) => return Err(RootDirError::Exists),
+            other => other.context("create the file")?,
+        };
+        File::from(created).write_all(content).context("write the file")
+    }
+
     /// Replaces a file by what `edit` makes of its current content.
     ///
     /// `edit` gets at most `limit` bytes, `None` if there is no file, and returns the new

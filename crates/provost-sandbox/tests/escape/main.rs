@@ -9,6 +9,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where it fails")]
 #![expect(clippy::print_stdout, reason = "a test prints which layers were active")]
 
+mod assumed_layers;
 mod dangling_link;
 mod hard_link;
 mod home;
@@ -49,6 +50,7 @@ use test_environment::TestEnvironment;
 type Test = (&'static str, fn());
 
 const TESTS: &[Test] = &[
+    ("assumed_layers", assumed_layers::test),
     ("dangling_link", dangling_link::test),
     ("hard_link", hard_link::test),
     ("home_is_read_by_name", home::read),

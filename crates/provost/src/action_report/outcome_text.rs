@@ -127,7 +127,8 @@ fn describe_set_aside(report: &Value) -> Vec<String> {
             Some(_) | None => "",
         };
         lines.push(format!(
-            "Set aside: {}, because {}{left}. It is kept in the data folder as {}.",
+            "Set aside: {}, because {}{left}. It is kept in the data folder as {}; \
+             the action fs.restoreFile with this id puts it back.",
             quote_text(&text("path")),
             sanitize_text(&text("why")),
             sanitize_text(&text("kept"))

@@ -11,6 +11,7 @@ mod pins;
 mod races;
 mod roles;
 mod rules;
+mod set_aside;
 
 use reqwest::{Client, Method, StatusCode};
 use serde_json::{Value, json};

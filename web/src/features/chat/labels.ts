@@ -41,6 +41,8 @@ export function describeCall(tool: string, text: string): { readonly verb: strin
       return { verb: 'Move', object: `${toText(args['from'])} to ${toText(args['to'])}` }
     case 'fs.deleteFile':
       return { verb: 'Delete', object: path }
+    case 'fs.restoreFile':
+      return { verb: 'Put back', object: path }
     case 'terminal.runCommand':
       return { verb: args['background'] === true ? 'Run in the background' : 'Run', object: commandText(args) }
     case 'runtime.run':

@@ -23,6 +23,7 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   'fs.createDir': '{ "path": "out" }',
   'fs.moveFile': '{ "from": "a", "to": "b" }',
   'fs.deleteFile': '{ "path": "a" }',
+  'fs.restoreFile': `{ "path": "makefile", "id": "${'0'.repeat(64)}" }`,
 }
 
 /** The request, or why the form is invalid. */

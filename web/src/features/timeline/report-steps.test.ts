@@ -47,7 +47,7 @@ describe('the report', () => {
     ])
     expect(finished({ stdoutBytes: 0 })).toEqual(['stdoutBytes: 0'])
     const setAside = { entries: [{ path: '.envrc', why: 'shells run it', left: 'nothing', kept: 'quarantine/1' }] }
-    expect(finished({ stdoutBytes: 0, setAside })).toEqual(['stdoutBytes: 0', expect.stringContaining('Set aside: .envrc, because shells run it'), expect.stringContaining('as a file action')])
+    expect(finished({ stdoutBytes: 0, setAside })).toEqual(['stdoutBytes: 0', expect.stringContaining('Set aside: .envrc, because shells run it'), expect.stringContaining('ask to put it back')])
     expect(finished(null)).toEqual([])
   })
 

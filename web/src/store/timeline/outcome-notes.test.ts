@@ -8,7 +8,7 @@ describe('the notes on an outcome', () => {
     expect(outcomeNotes({ setAside: { entries: [entry], more: 2, failed: ['x/.git'] } })).toEqual([
       'Set aside: .envrc, because shells run it; its former content is back. It is kept in the data folder as quarantine/1.',
       'Set aside: 2 more.',
-      'The agent can request such a file as a file action: you are then asked and shown its content.',
+      'The agent can ask to put it back: you are then shown its content.',
       'Review this, it could not be set aside: x/.git.',
     ])
   })

@@ -27,7 +27,7 @@ function setAsideNotes({ entries, more, failed }: Fields): readonly string[] {
     .filter(isFields)
     .map(({ path, why, left, kept }) => `Set aside: ${text(path)}, because ${text(why)}${LEFT[text(left)] ?? ''}. It is kept in the data folder as ${text(kept)}.`)
   const rest = typeof more === 'number' && more > 0 ? [`Set aside: ${String(more)} more.`] : []
-  const advice = lines.length === 0 ? [] : ['The agent can request such a file as a file action: you are then asked and shown its content.']
+  const advice = lines.length === 0 ? [] : ['The agent can ask to put it back: you are then shown its content.']
   return [...lines, ...rest, ...advice, ...toList(failed).map((what) => `Review this, it could not be set aside: ${text(what)}.`)]
 }
 

@@ -136,6 +136,13 @@ fn file_action_schema(name: &str) -> Option<(&'static str, Vec<ToolParameter>)> 
                 ("recursive", Optional, flag("Also a folder that holds something.")),
             ],
         ),
+        "fs.restoreFile" => (
+            "Put back a file that was set aside, as it was. A person is shown it and asked.",
+            vec![
+                ("path", Required, path()),
+                ("id", Required, text("The id that was reported when it was set aside.")),
+            ],
+        ),
         _ => return None,
     })
 }

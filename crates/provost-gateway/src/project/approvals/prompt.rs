@@ -3,13 +3,15 @@
 mod file_change_summary;
 mod grant_scope;
 mod preflight;
+mod restore_summary;
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use provost_core::command::CommandInvocation;
 use provost_core::decide::{BoundAction, UnapprovedAction};
-use provost_proto::{AnswerScope, ApprovalChoice, ApprovalPrompt, TrustPrompt};
+use provost_kernel::quarantine::QuarantineStore;
+use provost_proto::{AnswerScope, ApprovalChoice, ApprovalPrompt, ProjectId, TrustPrompt};
 
 pub(crate) use grant_scope::describe_grant_scope;
 
@@ -92,8 +94,10 @@ impl Approvals {
         let summarized = action.clone();
         let source = bound_action.implied_command_source().map(str::to_owned);
         let links = files.links.clone();
+        let store = open_quarantine(&self.config.data, governance.project.id);
         let summarize = move || {
-            let mut change = file_change_summary::summarize_file_change(&folder, &summarized);
+            let mut change =
+                file_change_summary::summarize_file_change(&folder, &store, &summarized);
             let mut notes = describe_link_targets(&folder, &summarized, &links);
             notes.append(&mut change.notes);
             notes.extend(source);
@@ -119,6 +123,11 @@ impl Approvals {
             trust: None,
         })
     }
+}
+
+/// What was set aside in a project.
+fn open_quarantine(data: &Path, project: ProjectId) -> QuarantineStore {
+    QuarantineStore::new(data, &project.uuid().simple().to_string())
 }
 
 fn build_once_choice() -> ApprovalChoice {

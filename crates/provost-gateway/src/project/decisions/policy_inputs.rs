@@ -11,6 +11,7 @@ use provost_sandbox::root_dir::SymlinkSnapshot;
 use super::Decisions;
 use super::file_pins::pin_scripts;
 use super::runtime_trust::describe_untrusted_runtime;
+use super::set_aside_reason::find_set_aside_reason;
 use super::symlinks::{apply_links, collect_links};
 use crate::GatewayError;
 use crate::project::governance::ProjectGovernance;
@@ -21,6 +22,8 @@ pub(super) struct PolicyInputs<'g> {
     pub(super) pins: Vec<PinnedFile>,
     pub(super) links: SymlinkSnapshot,
     link_targets: Vec<RelPath>,
+    /// Why what the action writes would be set aside unless a person is shown it.
+    set_aside_reason: Option<String>,
     pub(super) untrusted_runtime: Option<String>,
     /// Why a person must see the runtime file before it runs.
     unreviewed_runtime: Option<String>,
@@ -40,11 +43,14 @@ impl Decisions {
         let folder = &governance.project.path;
         let links = collect_links(Path::new(folder), bound_action);
         let pins = pin_scripts(folder, bound_action).await?;
+        let action = &bound_action.request().action;
+        let set_aside_reason = find_set_aside_reason(folder, action, &links).await?;
         let untrusted_runtime = self.read_untrusted_runtime(governance, bound_action).await?;
         Ok(PolicyInputs {
             homes: &self.homes,
             pins,
             link_targets: apply_links(&links, bound_action),
+            set_aside_reason,
             links,
             unreviewed_runtime: untrusted_runtime
                 .as_ref()
@@ -70,6 +76,7 @@ impl<'g> PolicyInputs<'g> {
             pins: Vec::new(),
             links: SymlinkSnapshot::default(),
             link_targets: Vec::new(),
+            set_aside_reason: None,
             untrusted_runtime: None,
             unreviewed_runtime: None,
             n_repeats,
@@ -94,6 +101,7 @@ impl<'g> PolicyInputs<'g> {
             now: self.now,
             pins: &self.pins,
             link_targets: &self.link_targets,
+            set_aside_reason: self.set_aside_reason.as_deref(),
             unreviewed_runtime: self.unreviewed_runtime.as_deref(),
             n_repeats: self.n_repeats,
         }

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use provost_core::action::ActionKind;
+use provost_core::quarantine::PUT_BACK_HINT;
 use provost_proto::kernel::{ActionOutcome, ErrorInfo, OutputStream};
 use provost_proto::{Code, RawJson};
 use serde_json::{Value, json};
@@ -74,7 +75,8 @@ pub(super) fn build_command_result(finished: FinishedCommand) -> Result<Value, G
 /// it lacked.
 pub fn add_sandbox_notes(outcome: &ActionOutcome, result: &mut Value) {
     let summary = &outcome.summary;
-    if let Some(set_aside) = summary.get("setAside") {
+    let set_aside = summary.get("setAside");
+    if let Some(set_aside) = set_aside {
         result["setAside"] = set_aside.clone();
     }
     let unreadable = summary["unreadable"].as_str().map(|path| {
@@ -84,7 +86,8 @@ pub fn add_sandbox_notes(outcome: &ActionOutcome, result: &mut Value) {
         )
     });
     let no_network = (summary["noNetwork"] == true).then(|| NO_NETWORK_HINT.to_owned());
-    let hints: Vec<String> = unreadable.into_iter().chain(no_network).collect();
+    let put_back = set_aside.map(|_| PUT_BACK_HINT.to_owned());
+    let hints: Vec<String> = unreadable.into_iter().chain(no_network).chain(put_back).collect();
     if !hints.is_empty() {
         result["hint"] = hints.join("\n").into();
     }

@@ -1,25 +1,19 @@
 //! Execution of the daemon's requests.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use provost_core::action::{
-    Action, BytesEncoding, FileAction, RelPath, RuntimeAction, WriteMode, protection_reason,
-};
+use provost_core::action::{Action, BytesEncoding, FileAction, RuntimeAction};
 use provost_core::policy::PathVisibility;
-use provost_core::quarantine::build_files::is_build_file;
-use provost_core::quarantine::env_files::is_env_file;
-use provost_core::quarantine::git_entries::is_git_entry_name;
 use provost_core::redact::Redactor;
 use provost_proto::kernel::{Method, Preconditions, VisibilityRule};
-use provost_proto::{ActionId, Code, Hash};
+use provost_proto::{ActionId, Code};
 use provost_sandbox::root_dir::RootDir;
 use serde_json::{Value, json};
 
+use super::file_actions::{WriteApproval, run_file_action};
 use crate::host::KernelHost;
 use crate::host::redaction::{redact_partial_content, redact_result};
-use crate::quarantine::Quarantine;
 use crate::{ActionError, files};
 
 /// Executes one request that is not answered by the connection itself.
@@ -28,12 +22,21 @@ pub(super) async fn handle_request(
     method: Method,
 ) -> Result<Value, ActionError> {
     match method {
-        Method::Execute { id, action, params, visibility_rules, preconditions, readable } => {
+        Method::Execute {
+            id,
+            action,
+            params,
+            visibility_rules,
+            preconditions,
+            approved,
+            readable,
+        } => {
             let action = parse_action(&action, params)?;
             if matches!(action, Action::Process(_) | Action::Runtime(_)) {
                 host.commands.sandboxes.set_readable(readable);
             }
-            execute_action(host, id, action, &visibility_rules, preconditions).await
+            let approval = WriteApproval::new(approved, preconditions.as_ref());
+            execute_action(host, id, action, &visibility_rules, preconditions, approval).await
         }
         Method::Cancel { id } => {
             let found = host.commands.processes.cancel(id) || host.runtime.cancel(id);
@@ -144,6 +147,7 @@ async fn execute_action(
     action: Action,
     visibility_rules: &[VisibilityRule],
     preconditions: Option<Preconditions>,
+    approval: WriteApproval,
 ) -> Result<Value, ActionError> {
     host.check_project_dir()?;
     let redactor = host.shared_redactor.redactor()?;
@@ -153,7 +157,7 @@ async fn execute_action(
     };
     match action {
         Action::File(action) => {
-            run_file_action(host, id, action, visibility, preconditions, &redactor).await
+            run_file_action(host, id, action, visibility, preconditions, approval, &redactor).await
         }
         Action::Runtime(action) => {
             // The command was read from these files when the action was decided.
@@ -169,7 +173,7 @@ async fn execute_action(
 }
 
 /// The project's folder; with preconditions, only symlinks that they list are followed.
-fn root_for_action(host: &KernelHost, preconditions: Option<&Preconditions>) -> RootDir {
+pub(super) fn root_for_action(host: &KernelHost, preconditions: Option<&Preconditions>) -> RootDir {
     match preconditions {
         Some(preconditions) => files::restrict_root_links(&host.root, preconditions),
         None => host.root.clone_handle(),
@@ -179,116 +183,6 @@ fn root_for_action(host: &KernelHost, preconditions: Option<&Preconditions>) -> 
 /// Compiles the rules; a rule that cannot be parsed fails the action.
 fn parse_visibility(rules: &[VisibilityRule]) -> Result<PathVisibility, ActionError> {
     PathVisibility::new(rules).map_err(|error| ActionError::new(Code::Internal, error.to_string()))
-}
-
-async fn run_file_action(
-    host: &Arc<KernelHost>,
-    id: ActionId,
-    action: FileAction,
-    visibility: Option<PathVisibility>,
-    preconditions: Option<Preconditions>,
-    redactor: &Redactor,
-) -> Result<Value, ActionError> {
-    let root = root_for_action(host, preconditions.as_ref());
-    let mut holds_guard = None;
-    let is_write = files::is_write_action(&action);
-    if preconditions.is_some() && is_write {
-        files::reject_protected_paths(&root, &action)?;
-        // Held until the action ends, so that no command starts meanwhile.
-        let holds = holds_guard.insert(host.commands.holds.read().await);
-        holds.reject_held_paths(&root, &action)?;
-    }
-    let started_at = Instant::now();
-    let cancelled = host.commands.processes.begin_action(id);
-    let quarantine = is_write.then(|| Arc::clone(&host.commands.quarantine));
-    let task = tokio::task::spawn_blocking(move || {
-        let cancelled = || cancelled.load(std::sync::atomic::Ordering::Relaxed);
-        let run = |action: &FileAction| {
-            files::execute_with_visibility(&root, action, visibility.as_ref(), &cancelled)
-        };
-        match quarantine {
-            Some(quarantine) => run_watched(&quarantine, &root, action, run),
-            None => run(&action),
-        }
-    });
-    let result = task.await.unwrap_or_else(|error| {
-        Err(ActionError::new(Code::Internal, format!("the action panicked: {error}")))
-    });
-    drop(holds_guard);
-    let result = redact_result(redactor, result);
-    host.commands.processes.finish_action(id, &result, started_at.elapsed());
-    result
-}
-
-/// Executes a file action that writes. What it was allowed to write stays; what it made of other
-/// files, such as a folder that became a repository, is set aside.
-fn run_watched(
-    quarantine: &Arc<Quarantine>,
-    root: &RootDir,
-    mut action: FileAction,
-    run: impl FnOnce(&FileAction) -> Result<Value, ActionError>,
-) -> Result<Value, ActionError> {
-    let named = Action::File(action.clone()).paths();
-    let links = root.allowed_links();
-    let real = named.iter().filter_map(|path| {
-        let real = links?.resolve(path.as_ref());
-        RelPath::new(real.to_str()?).ok()
-    });
-    let paths: Vec<RelPath> = named.iter().cloned().chain(real).collect();
-    let to_path = |path: &RelPath| PathBuf::from(path.as_str());
-    let is_protected = |path: &&RelPath| protection_reason(path).is_some();
-    let allowed: Vec<PathBuf> = paths.iter().filter(is_protected).map(to_path).collect();
-    // The project is only looked at where the action can have made something that runs.
-    let is_relevant = !allowed.is_empty()
-        || matches!(action, FileAction::MoveFile(_))
-        || paths.iter().any(|path| path.components().any(is_git_entry_name))
-        || paths.iter().filter_map(RelPath::name).any(is_judged_name)
-        || quarantine.is_referenced(&paths.iter().map(to_path).collect::<Vec<_>>());
-    if !is_relevant {
-        return run(&action);
-    }
-    let watch = quarantine.begin_action(true);
-    if let Some(path) = allowed.last() {
-        require_known_content(&mut action, quarantine.required_hash(path));
-    }
-    let mut result = run(&action);
-    if !allowed.is_empty() {
-        let written = result.as_ref().ok().and_then(|result| result["hash"].as_str()?.parse().ok());
-        quarantine.adopt_paths(&allowed, written);
-    }
-    let report = watch.settle();
-    if let (Ok(Value::Object(result)), false) = (&mut result, report.is_empty()) {
-        result.insert("setAside".to_owned(), to_json_value(&report)?);
-    }
-    result
-}
-
-/// Whether a file of this name is judged by its content, or by the files beside it.
-fn is_judged_name(name: &str) -> bool {
-    is_build_file(name) || is_env_file(name)
-}
-
-/// Makes a change depend on the content that the person knows: a process of the agent may have
-/// replaced it since it was shown.
-fn require_known_content(action: &mut FileAction, known: Option<Hash>) {
-    match action {
-        FileAction::EditFile(edit) if edit.expect_hash.is_none() => edit.expect_hash = known,
-        FileAction::WriteFile(write)
-            if write.expect_hash.is_none() && write.mode == WriteMode::Append =>
-        {
-            write.expect_hash = known;
-        }
-        FileAction::ReadFile(_)
-        | FileAction::WriteFile(_)
-        | FileAction::EditFile(_)
-        | FileAction::ApplyPatch(_)
-        | FileAction::ListFiles(_)
-        | FileAction::SearchFiles(_)
-        | FileAction::Stat(_)
-        | FileAction::CreateDir(_)
-        | FileAction::MoveFile(_)
-        | FileAction::DeleteFile(_) => {}
-    }
 }
 
 /// Executes an action on the terminal, the dev server, the build or the preview.
@@ -335,6 +229,6 @@ async fn run_runtime_action(
     }
 }
 
-fn to_json_value(value: &impl serde::Serialize) -> Result<Value, ActionError> {
+pub(super) fn to_json_value(value: &impl serde::Serialize) -> Result<Value, ActionError> {
     serde_json::to_value(value).map_err(|error| ActionError::new(Code::Internal, error.to_string()))
 }

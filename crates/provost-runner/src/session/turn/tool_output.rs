@@ -48,13 +48,8 @@ fn render_set_aside(report: &Value) -> String {
     for entry in entries {
         let (path, why) = (entry["path"].as_str(), entry["why"].as_str());
         let (path, why) = (path.unwrap_or_default(), why.unwrap_or_default());
-        text.extend(["\nset aside, not in the project any more: ", path, " (", why, ")"]);
-    }
-    if !entries.is_empty() {
-        text.push_str(
-            "\nA command may not leave what runs by itself. If the person wants such a file, \
-             write it with a file action: they are asked and shown its content.",
-        );
+        let id = entry["id"].as_str().unwrap_or_default();
+        text.extend(["\nset aside, not in the project any more: ", path, " (", why, "), id ", id]);
     }
     text
 }
@@ -118,11 +113,11 @@ mod tests {
             render_success("terminal.runCommand", &result).output,
             "exit code 1\nstdout:\na\n"
         );
-        let entry = json!({ "path": ".envrc", "why": "shells run it" });
+        let entry = json!({ "path": ".envrc", "why": "shells run it", "id": "1f" });
         let result = json!({ "exitCode": 0, "setAside": { "entries": [entry] } });
         let output = render_success("terminal.runCommand", &result).output;
         assert!(
-            output.contains("set aside") && output.contains(".envrc (shells run it)"),
+            output.contains("set aside") && output.contains(".envrc (shells run it), id 1f"),
             "{output}"
         );
         let result = json!({ "exitCode": 6, "hint": "no network in this profile: x" });

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use super::layers::AppliedLayers;
 use super::spawn_plan::{FolderMount, MAX_FOLDER_MOUNTS, to_cstring};
 use crate::confine::SandboxError;
-use crate::root_dir::{FileWriteMode, RootDir};
+use crate::root_dir::RootDir;
 use crate::sandbox_policy::{NetworkAccess, SandboxPolicy};
 
 /// The shared folders that a run gets private ones of.
@@ -85,7 +85,8 @@ pub(in crate::confine) fn can_use_private_home(policy: &SandboxPolicy) -> bool {
         && find_paths_in_home(policy).len() < MAX_FOLDER_MOUNTS / 2
 }
 
-/// The paths that a run needs besides its own folders, as far as they exist.
+/// The paths that a run needs besides its own folders. Whether one exists is asked only of
+/// those that are mounted: most are of the system and stay where they are.
 fn list_needed_paths(policy: &SandboxPolicy) -> Vec<(PathBuf, MountKind)> {
     let project = policy.writable.iter().any(|writable| policy.project.starts_with(writable));
     let project = if project { MountKind::Writable } else { MountKind::ReadOnly };
@@ -95,7 +96,6 @@ fn list_needed_paths(policy: &SandboxPolicy) -> Vec<(PathBuf, MountKind)> {
     let readable = policy.readable.iter().filter(|path| !is_cache(path));
     all.extend(readable.map(|path| (path.clone(), MountKind::ReadOnly)));
     all.extend(policy.caches.iter().map(|path| (path.clone(), MountKind::Cache)));
-    all.retain(|(path, _)| path.exists());
     all
 }
 
@@ -121,6 +121,7 @@ fn find_paths_in_shared_tmp(
     private_home: bool,
 ) -> Vec<(PathBuf, MountKind)> {
     let mut all = list_needed_paths(policy);
+    all.retain(|(path, _)| find_shared_tmp(path).is_some() && path.exists());
     if private_home {
         all.retain(|(path, _)| !path.starts_with(&policy.home));
         all.push((policy.home.clone(), MountKind::Writable));
@@ -145,7 +146,7 @@ fn find_shared_tmp(path: &Path) -> Option<&'static str> {
 fn find_paths_in_home(policy: &SandboxPolicy) -> Vec<(PathBuf, MountKind)> {
     let mut all = Vec::new();
     for (path, kind) in list_needed_paths(policy) {
-        if path.starts_with(&policy.home) && path != policy.home {
+        if path.starts_with(&policy.home) && path != policy.home && path.exists() {
             collect_except(&path, kind, &policy.hidden, &mut all);
         }
     }
@@ -283,7 +284,7 @@ fn create_home_mount_point(root: &RootDir, path: &Path, inside: &Path) -> Option
     let parent = inside.parent().filter(|parent| *parent != Path::new(""));
     parent.map_or(Ok(()), |parent| root.create_dir_all(parent)).ok()?;
     if root.stat(inside).is_err() {
-        root.write(inside, b"", FileWriteMode::Create).ok()?;
+        root.create_unsynced(inside, b"").ok()?;
     }
     Some(())
 }

@@ -4,16 +4,38 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use provost_sandbox::confine::{
-    LayerSelection, ResourceLimits, Sandbox, SandboxCommand, SandboxExit, SandboxStdio,
+    LayerSelection, ResourceLimits, Sandbox, SandboxChild, SandboxCommand, SandboxError,
+    SandboxExit, SandboxStdio,
 };
+use provost_sandbox::environment;
+use provost_sandbox::probe::{self, MachineFeatures};
 use provost_sandbox::sandbox_policy::{
-    SandboxPaths, SandboxPolicy, SandboxProfile, find_toolchains,
+    NetworkAccess, SandboxPaths, SandboxPolicy, SandboxProfile, find_toolchains,
 };
-use provost_sandbox::{environment, probe};
 
 use crate::args::{ProfileArg, SandboxArgs};
 use crate::config::Config;
 use crate::output::{print_line, print_stderr};
+
+/// Starts a command with all layers; where the machine refuses one, with those that it has.
+/// Probing first would create and remove every namespace twice.
+fn start_command(
+    policy: &SandboxPolicy,
+    build_command: impl Fn() -> SandboxCommand,
+) -> Result<SandboxChild, SandboxError> {
+    let start = |machine: &MachineFeatures| {
+        let (layers, limits) = (LayerSelection::Auto, ResourceLimits::default());
+        Sandbox::new(policy.clone(), machine, layers, limits)?.spawn(build_command())
+    };
+    if policy.is_confined() && policy.network == NetworkAccess::None {
+        match start(&MachineFeatures::assume_available()) {
+            // Nothing was run.
+            Err(SandboxError::Unavailable { .. }) => {}
+            started => return started,
+        }
+    }
+    start(&probe::probe_machine())
+}
 
 pub(crate) fn run(args: &SandboxArgs, config: &Config) -> anyhow::Result<ExitCode> {
     let project = std::env::current_dir().context("cannot find the current folder")?;
@@ -45,17 +67,13 @@ pub(crate) fn run(args: &SandboxArgs, config: &Config) -> anyhow::Result<ExitCod
         bail!("no command to run\nhint: provost sandbox --profile build -- make");
     };
     let missing_paths = policy.find_missing_paths();
-    let sandbox = Sandbox::new(
-        policy,
-        &probe::probe_machine(),
-        LayerSelection::Auto,
-        ResourceLimits::default(),
-    )?;
-    let mut command = SandboxCommand::new(program, rest);
-    command.env = environment::filter_allowed(std::env::vars_os());
-    command.stdio = [SandboxStdio::Inherit, SandboxStdio::Inherit, SandboxStdio::Inherit];
-    let mut child = sandbox
-        .spawn(command)
+    let build_command = || {
+        let mut command = SandboxCommand::new(program, rest);
+        command.env = environment::filter_allowed(std::env::vars_os());
+        command.stdio = [SandboxStdio::Inherit, SandboxStdio::Inherit, SandboxStdio::Inherit];
+        command
+    };
+    let mut child = start_command(&policy, build_command)
         .with_context(|| format!("cannot run `{}`", program.to_string_lossy()))?;
     let exit = child.wait()?;
     for path in missing_paths.find_created() {

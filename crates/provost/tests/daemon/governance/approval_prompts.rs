@@ -155,3 +155,28 @@ async fn what_the_log_says_is_asked_is_in_the_list_of_what_is_asked() {
         assert_eq!((status.as_u16(), listed), (202, n), "{answer}");
     }
 }
+
+#[tokio::test]
+async fn a_list_of_large_approvals_is_small_and_each_is_read_whole() {
+    let fixture = GovernanceFixture::new().await;
+    let content = "a line of some text\n".repeat(200_000);
+    let mut ids = Vec::new();
+    for n in 0..3 {
+        let params = json!({ "path": format!("large{n}.txt"), "content": content });
+        let (status, answer) = fixture.request_action("fs.writeFile", params).await;
+        assert_eq!(status, 202, "{answer}");
+        ids.push(answer["approvalId"].clone());
+    }
+    for path in ["/api/approvals", "/api/projects/app/approvals"] {
+        let list = fixture.get(path).await;
+        let size = list.to_string().len();
+        assert!(size < 300_000, "{path}: {size} bytes");
+        assert_eq!(list["approvals"].as_array().unwrap().len(), 3);
+        let truncated = list["truncated"].as_array().unwrap();
+        assert!(ids.iter().all(|id| truncated.contains(id)), "{path}: {truncated:?}");
+    }
+    for id in ids {
+        let whole = fixture.get(&format!("/api/approvals/{}", id.as_str().unwrap())).await;
+        assert_eq!(whole["question"]["params"]["content"], content);
+    }
+}

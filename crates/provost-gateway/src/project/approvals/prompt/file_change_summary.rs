@@ -9,15 +9,16 @@ use provost_core::action::{WriteFile, WriteMode};
 use provost_core::diff::{deletion_diff, unified_diff};
 use provost_core::role::Role;
 use provost_kernel::files;
+use provost_kernel::quarantine::QuarantineStore;
 use provost_sandbox::root_dir::{FileKind, FileStat, OpenedFile, RootDir};
 
-use super::format_size;
+use super::{format_size, restore_summary};
 
 /// The largest file whose change is shown as a diff, in bytes.
-const MAX_DIFF_BYTES: u64 = 1024 * 1024;
+pub(super) const MAX_DIFF_BYTES: u64 = 1024 * 1024;
 
 /// How much of the beginning of a larger file is shown, in bytes.
-const DIFF_PREFIX_BYTES: u64 = 8 * 1024;
+pub(super) const DIFF_PREFIX_BYTES: u64 = 8 * 1024;
 
 /// The largest file whose hash is shown, in bytes.
 const MAX_PROMPT_HASH_BYTES: u64 = 64 * 1024 * 1024;
@@ -34,7 +35,11 @@ pub(super) struct FileChangeSummary {
 }
 
 /// Summarizes what a file action would change.
-pub(super) fn summarize_file_change(folder: &Path, action: &Action) -> FileChangeSummary {
+pub(super) fn summarize_file_change(
+    folder: &Path,
+    store: &QuarantineStore,
+    action: &Action,
+) -> FileChangeSummary {
     let mut change = FileChangeSummary::default();
     let (Action::File(action), Ok(root)) = (action, RootDir::open(folder)) else { return change };
     match action {
@@ -49,6 +54,9 @@ pub(super) fn summarize_file_change(folder: &Path, action: &Action) -> FileChang
         }
         FileAction::DeleteFile(delete) => summarize_delete(&root, delete, &mut change),
         FileAction::MoveFile(moved) => summarize_move(&root, moved, &mut change),
+        FileAction::RestoreFile(restore) => {
+            restore_summary::summarize_restore(&root, store, restore, &mut change);
+        }
         FileAction::ReadFile(_)
         | FileAction::ListFiles(_)
         | FileAction::SearchFiles(_)
@@ -212,7 +220,7 @@ fn summarize_move(root: &RootDir, moved: &MoveFile, change: &mut FileChangeSumma
 }
 
 /// An existing file, with its size and hash.
-fn describe_existing_file(root: &RootDir, path: &RelPath, stat: &FileStat) -> String {
+pub(super) fn describe_existing_file(root: &RootDir, path: &RelPath, stat: &FileStat) -> String {
     if stat.kind != FileKind::File {
         return describe_non_file(path, stat);
     }
@@ -235,13 +243,13 @@ fn describe_non_file(path: &RelPath, stat: &FileStat) -> String {
 }
 
 /// A path that need not be valid, quoted.
-fn display_path(path: &str) -> String {
+pub(super) fn display_path(path: &str) -> String {
     RelPath::new(path)
         .map_or_else(|_| format!("`{}`", path.escape_debug()), |path| path.display_quoted())
 }
 
 /// The content of a file, or the beginning of a large one.
-fn read_file_prefix(root: &RootDir, path: &RelPath, length: u64) -> Option<Vec<u8>> {
+pub(super) fn read_file_prefix(root: &RootDir, path: &RelPath, length: u64) -> Option<Vec<u8>> {
     let limit = if length <= MAX_DIFF_BYTES { MAX_DIFF_BYTES } else { DIFF_PREFIX_BYTES };
     let OpenedFile { file, .. } = root.open_read(path.as_ref()).ok()?;
     let mut bytes = Vec::new();
@@ -254,7 +262,7 @@ fn read_file_prefix(root: &RootDir, path: &RelPath, length: u64) -> Option<Vec<u
     Some(bytes)
 }
 
-fn text_diff(old: &[u8], new: &[u8], name: &str) -> String {
+pub(super) fn text_diff(old: &[u8], new: &[u8], name: &str) -> String {
     match (std::str::from_utf8(old), std::str::from_utf8(new)) {
         (Ok(old), Ok(new)) => unified_diff(old, new, name),
         // Cut within a character, or not text.

@@ -1,14 +1,19 @@
-//! Preflight: failing an edit that cannot succeed, instead of requesting an approval.
+//! Preflight: failing an action that cannot succeed, instead of requesting an approval.
 
 use std::path::PathBuf;
 
-use provost_core::action::{Action, EditFile, FileAction, MAX_FILE_WRITE_BYTES, RelPath};
+use provost_core::action::{
+    Action, EditFile, FileAction, MAX_FILE_WRITE_BYTES, RelPath, RestoreFile,
+};
 use provost_core::decide::{ActingRole, BoundAction};
 use provost_core::policy::{RequestLocation, RuleEffect, RuleQuery, RuleTarget};
 use provost_kernel::files;
+use provost_kernel::quarantine::QuarantineStore;
+use provost_proto::Code;
 use provost_proto::kernel::ErrorInfo;
 use provost_sandbox::root_dir::RootDir;
 
+use super::open_quarantine;
 use crate::GatewayError;
 use crate::project::approvals::Approvals;
 use crate::project::decisions::EvaluatedFiles;
@@ -20,18 +25,39 @@ use crate::project::request_context::RequestContext;
 const READ_SKILL: &str = "fs.readFile";
 
 impl Approvals {
-    /// Why an edit fails on the file as it is now, if it does. Only for a requester that may
-    /// read the file without approval, since the error reveals its content.
-    pub(crate) async fn preflight_edit(
+    /// Why an action fails whatever the answer, if it does.
+    pub(crate) async fn preflight_action(
         &self,
         governance: &ProjectGovernance,
         context: &RequestContext,
         bound_action: &BoundAction,
         files: &EvaluatedFiles,
     ) -> Result<Option<ErrorInfo>, GatewayError> {
-        let Action::File(FileAction::EditFile(edit)) = &bound_action.request().action else {
-            return Ok(None);
-        };
+        match &bound_action.request().action {
+            Action::File(FileAction::EditFile(edit)) => {
+                self.preflight_edit(governance, context, bound_action, files, edit).await
+            }
+            Action::File(FileAction::RestoreFile(restore)) => {
+                let store = open_quarantine(&self.config.data, governance.project.id);
+                let restore = restore.clone();
+                let fault =
+                    tokio::task::spawn_blocking(move || find_restore_fault(&store, &restore));
+                fault.await.map_err(|_| GatewayError::Stopping)
+            }
+            Action::File(_) | Action::Process(_) | Action::Runtime(_) => Ok(None),
+        }
+    }
+
+    /// Why an edit fails on the file as it is now. Only for a requester that may read the file
+    /// without approval, since the error reveals its content.
+    async fn preflight_edit(
+        &self,
+        governance: &ProjectGovernance,
+        context: &RequestContext,
+        bound_action: &BoundAction,
+        files: &EvaluatedFiles,
+        edit: &EditFile,
+    ) -> Result<Option<ErrorInfo>, GatewayError> {
         let folder = PathBuf::from(&governance.project.path);
         let mut paths = apply_links(&files.links, bound_action);
         paths.push(edit.path.clone());
@@ -68,6 +94,17 @@ impl Approvals {
             && role.skills.has(READ_SKILL)
             && effect <= Some(RuleEffect::Allow)
     }
+}
+
+fn find_restore_fault(store: &QuarantineStore, restore: &RestoreFile) -> Option<ErrorInfo> {
+    let (code, message) = match store.read(&restore.id, restore.path.as_str()) {
+        Ok(stored) => (Code::Conflict, stored.find_obstacle()?),
+        Err(_) => {
+            (Code::NotFound, "nothing with this id was set aside here, or it is not kept any more")
+        }
+    };
+    let message = format!("{}: {message}", restore.path.display_quoted());
+    Some(ErrorInfo { code, message, details: None })
 }
 
 fn find_edit_fault(folder: &std::path::Path, edit: &EditFile) -> Option<ErrorInfo> {
