@@ -151,11 +151,6 @@ impl LiveDrafts {
         Ok(journals)
     }
 
-    /// Removes the journal of a draft, when what it holds is in the log.
-    pub fn remove_journal(&self, journaled: &JournaledDraft) -> Result<(), GatewayError> {
-        self.journals.remove(journaled)
-    }
-
     /// Removes all journals, when what they hold is in the log.
     pub fn remove_journals(&self) -> Result<(), GatewayError> {
         self.journals.remove_all()

@@ -98,10 +98,6 @@ impl DraftJournals {
         Ok(drafts)
     }
 
-    pub(super) fn remove(&self, journaled: &JournaledDraft) -> Result<(), GatewayError> {
-        remove_file(&journaled.path)
-    }
-
     pub(super) fn remove_all(&self) -> Result<(), GatewayError> {
         for path in self.list()? {
             remove_file(&path)?;
@@ -119,6 +115,13 @@ impl DraftJournals {
         let mut paths = paths.map_err(|error| journal_error(&self.folder, &error))?;
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
         Ok(paths)
+    }
+}
+
+impl JournaledDraft {
+    /// Removes the journal, when what it holds is in the log.
+    pub fn remove_journal(&self) -> Result<(), GatewayError> {
+        remove_file(&self.path)
     }
 }
 

@@ -194,7 +194,7 @@ async fn a_draft_that_was_not_appended_is_kept_beside_the_next_one() {
     writer.finish(Some(7)).unwrap();
     let unlogged = drafts.list_unlogged(session).unwrap();
     assert_eq!(said(&unlogged), expected[..1]);
-    drafts.remove_journal(&unlogged[0]).unwrap();
+    unlogged[0].remove_journal().unwrap();
     assert!(drafts.list_unlogged(session).unwrap().is_empty());
     // A journal of an earlier version has the name of its session only.
     let mut writer = begin(&drafts);

@@ -128,8 +128,8 @@ fn fill_in(path: &str, history: &History) -> String {
 /// The steps of each request, of the cheapest of a few runs: the daemon itself reads now and then.
 async fn measure(n_sessions: u64) -> BTreeMap<&'static str, u64> {
     let costs = Costs::default();
-    let observed = Arc::clone(&costs);
-    let observer = StatementObserver::new(move |cost| observed.lock().push(cost));
+    let seen = Arc::clone(&costs);
+    let observer = StatementObserver::new(move |cost| seen.lock().push(cost));
     let (server, history) = Server::with_history(n_sessions, observer).await;
     let mut steps = BTreeMap::new();
     for path in REQUESTS.iter().flat_map(|(_, paths)| *paths) {

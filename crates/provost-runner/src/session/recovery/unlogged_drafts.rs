@@ -36,7 +36,7 @@ impl Runner {
             let session = self.load_session(log.session).await?;
             let item = log.next_item_number();
             self.record_journaled(&session, &journaled, item, DraftCharge::Charged).await?;
-            self.gateway.drafts.remove_journal(&journaled)?;
+            journaled.remove_journal()?;
         }
         Ok(())
     }
@@ -98,7 +98,6 @@ impl Runner {
             }
             for event in events {
                 let fact = hydrate_fact(&**store, &event.decode_event()?).await?;
-                #[expect(clippy::wildcard_enum_match_arm, reason = "no other fact ends it")]
                 match fact {
                     Some(Fact::UsageRecorded(used)) if used.turn == journaled.turn => {
                         return Ok(None);
@@ -109,7 +108,7 @@ impl Runner {
                     Some(Fact::AttemptRestarted(again)) if again.turn == journaled.turn => {
                         restarts += 1;
                     }
-                    _ => {}
+                    Some(_) | None => {}
                 }
             }
         }

@@ -82,21 +82,20 @@ impl ApprovalsCommandContext {
 
     /// An approval, pending or resolved. A shortened id is looked for among the latest ones.
     async fn find_any(&self, id: &str) -> anyhow::Result<Approval> {
-        let id = match id.trim().parse::<ApprovalId>() {
-            Ok(id) => id,
-            Err(_) => {
-                let mut latest = Vec::new();
-                let mut before = None;
-                while latest.len() < SHORT_ID_SEARCH_LIMIT {
-                    let page = self.fetch_page(before.as_deref()).await?;
-                    latest.extend(page.approvals.into_iter().map(|approval| approval.id));
-                    before = page.next;
-                    if before.is_none() {
-                        break;
-                    }
+        let id = if let Ok(id) = id.trim().parse::<ApprovalId>() {
+            id
+        } else {
+            let mut latest = Vec::new();
+            let mut before = None;
+            while latest.len() < SHORT_ID_SEARCH_LIMIT {
+                let page = self.fetch_page(before.as_deref()).await?;
+                latest.extend(page.approvals.into_iter().map(|approval| approval.id));
+                before = page.next;
+                if before.is_none() {
+                    break;
                 }
-                find_by_short_id("approval among the latest", id, latest, ToString::to_string)?
             }
+            find_by_short_id("approval among the latest", id, latest, ToString::to_string)?
         };
         // The list may have an excerpt only.
         self.client.get(&format!("/api/approvals/{}", id.uuid())).await
