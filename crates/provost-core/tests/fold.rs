@@ -12,7 +12,7 @@ use provost_proto::runtime::{
     RuntimeStarted, RuntimeStarting, RuntimeStatus, RuntimeStopped, RuntimeStopping, RuntimeView,
     StopCause, TerminalClosed, TerminalOpened, TerminalSize, TerminalStatus,
 };
-use provost_proto::{Actor, Event, Fact, Hash, ProjectStatus, Stream, TokenClass};
+use provost_proto::{Actor, Event, Fact, Hash, LogCursor, ProjectStatus, Stream, TokenClass};
 use uuid::Uuid;
 
 fn event(seq: u64, kind: &str, body: serde_json::Value) -> Event {
@@ -169,7 +169,7 @@ proptest! {
     fn a_fact_that_says_it_replaces_a_document_does_not_look_at_it(
         facts in prop::collection::vec(any_fact(), 1..20), last in any_fact(),
     ) {
-        let stamp = EventMetadata { seq: 1, at: 1, principal: "local:0", actor: &Actor::Cli, command: None };
+        let stamp = EventMetadata { cursor: LogCursor::START, at: 1, principal: "local:0", actor: &Actor::Cli, command: None };
         let mut world = MemoryViews::default();
         for fact in &facts {
             world.apply_fact(stamp, fact);
@@ -192,7 +192,7 @@ proptest! {
     fn a_runtime_whose_kernel_is_gone_runs_nothing(
         facts in prop::collection::vec(any_fact(), 0..30), which in 0..3_u8,
     ) {
-        let stamp = EventMetadata { seq: 1, at: 9, principal: "local:0", actor: &Actor::Kernel, command: None };
+        let stamp = EventMetadata { cursor: LogCursor::START, at: 9, principal: "local:0", actor: &Actor::Kernel, command: None };
         let mut world = MemoryViews::default();
         for fact in &facts {
             world.apply_fact(stamp, fact);
@@ -218,7 +218,7 @@ proptest! {
     fn every_report_of_the_runtime_moves_the_cursor(
         changes in prop::collection::vec(any_change(), 1..20),
     ) {
-        let stamp = EventMetadata { seq: 1, at: 9, principal: "local:0", actor: &Actor::Kernel, command: None };
+        let stamp = EventMetadata { cursor: LogCursor::START, at: 9, principal: "local:0", actor: &Actor::Kernel, command: None };
         let (project, boot) = (Uuid::from_u128(1).into(), Uuid::from_u128(1));
         let mut world = MemoryViews::default();
         let started = Fact::KernelStarted { project, boot, pid: 1, version: "1".to_owned() };

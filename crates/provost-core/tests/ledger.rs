@@ -12,7 +12,7 @@ use provost_proto::session::{
     CompletionPurpose, SessionBudget, SessionOpened, SessionView, TaskUsed, TokenUsage,
     TurnStarted, UsageRecorded,
 };
-use provost_proto::{Actor, Fact, SessionId, TurnId};
+use provost_proto::{Actor, Fact, LogCursor, SessionId, TurnId};
 use uuid::Uuid;
 
 fn session(n: usize) -> SessionId {
@@ -183,7 +183,13 @@ fn opened(tree: &Tree) -> MemoryViews {
 }
 
 fn stamp() -> EventMetadata<'static> {
-    EventMetadata { seq: 1, at: 1, principal: "local:ann", actor: &Actor::Cli, command: None }
+    EventMetadata {
+        cursor: LogCursor::START,
+        at: 1,
+        principal: "local:ann",
+        actor: &Actor::Cli,
+        command: None,
+    }
 }
 
 fn view(world: &MemoryViews, n: usize) -> SessionView {

@@ -12,11 +12,17 @@ use provost_proto::session::{
     TurnCancelled, TurnFailed, TurnFinished, TurnInterrupted, TurnStarted, TurnStatus,
     UsageRecorded,
 };
-use provost_proto::{Actor, Code, Fact, SessionId, TurnId};
+use provost_proto::{Actor, Code, Fact, LogCursor, SessionId, TurnId};
 use uuid::Uuid;
 
 fn stamp(at: u64) -> EventMetadata<'static> {
-    EventMetadata { seq: 1, at, principal: "local:ann", actor: &Actor::Cli, command: None }
+    EventMetadata {
+        cursor: LogCursor::START,
+        at,
+        principal: "local:ann",
+        actor: &Actor::Cli,
+        command: None,
+    }
 }
 
 fn session(n: u128) -> SessionId {
@@ -103,23 +109,23 @@ fn task_used(turn: TurnId, item: u32) -> Fact {
 
 /// Facts of one session with three turns, in any order, plausible or not.
 fn any_fact() -> impl Strategy<Value = Fact> {
-    (0..20_u8, 1..4_u128, 0..70_u32, "[a-z ]{0,6}").prop_map(|(which, n, item, said)| {
+    (0..20_u8, 1..4_u128, 0..70_u32, "[a-z ]{0,6}").prop_map(|(which, n, item, words)| {
         let (session, turn) = (session(1), turn(n));
         match which {
             0 => opened(),
-            1 => message(item, MessageAuthor::User, None, &said),
-            2 => message(item, MessageAuthor::Assistant, Some(turn), &said),
+            1 => message(item, MessageAuthor::User, None, &words),
+            2 => message(item, MessageAuthor::Assistant, Some(turn), &words),
             3 => started(turn, Some(item)),
-            4 => text(turn, &said),
-            5 => Fact::ReasoningDelta(ContentDelta { session, turn, text: said }),
-            6 => Fact::ToolDelta(ToolDelta { session, turn, index: item, tool: None, text: said }),
+            4 => text(turn, &words),
+            5 => Fact::ReasoningDelta(ContentDelta { session, turn, text: words }),
+            6 => Fact::ToolDelta(ToolDelta { session, turn, index: item, tool: None, text: words }),
             7 => Fact::AttemptFailed(AttemptFailed {
                 session,
                 turn,
                 attempt: 2,
                 retry_in_ms: 20_000,
                 charged: item % 2 == 0,
-                why: said,
+                why: words,
             }),
             8 => restarted(turn),
             9 => Fact::ToolCalled(ToolCalled {
@@ -128,7 +134,7 @@ fn any_fact() -> impl Strategy<Value = Fact> {
                 item,
                 call: "call_1".to_owned(),
                 tool: "fs.readFile".to_owned(),
-                arguments: said,
+                arguments: words,
                 action: None,
             }),
             10 => Fact::ToolReturned(ToolReturned {
@@ -137,19 +143,19 @@ fn any_fact() -> impl Strategy<Value = Fact> {
                 item,
                 call: "call_1".to_owned(),
                 status: ToolCallStatus::Ok,
-                output: said,
+                output: words,
             }),
             11 => used(turn, item),
             12 => Fact::TurnFinished(TurnFinished { session, turn, reason: FinishReason::Done }),
             13 => Fact::TurnFailed(TurnFailed { session, turn, fault: fault() }),
             14 => Fact::TurnCancelled(TurnCancelled { session, turn, withdrawn: item > 35 }),
-            15 => Fact::TurnInterrupted(TurnInterrupted { session, turn, why: said }),
-            16 => Fact::SessionCompacted(SessionCompacted { session, turn, item, summary: said }),
+            15 => Fact::TurnInterrupted(TurnInterrupted { session, turn, why: words }),
+            16 => Fact::SessionCompacted(SessionCompacted { session, turn, item, summary: words }),
             17 => withdrawn(item),
             18 => task_used(turn, item),
             _ if item < 60 => {
                 let to = Uuid::from_u128(2).into();
-                Fact::HandedOff(HandedOff { session, turn, item, to, role: said })
+                Fact::HandedOff(HandedOff { session, turn, item, to, role: words })
             }
             _ => Fact::SessionClosed(SessionClosed { session }),
         }
@@ -211,15 +217,15 @@ proptest! {
 
     #[test]
     fn what_a_restarted_attempt_had_shown_is_void(
-        facts in prop::collection::vec(any_fact(), 0..40), said in "[a-z]{1,9}",
+        facts in prop::collection::vec(any_fact(), 0..40), words in "[a-z]{1,9}",
     ) {
         let mut world = folded(&facts);
         let turn = turn(1);
         world.apply_fact(stamp(98), &text(turn, "never seen again"));
         world.apply_fact(stamp(99), &restarted(turn));
-        world.apply_fact(stamp(100), &text(turn, &said));
+        world.apply_fact(stamp(100), &text(turn, &words));
         let draft = draft(&world).unwrap();
-        prop_assert_eq!((draft.text, draft.reasoning), (said, String::new()));
+        prop_assert_eq!((draft.text, draft.reasoning), (words, String::new()));
         prop_assert!(draft.calls.is_empty() && draft.retrying.is_none());
     }
 
@@ -232,16 +238,19 @@ proptest! {
 #[test]
 fn a_message_waits_until_its_turn_begins_and_names_the_session() {
     let long = format!("\n  Fix the build {}", "x".repeat(200));
-    let said = message(0, MessageAuthor::User, None, &long);
-    let world =
-        folded(&[opened(), said.clone(), message(1, MessageAuthor::User, None, "and this")]);
+    let long_message = message(0, MessageAuthor::User, None, &long);
+    let world = folded(&[
+        opened(),
+        long_message.clone(),
+        message(1, MessageAuthor::User, None, "and this"),
+    ]);
     let now = view(&world).unwrap();
     assert_eq!(now.queued.len(), 2);
     assert_eq!(now.title.chars().count(), 80);
     assert!(now.title.starts_with("Fix the build"));
     assert_eq!(now.status, SessionStatus::Idle);
 
-    let world = folded(&[opened(), said, started(turn(1), Some(0))]);
+    let world = folded(&[opened(), long_message, started(turn(1), Some(0))]);
     let now = view(&world).unwrap();
     assert!(now.queued.is_empty());
     assert_eq!(now.status, SessionStatus::Running);
@@ -251,12 +260,12 @@ fn a_message_waits_until_its_turn_begins_and_names_the_session() {
 
 #[test]
 fn a_message_that_is_taken_back_waits_no_more_and_was_never_said() {
-    let said = [
+    let messages = [
         opened(),
         message(0, MessageAuthor::User, None, "a"),
         message(1, MessageAuthor::User, None, "b"),
     ];
-    let world = folded(&[&said[..], &[withdrawn(1)]].concat());
+    let world = folded(&[&messages[..], &[withdrawn(1)]].concat());
     assert_eq!(view(&world).unwrap().queued.len(), 1);
     let items = |world: &MemoryViews| {
         let page = world.docs(ViewKind::Pages).next().unwrap().1.clone().into_page().unwrap();
@@ -264,7 +273,7 @@ fn a_message_that_is_taken_back_waits_no_more_and_was_never_said() {
     };
     assert_eq!(items(&world), [0]);
     // A message that a turn answers is part of the session.
-    let world = folded(&[&said[..], &[started(turn(1), Some(1)), withdrawn(1)]].concat());
+    let world = folded(&[&messages[..], &[started(turn(1), Some(1)), withdrawn(1)]].concat());
     assert_eq!(items(&world), [0, 1]);
 }
 

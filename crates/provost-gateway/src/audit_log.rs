@@ -28,6 +28,8 @@ const RUNTIME_ACTIONS: [&str; 2] = ["runtime.", "pty."];
 pub enum AuditCursor {
     /// Events after this one, the oldest first.
     After(LogCursor),
+    /// Events from this one on, itself included, the oldest first.
+    At(LogCursor),
     /// Events before this one, the newest first.
     Before(LogCursor),
 }
@@ -83,6 +85,7 @@ impl AuditLog {
         }
         let from = match from {
             AuditCursor::After(after) => SearchFrom::After(after),
+            AuditCursor::At(at) => SearchFrom::At(at),
             AuditCursor::Before(before) => SearchFrom::Before(before),
         };
         let query = EventQuery { scope, from, limit, filter: filter_events };
@@ -148,9 +151,9 @@ impl AuditLog {
         // A read is recorded in one event.
         let doc = self.get_document(ViewKind::Looks, action.uuid()).await?;
         let Some(ViewDocument::Look(read)) = doc else { return Ok(ActionSpan::default()) };
-        let before = LogCursor::from_seq(read.event.saturating_sub(1));
-        let page = self.log.store().read_events(EventScope::All, before, 1).await?;
-        let Some(event) = page.events.first() else { return Ok(ActionSpan::default()) };
+        let Some(event) = self.log.store().read_event_at(read.event).await? else {
+            return Ok(ActionSpan::default());
+        };
         let at = Some(event.decode_event()?.at);
         Ok(ActionSpan { project: None, since: at, until: at })
     }

@@ -8,10 +8,10 @@ mod required_views;
 
 use std::sync::Arc;
 
-use provost_core::fold::{ViewDocument, ViewKind};
+use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
 use provost_core::redact::Redactor;
 use provost_proto::kernel::ErrorInfo;
-use provost_proto::{Actor, BlobRef, Code, Event, Fact, ProjectId, Stream, UnixMicros};
+use provost_proto::{ActionId, Actor, BlobRef, Code, Event, Fact, ProjectId, Stream, UnixMicros};
 use provost_store::{
     AppendOutcome, AppendRequest, Clock, Durability, EventStore, NewEvent, RecordedEvent,
     StoreError,
@@ -94,6 +94,28 @@ impl EventLog {
         }
     }
 
+    /// Appends the end of an action, unless the log has one: the loss of a kernel ends what runs in
+    /// it, and so does whoever executes it. Returns whether it was appended.
+    pub(crate) async fn append_end(
+        &self,
+        action: ActionId,
+        append: AppendRequest,
+    ) -> Result<bool, StoreError> {
+        let key = DocumentKey { view: ViewKind::Actions, key: action.uuid() };
+        loop {
+            let found = self.store.get_document(key.view, key.key).await?;
+            if matches!(&found, Some(ViewDocument::Action(it)) if it.finished_at.is_some()) {
+                return Ok(false);
+            }
+            let unchanged = found.into_iter().map(|doc| (key, doc)).collect();
+            match self.append(AppendRequest { unchanged, ..append.clone() }).await {
+                // It has started or ended meanwhile, each of which happens once.
+                Err(StoreError::DocumentChanged { .. }) => {}
+                appended => return appended.map(|_| true),
+            }
+        }
+    }
+
     /// Records an event of the daemon itself, such as its start.
     pub async fn record_daemon_event(&self, fact: Fact) -> Result<(), GatewayError> {
         let principal = self.owner.principal.clone();
@@ -109,9 +131,20 @@ impl EventLog {
         actor: Actor,
         facts: Vec<Fact>,
     ) -> Result<(), GatewayError> {
+        self.append(self.build_project_append(project, actor, facts)).await?;
+        Ok(())
+    }
+
+    /// An append of events of a project on the owner's authority.
+    pub(crate) fn build_project_append(
+        &self,
+        project: ProjectId,
+        actor: Actor,
+        facts: Vec<Fact>,
+    ) -> AppendRequest {
         let stream = Stream::Project(project);
         let events = facts.into_iter().map(|fact| NewEvent { stream, fact, cause: None }).collect();
-        let append = AppendRequest {
+        AppendRequest {
             principal: self.owner.principal.clone(),
             actor,
             command: None,
@@ -119,9 +152,7 @@ impl EventLog {
             unchanged: Vec::new(),
             durability: Durability::Buffered,
             events,
-        };
-        self.append(append).await?;
-        Ok(())
+        }
     }
 
     /// The fact of a recorded event; fetches its body if that is stored as a blob.

@@ -117,7 +117,7 @@ impl LiveDrafts {
         turn: TurnId,
         message: MessageId,
     ) -> Result<DraftWriter, GatewayError> {
-        let since = self.log.store().watch_head().borrow().seq();
+        let since = self.log.store().head();
         let draft = LiveDraft::new(session, turn, message, since);
         let journal = self.journals.create(&draft)?;
         let (slot, redactor) = (self.slot(session), self.log.shared_redactor());

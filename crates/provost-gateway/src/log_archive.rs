@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_proto::{Actor, ArchiveLogResult, LogSegmentList, UnixMicros};
+use provost_proto::{Actor, ArchiveLogResult, LogCursor, LogSegment, LogSegmentList, UnixMicros};
 use provost_store::{ArchiveOutcome, ArchiveRequest};
 
 use crate::event_log::EventLog;
@@ -46,10 +46,10 @@ impl LogArchive {
     /// The segment files.
     pub async fn list_segments(&self) -> Result<LogSegmentList, GatewayError> {
         let segments = self.log.store().list_segments().await?;
-        let head = self.log.store().watch_head().borrow().seq();
-        let archived = segments.last().map_or(0, |segment| segment.last);
+        let archived = segments.last().map_or(LogCursor::START, LogSegment::end);
+        let log_events = self.log.store().head().events_since(archived);
         let log_bytes = self.log.store().size_bytes();
-        Ok(LogSegmentList { segments, log_events: head.saturating_sub(archived), log_bytes })
+        Ok(LogSegmentList { segments, log_events, log_bytes })
     }
 
     /// Completes what a previous daemon began, then applies the settings now and then.

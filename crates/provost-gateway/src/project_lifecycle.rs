@@ -72,7 +72,7 @@ impl ProjectLifecycle {
         };
         self.governance.reload_project(project.id).await?;
         self.approvals.withdraw_project_approvals(project.id).await?;
-        self.kernels.stop_kernel(project.id).await;
+        self.kernels.stop_closed_kernel(project.id).await;
         self.kernels.mark_home_closed(project.id).await;
         Ok(project)
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost_proto::{
-    CreateTokenRequest, GovernanceFileKind, Project, SubmitActionRequest, TokenClass,
-    TrustFileRequest,
+    CreateTokenRequest, GovernanceFileKind, Hash, Project, RoleView, SubmitActionRequest,
+    TokenClass, TrustFileRequest, TrustedFile,
 };
 use provost_store::{Clock, SqliteStore, StoreOptions};
 use serde_json::json;
@@ -15,8 +15,8 @@ use crate::event_log::EventLog;
 use crate::team::auth::Auth;
 use crate::team::projects::Projects;
 use crate::{
-    ActionSubmission, Caller, DaemonOwner, Gateway, GatewayConfig, OpenProjectOutcome, Operator,
-    OperatorRequest, RequestCredentials, Secret, SubmissionOutcome,
+    ActionSubmission, Caller, DaemonOwner, Gateway, GatewayConfig, GatewayError,
+    OpenProjectOutcome, Operator, OperatorRequest, RequestCredentials, Secret, SubmissionOutcome,
 };
 
 /// The owner's token in tests.
@@ -45,8 +45,11 @@ pub(crate) async fn open_auth(folder: &Path) -> Auth {
     Auth::load(log, projects).await.unwrap()
 }
 
-const ROLE: &str = ".provost/roles/dev.md";
-const ROLE_TEXT: &str = "---\nname: dev\nskills: [fs.read, fs.write, terminal.*]\n---\nWork.\n";
+/// The file of the role.
+pub(crate) const ROLE: &str = ".provost/roles/dev.md";
+/// What it holds at first.
+pub(crate) const ROLE_TEXT: &str =
+    "---\nname: dev\nskills: [fs.read, fs.write, terminal.*]\n---\nWork.\n";
 
 /// A gateway with one open project, without a server and without kernels.
 pub(crate) struct TestProject {
@@ -93,21 +96,34 @@ impl TestProject {
     /// Opens a project with these files and a trusted role, and an agent in that role.
     pub(crate) async fn open_with_agent(files: &[(&str, &str)]) -> (Self, Caller) {
         let test = Self::open(&[files, &[(ROLE, ROLE_TEXT)]].concat()).await;
-        let gateway = &test.gateway;
-        let roles = gateway.governance.list_roles(&test.project).await.unwrap();
-        let (what, hash) = (GovernanceFileKind::Role, roles.roles[0].hash);
+        test.trust_role(test.role().await.hash).await.unwrap();
+        let agent = test.create_agent().await;
+        (test, agent)
+    }
+
+    /// The role, as its file is now.
+    pub(crate) async fn role(&self) -> RoleView {
+        self.gateway.governance.list_roles(&self.project).await.unwrap().roles.remove(0)
+    }
+
+    /// Trusts the role in the version with this hash.
+    pub(crate) async fn trust_role(&self, hash: Hash) -> Result<TrustedFile, GatewayError> {
+        let what = GovernanceFileKind::Role;
         let wanted = TrustFileRequest { what, file: ROLE.to_owned(), hash };
-        gateway.trust.trust_file(test.request(), &test.project, wanted).await.unwrap();
+        self.gateway.trust.trust_file(self.request(), &self.project, wanted).await
+    }
+
+    /// An agent in the role.
+    pub(crate) async fn create_agent(&self) -> Caller {
         let wanted = CreateTokenRequest {
             class: TokenClass::Agent,
-            project: Some(test.project.slug.clone()),
+            project: Some(self.project.slug.clone()),
             role: Some("dev".to_owned()),
             label: None,
             ttl_minutes: None,
         };
-        let (token, _) = gateway.auth.create_token(test.request(), wanted).await.unwrap();
-        let agent = gateway.auth.authenticate(RequestCredentials::Header(token.reveal())).unwrap();
-        (test, agent)
+        let (token, _) = self.gateway.auth.create_token(self.request(), wanted).await.unwrap();
+        self.gateway.auth.authenticate(RequestCredentials::Header(token.reveal())).unwrap()
     }
 
     /// A request of the person.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::{
-    ActionId, Actor, Approval, Event, Hash, IdempotencyKey, LogCursor, ProjectId, Seq, UnixMicros,
+    ActionId, Actor, Approval, Event, Hash, IdempotencyKey, LogCursor, ProjectId, UnixMicros,
 };
 
 /// A document of a view, and what became of it.
@@ -21,7 +21,9 @@ pub struct DocumentChange {
     /// The document in the view.
     pub key: Uuid,
     /// The position in the log that the document includes.
-    pub seq: Seq,
+    #[serde(rename = "seq")]
+    #[cfg_attr(feature = "openapi", schema(value_type = crate::Seq))]
+    pub up_to: LogCursor,
     /// The change.
     #[serde(flatten)]
     pub content: DocumentContent,
@@ -156,10 +158,10 @@ pub struct EventsPage {
     pub events: Vec<Event>,
     /// The value of `before` or `after` for the next page; `null` at the end. There may be more
     /// events even if this page is not full.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<Seq>))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<crate::Seq>))]
     pub next: Option<LogCursor>,
     /// The end of the log when the page was read: follow from here.
-    #[cfg_attr(feature = "openapi", schema(value_type = Seq))]
+    #[cfg_attr(feature = "openapi", schema(value_type = crate::Seq))]
     pub head: LogCursor,
 }
 
@@ -170,8 +172,8 @@ pub struct EventsPage {
 /// has other documents than it asks for now. In both cases it must start anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DocumentCursor {
-    /// The event; 0 before the first one.
-    pub seq: Seq,
+    /// The event; the start of the log before the first one.
+    pub at: LogCursor,
     /// The first four bytes of the hash of the event.
     pub hash: u32,
     /// The documents that the client asked for.
@@ -188,7 +190,7 @@ impl DocumentCursor {
 
 impl fmt::Display for DocumentCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{:08x}-{:08x}", self.seq, self.hash, self.selection)
+        write!(f, "{}-{:08x}-{:08x}", self.at, self.hash, self.selection)
     }
 }
 
@@ -203,13 +205,13 @@ impl FromStr for DocumentCursor {
     fn from_str(text: &str) -> Result<Self, ParseDocumentCursorError> {
         let parse = || {
             let mut parts = text.split('-');
-            let seq = parts.next()?.parse().ok()?;
+            let at = parts.next()?.parse().ok()?;
             let mut next_u32 = || {
                 let part = parts.next().filter(|part| part.len() == 8)?;
                 u32::from_str_radix(part, 16).ok()
             };
             let (hash, selection) = (next_u32()?, next_u32()?);
-            parts.next().is_none().then_some(Self { seq, hash, selection })
+            parts.next().is_none().then_some(Self { at, hash, selection })
         };
         parse().ok_or_else(|| ParseDocumentCursorError(text.to_owned()))
     }
@@ -235,7 +237,8 @@ mod tests {
 
     #[test]
     fn a_cursor_is_read_back_as_it_was_written() {
-        let cursor = DocumentCursor { seq: 123_456, hash: 0x9f3a_77c0, selection: 7 };
+        let at = LogCursor::from_seq(123_456);
+        let cursor = DocumentCursor { at, hash: 0x9f3a_77c0, selection: 7 };
         assert_eq!(cursor.to_string(), "123456-9f3a77c0-00000007");
         assert_eq!(cursor.to_string().parse(), Ok(cursor));
         for text in ["", "1", "1-2", "1-00000002", "x-00000001-00000002", "1-00000001-00000002-3"] {
@@ -247,7 +250,8 @@ mod tests {
     #[test]
     fn a_change_is_a_document_nothing_or_an_addition() {
         let key = Uuid::nil();
-        let change = |content| DocumentChange { view: "drafts".to_owned(), key, seq: 7, content };
+        let (view, up_to) = ("drafts".to_owned(), LogCursor::from_seq(7));
+        let change = |content| DocumentChange { view: view.clone(), key, up_to, content };
         let append = DocumentAppend {
             kind: AppendedPart::Tool,
             part: 1,

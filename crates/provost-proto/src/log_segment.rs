@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Hash, Seq, UnixMicros};
+use crate::{Hash, LogCursor, Seq, UnixMicros};
 
 /// A segment file. The log records it as an event, so that a file that is removed, exchanged or
 /// changed later is noticed.
@@ -34,6 +34,13 @@ pub struct LogSegment {
     /// The size of the file in bytes.
     #[cfg_attr(feature = "ts", ts(type = "number"))]
     pub bytes: u64,
+}
+
+impl LogSegment {
+    /// The position of its last event: reading after it continues beyond this file.
+    pub const fn end(&self) -> LogCursor {
+        LogCursor::from_seq(self.last)
+    }
 }
 
 /// A request to move older events into segment files.

@@ -13,6 +13,9 @@ const FILE_HEADER: &str = "\
 /** A value that cannot be mistaken for another kind with the same shape. */
 export type Brand<T, Name extends string> = T & { readonly __brand?: Name }
 
+/** A cursor is a number in JSON; its type has neither arithmetic nor an order. */
+declare const LOG_CURSOR: unique symbol
+
 ";
 
 /// The envelope is written by hand: the type of its body depends on its kind, which serde does
@@ -20,7 +23,7 @@ export type Brand<T, Name extends string> = T & { readonly __brand?: Name }
 const EVENT_DECLARATION: &str = "\
 /** The envelope around every fact. */
 export type Envelope = {
-  readonly seq: number
+  readonly seq: LogCursor
   readonly stream: Stream
   readonly version: number
   readonly id: EventId
@@ -64,11 +67,11 @@ export type ViewName = keyof Documents
 
 /** A whole document; `null` if it is not part of what the page is sent any more. */
 export type WholeDocument = {
-  readonly [V in ViewName]: { readonly view: V; readonly key: string; readonly seq: number; readonly document: Documents[V] | null }
+  readonly [V in ViewName]: { readonly view: V; readonly key: string; readonly document: Documents[V] | null }
 }[ViewName]
 
 /** Text at the end of a document that the page has. */
-export type AppendedDocument = { readonly view: 'drafts' | 'outputs'; readonly key: string; readonly seq: number; readonly append: readonly DocumentAppend[] }
+export type AppendedDocument = { readonly view: 'drafts' | 'outputs'; readonly key: string; readonly append: readonly DocumentAppend[] }
 
 /** A document, and what became of it. */
 export type DocumentChange = WholeDocument | AppendedDocument
@@ -83,7 +86,10 @@ export type DocumentChanges = { readonly changes: readonly DocumentChange[]; rea
 export type DocumentsLive = { readonly cursor: string }
 
 /** A page of `GET /api/events`. */
-export type EventsPage = { readonly events: readonly Event[]; readonly next: number | null; readonly head: number }
+export type EventsPage = { readonly events: readonly Event[]; readonly next: LogCursor | null; readonly head: LogCursor }
+
+/** A page of `GET /api/audit`. */
+export type AuditPage = { readonly events: readonly Event[]; readonly next: LogCursor | null }
 ";
 
 macro_rules! declare {
@@ -125,6 +131,7 @@ fn core_declarations(config: &Config) -> impl IntoIterator<Item = String> {
         proto::ApprovalId,
         proto::TokenId,
         proto::Hash,
+        proto::LogCursor,
         proto::Stream,
         proto::Actor,
         proto::BlobRef,

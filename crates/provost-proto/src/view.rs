@@ -5,7 +5,9 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::kernel::{ActionOutcome, ErrorInfo, ReportNumber};
-use crate::{ActionId, Actor, ApprovalId, Hash, Principal, ProjectId, Seq, TokenId, UnixMicros};
+use crate::{
+    ActionId, Actor, ApprovalId, Hash, LogCursor, Principal, ProjectId, TokenId, UnixMicros,
+};
 
 /// A folder that a person opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -146,12 +148,12 @@ pub enum DaemonStatus {
 pub struct GovernanceChanges {
     /// The project; absent for rules of all projects.
     pub project: Option<ProjectId>,
-    /// The last event about its roles; 0 if there is none.
-    #[cfg_attr(feature = "ts", ts(type = "number"))]
-    pub roles_changed: Seq,
-    /// The last event about its rules; 0 if there is none.
-    #[cfg_attr(feature = "ts", ts(type = "number"))]
-    pub policy_changed: Seq,
+    /// The last event about its roles; the start of the log if there is none.
+    #[cfg_attr(feature = "openapi", schema(value_type = crate::Seq))]
+    pub roles_changed: LogCursor,
+    /// The last event about its rules; the start of the log if there is none.
+    #[cfg_attr(feature = "openapi", schema(value_type = crate::Seq))]
+    pub policy_changed: LogCursor,
 }
 
 /// The end of what a running command has printed.

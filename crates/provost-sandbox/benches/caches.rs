@@ -62,7 +62,8 @@ const TOOLS: &[CachedTool] = &[
             "{ \"name\": \"app\", \"version\": \"1.0.0\", \
              \"dependencies\": { \"fastify\": \"5.6.1\" } }",
         )],
-        prepare: "npm install --no-audit --no-fund --silent",
+        // Offline, npm finds a package by the address in the lock file.
+        prepare: "npm install --no-audit --no-fund --silent --omit-lockfile-registry-resolved=false",
         built: "node_modules",
         build: "npm ci --offline --no-audit --no-fund --silent",
     },

@@ -10,6 +10,8 @@ use crate::{EventScope, RecordedEvent, StoreError};
 pub enum SearchFrom {
     /// Events after this one, the oldest first.
     After(LogCursor),
+    /// Events from this one on, itself included, the oldest first.
+    At(LogCursor),
     /// Events before this one, the newest first.
     Before(LogCursor),
 }

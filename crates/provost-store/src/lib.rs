@@ -24,8 +24,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
 use provost_proto::{
-    AuditReport, BlobRef, Hash, LogCursor, LogSegment, ProjectId, Seq, Stream, StreamVersion,
-    UnixMicros,
+    AuditReport, BlobRef, Hash, LogCursor, LogSegment, ProjectId, Stream, StreamVersion, UnixMicros,
 };
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -85,7 +84,7 @@ pub struct StoredDocument {
     /// Its key in the view.
     pub key: Uuid,
     /// It includes the events up to here that change it.
-    pub seq: Seq,
+    pub up_to: LogCursor,
     /// The document.
     pub doc: ViewDocument,
 }
@@ -153,9 +152,29 @@ pub trait EventStore: Send + Sync + std::fmt::Debug + 'static {
     /// The position after the last event, as a watch.
     fn watch_head(&self) -> watch::Receiver<LogCursor>;
 
+    /// The position after the last event.
+    fn head(&self) -> LogCursor {
+        *self.watch_head().borrow()
+    }
+
     /// Whether a position is after the last event: it belongs to another log.
     fn is_beyond_head(&self, cursor: LogCursor) -> bool {
-        cursor.seq() > self.watch_head().borrow().seq()
+        !self.head().has_reached(cursor)
+    }
+
+    /// The event at a position; `None` if the log has none there, such as at its start.
+    fn read_event_at(
+        &self,
+        cursor: LogCursor,
+    ) -> BoxFuture<'_, Result<Option<Arc<RecordedEvent>>, StoreError>> {
+        let Some(before) = cursor.seq().checked_sub(1) else {
+            return Box::pin(std::future::ready(Ok(None)));
+        };
+        let page = self.read_events(EventScope::All, LogCursor::from_seq(before), 1);
+        Box::pin(async move {
+            let found = page.await?.events.into_iter().next();
+            Ok(found.filter(|event| event.cursor() == cursor))
+        })
     }
 
     /// Why the last write to the log failed; `None` if it succeeded.

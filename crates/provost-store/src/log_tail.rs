@@ -55,8 +55,8 @@ impl LogTail {
 
     /// Waits until there may be further events. Dropping the future loses nothing.
     pub async fn wait(&mut self) -> Result<(), StoreError> {
-        let after = self.after.seq();
-        let moved = self.head.wait_for(|head| head.seq() > after).await;
+        let after = self.after;
+        let moved = self.head.wait_for(|head| !after.has_reached(*head)).await;
         moved.map(|_| ()).map_err(|_| StoreError::Closed)
     }
 }

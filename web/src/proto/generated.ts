@@ -3,6 +3,9 @@
 /** A value that cannot be mistaken for another kind with the same shape. */
 export type Brand<T, Name extends string> = T & { readonly __brand?: Name }
 
+/** A cursor is a number in JSON; its type has neither arithmetic nor an order. */
+declare const LOG_CURSOR: unique symbol
+
 export type EventId = Brand<string, 'event'>;
 
 export type ProjectId = Brand<string, 'project'>;
@@ -22,6 +25,8 @@ export type ApprovalId = Brand<string, 'approval'>;
 export type TokenId = Brand<string, 'token'>;
 
 export type Hash = Brand<string, 'hash'>;
+
+export type LogCursor = { readonly [LOG_CURSOR]: never };
 
 export type Stream = 'sys' | `project/${string}` | `session/${string}` | `notebook/${string}`;
 
@@ -1257,13 +1262,13 @@ export type GovernanceChanges = {
  */
 project: ProjectId | null, 
 /**
- * The last event about its roles; 0 if there is none.
+ * The last event about its roles; the start of the log if there is none.
  */
-rolesChanged: number, 
+rolesChanged: LogCursor, 
 /**
- * The last event about its rules; 0 if there is none.
+ * The last event about its rules; the start of the log if there is none.
  */
-policyChanged: number, };
+policyChanged: LogCursor, };
 
 export type CommandOutput = { 
 /**
@@ -2656,7 +2661,7 @@ preview: PreviewView,
  * The ports that answer over HTTP, each with the event since which it does. Only the log
  * has positions, so a kernel leaves it empty.
  */
-respondingSince?: Record<string, number>, 
+respondingSince?: Record<string, LogCursor>, 
 /**
  * Whether the kernel has a terminal, live or exited: none outlives its kernel.
  */
@@ -2712,7 +2717,7 @@ preview: PreviewView,
 /**
  * The last event that is included.
  */
-seq: number, };
+seq: LogCursor, };
 
 export type RuntimeActionResult = { 
 /**
@@ -3764,7 +3769,7 @@ draft: CompletionDraft | null,
 /**
  * The position in the log that this includes: follow from here.
  */
-cursor: number, };
+cursor: LogCursor, };
 
 export type UsageReport = { 
 /**
@@ -3837,7 +3842,7 @@ missing: string | null, };
 
 /** The envelope around every fact. */
 export type Envelope = {
-  readonly seq: number
+  readonly seq: LogCursor
   readonly stream: Stream
   readonly version: number
   readonly id: EventId
@@ -3877,11 +3882,11 @@ export type ViewName = keyof Documents
 
 /** A whole document; `null` if it is not part of what the page is sent any more. */
 export type WholeDocument = {
-  readonly [V in ViewName]: { readonly view: V; readonly key: string; readonly seq: number; readonly document: Documents[V] | null }
+  readonly [V in ViewName]: { readonly view: V; readonly key: string; readonly document: Documents[V] | null }
 }[ViewName]
 
 /** Text at the end of a document that the page has. */
-export type AppendedDocument = { readonly view: 'drafts' | 'outputs'; readonly key: string; readonly seq: number; readonly append: readonly DocumentAppend[] }
+export type AppendedDocument = { readonly view: 'drafts' | 'outputs'; readonly key: string; readonly append: readonly DocumentAppend[] }
 
 /** A document, and what became of it. */
 export type DocumentChange = WholeDocument | AppendedDocument
@@ -3896,4 +3901,7 @@ export type DocumentChanges = { readonly changes: readonly DocumentChange[]; rea
 export type DocumentsLive = { readonly cursor: string }
 
 /** A page of `GET /api/events`. */
-export type EventsPage = { readonly events: readonly Event[]; readonly next: number | null; readonly head: number }
+export type EventsPage = { readonly events: readonly Event[]; readonly next: LogCursor | null; readonly head: LogCursor }
+
+/** A page of `GET /api/audit`. */
+export type AuditPage = { readonly events: readonly Event[]; readonly next: LogCursor | null }

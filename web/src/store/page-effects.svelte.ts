@@ -64,13 +64,13 @@ function syncGovernance(store: Store): () => void {
   const { governance, navigation } = store
   const pages = $derived(store.view.kind === 'project' ? [store.view.page, navigation.route.sidePage].join(' ') : '')
   const project = $derived(store.view.kind === 'project' ? store.view.project.id : null)
-  const lastChange = $derived(project === null ? 0 : governance.lastFileChange(project))
+  const version = $derived(project === null ? '' : governance.filesVersion(project))
   const ready = $derived(store.documents.ready)
   return $effect.root(() => {
     $effect(() => {
       // Read here, because reads inside `untrack` are not dependencies.
       const [id, shown] = [project, pages]
-      void lastChange
+      void version
       if (ready || id === null) untrack(() => governance.loadFiles(id, shown))
     })
   })

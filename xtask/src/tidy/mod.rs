@@ -1,5 +1,6 @@
-//! Checks of what the compiler does not: layers, lints, licenses, names.
+//! Checks of what the compiler does not: layers, lints, licenses, names, cursors.
 
+mod cursors;
 mod identifiers;
 mod layers;
 mod licences;
@@ -26,6 +27,7 @@ pub(crate) fn run_checks() -> Result<()> {
     found.extend(retired_words::check()?);
     found.extend(retired_prose::check()?);
     found.extend(type_names::check()?);
+    found.extend(cursors::check()?);
     found.extend(licences::check(&metadata)?);
     if found.is_empty() {
         println!("tidy");

@@ -2,7 +2,7 @@
 
 use provost_proto::{
     Approval, ApprovalAnswer, ApprovalStatus, Fact, GovernanceChanges, GovernanceFileKind, Grant,
-    ProjectId, ProjectModeView, TrustedFile,
+    LogCursor, ProjectId, ProjectModeView, TrustedFile,
 };
 use uuid::Uuid;
 
@@ -168,12 +168,16 @@ pub(super) fn fold_changes(
     };
     let mut changes = match doc {
         Some(ViewDocument::Governance(changes)) => changes,
-        Some(_) | None => GovernanceChanges { project, roles_changed: 0, policy_changed: 0 },
+        Some(_) | None => GovernanceChanges {
+            project,
+            roles_changed: LogCursor::START,
+            policy_changed: LogCursor::START,
+        },
     };
     if is_role {
-        changes.roles_changed = metadata.seq;
+        changes.roles_changed = metadata.cursor;
     } else {
-        changes.policy_changed = metadata.seq;
+        changes.policy_changed = metadata.cursor;
     }
     Some(ViewDocument::Governance(changes))
 }

@@ -20,8 +20,8 @@ mod view_kind;
 
 use provost_proto::runtime::RuntimeChange;
 use provost_proto::{
-    Actor, Event, Fact, Grant, KernelStatus, KernelView, Project, ProjectStatus, Seq, TokenView,
-    UnixMicros,
+    Actor, Event, Fact, Grant, KernelStatus, KernelView, LogCursor, Project, ProjectStatus,
+    TokenView, UnixMicros,
 };
 
 pub use action::read_action_view;
@@ -37,7 +37,7 @@ pub use view_kind::ViewKind;
 #[derive(Debug, Clone, Copy)]
 pub struct EventMetadata<'a> {
     /// Its position in the log.
-    pub seq: Seq,
+    pub cursor: LogCursor,
     /// When it was recorded.
     pub at: UnixMicros,
     /// On whose authority it happened.
@@ -51,8 +51,9 @@ pub struct EventMetadata<'a> {
 impl<'a> EventMetadata<'a> {
     /// The metadata of an event.
     pub fn from_event(event: &'a Event) -> Self {
-        let Event { seq, at, principal, actor, command, .. } = event;
-        Self { seq: *seq, at: *at, principal, actor, command: command.as_deref() }
+        let Event { at, principal, actor, command, .. } = event;
+        let (cursor, command) = (event.cursor(), command.as_deref());
+        Self { cursor, at: *at, principal, actor, command }
     }
 }
 
@@ -124,7 +125,7 @@ fn fold_document(
             Some(ViewDocument::Action(Box::new(action::new_action(metadata, fact)?)))
         }
         (Fact::ActionRead { .. }, _) => {
-            Some(ViewDocument::Look(ReadActionRef { event: metadata.seq }))
+            Some(ViewDocument::Look(ReadActionRef { event: metadata.cursor }))
         }
         (Fact::ModeChanged { .. }, _) => {
             Some(ViewDocument::Mode(governance::new_mode(metadata, fact)?))

@@ -8,7 +8,7 @@ use provost_proto::runtime::{
     ListeningPort, PreviewStatus, PreviewView, RuntimeChange, RuntimeCrashed, RuntimeStarted,
     RuntimeStatus, RuntimeView, TerminalStatus, TerminalView,
 };
-use provost_proto::{ActionId, Fact, Seq, UnixMicros};
+use provost_proto::{ActionId, Fact, LogCursor, UnixMicros};
 
 use super::{EventMetadata, ViewDocument};
 
@@ -27,7 +27,7 @@ pub(super) fn fold_runtime(
         }
         None => clear_after_kernel_exit(known?, metadata.at, fact),
     };
-    view.responding_since = responding_ports(&view, metadata.seq);
+    view.responding_since = responding_ports(&view, metadata.cursor);
     Some(ViewDocument::Runtime(Box::new(view)))
 }
 
@@ -182,9 +182,9 @@ fn clear_after_kernel_exit(mut view: RuntimeView, at: UnixMicros, fact: &Fact) -
 }
 
 /// Since when each port answers. One that stopped answering in between starts anew.
-fn responding_ports(view: &RuntimeView, seq: Seq) -> BTreeMap<u16, Seq> {
+fn responding_ports(view: &RuntimeView, at: LogCursor) -> BTreeMap<u16, LogCursor> {
     let ports = view.preview.ports.iter().filter(|port| port.http);
     ports
-        .map(|port| (port.port, view.responding_since.get(&port.port).copied().unwrap_or(seq)))
+        .map(|port| (port.port, view.responding_since.get(&port.port).copied().unwrap_or(at)))
         .collect()
 }

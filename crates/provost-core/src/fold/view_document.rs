@@ -3,8 +3,8 @@
 use provost_proto::runtime::RuntimeView;
 use provost_proto::session::{CompletionDraft, DailyUsage, SessionPage, SessionTurn, SessionView};
 use provost_proto::{
-    ActionView, Approval, CommandOutput, DaemonView, GovernanceChanges, Grant, KernelView, Project,
-    ProjectModeView, Seq, TokenView, TrustedFile,
+    ActionView, Approval, CommandOutput, DaemonView, GovernanceChanges, Grant, KernelView,
+    LogCursor, Project, ProjectModeView, TokenView, TrustedFile,
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -69,7 +69,7 @@ pub enum ViewDocument {
 #[serde(deny_unknown_fields)]
 pub struct ReadActionRef {
     /// The position of the event.
-    pub event: Seq,
+    pub event: LogCursor,
 }
 
 impl ViewDocument {

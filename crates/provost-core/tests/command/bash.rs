@@ -40,14 +40,14 @@ fn what_bash_refuses_is_never_clear() {
     let script =
         "while IFS= read -r -d '' line; do bash -n -c -- \"$line\" 2>/dev/null; echo $?; done";
     let folder = tempfile::tempdir().unwrap();
-    let said = String::from_utf8(bash(script, folder.path(), &clear)).unwrap();
-    let refused: Vec<&&String> = said
+    let printed = String::from_utf8(bash(script, folder.path(), &clear)).unwrap();
+    let refused: Vec<&&String> = printed
         .lines()
         .zip(&clear)
         .filter(|(status, _)| *status != "0")
         .map(|(_, line)| line)
         .collect();
-    assert_eq!(said.lines().count(), clear.len());
+    assert_eq!(printed.lines().count(), clear.len());
     assert!(refused.is_empty(), "bash refuses: {refused:#?}");
 }
 

@@ -111,7 +111,7 @@ fn deleting_the_project_or_a_home_by_its_absolute_name_is_asked_for_each_time() 
     let none = rules("", None);
     let homes = ["/data/people/ann".to_owned(), "/srv/bob".to_owned()];
     let (folder, homes) = (Some("/data/people/ann/code/app"), &homes[..]);
-    let said = |command: &str| {
+    let decided = |command: &str| {
         let policy_context =
             PolicyContext { folder, homes, ..policy_context(&none, ProjectMode::Full) };
         word(&decide(requested(line(command)), ActingRole::Trusted(&able()), &policy_context))
@@ -137,7 +137,7 @@ fn deleting_the_project_or_a_home_by_its_absolute_name_is_asked_for_each_time() 
         "find /data/people/ann/code/app/ -type f -delete",
         "mywrap rm -rf /data/people/ann/code/app",
     ] {
-        assert_eq!(said(command), "ask", "{command}");
+        assert_eq!(decided(command), "ask", "{command}");
     }
     for command in [
         "rm -rf /data/people/ann/code/app/target",
@@ -148,7 +148,7 @@ fn deleting_the_project_or_a_home_by_its_absolute_name_is_asked_for_each_time() 
         "rm -rf ~/.cache/x",
         "find /data/people/ann/code/app/target -delete",
     ] {
-        assert_eq!(said(command), "allow mode", "{command}");
+        assert_eq!(decided(command), "allow mode", "{command}");
     }
 }
 
@@ -177,12 +177,12 @@ fn leaving_the_sandbox_is_asked_for_each_time() {
 #[test]
 fn what_a_program_is_given_to_read_is_not_allowed_by_a_rule_for_the_program() {
     let rules = rules("[[rule]]\nid = 'a'\neffect = 'allow'\non = ['*']\n", None);
-    let said = |params: Value| {
+    let decided = |params: Value| {
         let policy_context = policy_context(&rules, ProjectMode::Sandbox);
         word(&decide(requested(run(params)), ActingRole::Trusted(&able()), &policy_context))
     };
-    assert_eq!(said(json!({ "argv": ["repl", "x.db"] })), "allow rules");
-    assert_eq!(said(json!({ "argv": ["repl", "x.db"], "stdin": ".shell evil" })), "ask");
-    assert_eq!(said(json!({ "command": "sort", "stdin": "b\na\n" })), "allow rules");
-    assert_eq!(said(json!({ "command": "sort | repl", "stdin": "shell evil" })), "ask");
+    assert_eq!(decided(json!({ "argv": ["repl", "x.db"] })), "allow rules");
+    assert_eq!(decided(json!({ "argv": ["repl", "x.db"], "stdin": ".shell evil" })), "ask");
+    assert_eq!(decided(json!({ "command": "sort", "stdin": "b\na\n" })), "allow rules");
+    assert_eq!(decided(json!({ "command": "sort | repl", "stdin": "shell evil" })), "ask");
 }

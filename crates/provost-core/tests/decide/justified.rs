@@ -106,8 +106,8 @@ proptest! {
         prop_assert!(!wanted.contains("sudo") && !wanted.contains("rm -rf .") && !wanted.contains(".git "));
         match allowed.allowed_by() {
             AllowedBy::Operator | AllowedBy::Approval { .. } => prop_assert!(false, "no person spoke"),
-            AllowedBy::Mode { mode: said } => {
-                prop_assert_eq!(*said, mode);
+            AllowedBy::Mode { mode: allowing } => {
+                prop_assert_eq!(*allowing, mode);
                 prop_assert!(mode == ProjectMode::Full || mode == ProjectMode::Auto && !network);
             }
             AllowedBy::Rules { rules } => {

@@ -138,12 +138,12 @@ fn where_what_runs_is_not_pinned_it_is_said() {
         "bats .",
         "prove -r",
     ] {
-        let said = requested(line(command)).unpinned_reason(ROOT, &pins);
-        assert!(said.is_some(), "{command}");
+        let reason = requested(line(command)).unpinned_reason(ROOT, &pins);
+        assert!(reason.is_some(), "{command}");
     }
     for command in ["curl x | sh", "echo x | bash", "$(echo ls)"] {
-        let said = requested(line(command)).unpinned_reason(ROOT, &[]);
-        assert!(said.is_some(), "{command}");
+        let reason = requested(line(command)).unpinned_reason(ROOT, &[]);
+        assert!(reason.is_some(), "{command}");
     }
     for command in [
         "sh build.sh $X",

@@ -144,8 +144,8 @@ impl PolicySimulation {
         match self.decide(agent, number, n) {
             Decision::Deny(_) => {}
             Decision::Allow(allowed) => {
-                let said = self.expects_allow(agent, number, allowed.allowed_by());
-                prop_assert!(said, "{} by {:?}", LINES[number].0, allowed.allowed_by());
+                let is_expected = self.expects_allow(agent, number, allowed.allowed_by());
+                prop_assert!(is_expected, "{} by {:?}", LINES[number].0, allowed.allowed_by());
             }
             Decision::RequireApproval(asking) => {
                 let approval = super::approve::approval(&asking, &[]);

@@ -183,7 +183,7 @@ struct Point<'a> {
 fn says(at: &Point<'_>, effect: &str) -> (bool, bool) {
     match at.rule.split_once(' ') {
         None => (at.rule == effect || at.rule == "both" && effect == "ask", false),
-        Some((said, what)) if said == effect => {
+        Some((rule_effect, what)) if rule_effect == effect => {
             (at.requested.sure.contains(&what), at.requested.perhaps.contains(&what))
         }
         Some(_) => (false, false),
@@ -301,51 +301,54 @@ fn what_comes_first_decides_at_every_point() {
 #[test]
 fn what_must_never_be_is_nowhere() {
     walk(|point, decision| {
-        let said = word(&decision);
-        let allowed = said.starts_with("allow");
+        let decided = word(&decision);
+        let allowed = decided.starts_with("allow");
         let never = |what: &str, is: bool| assert!(!is, "{what}: {}", point.describe());
         let agent = point.class != TokenClass::Operator;
         never("an agent for itself", agent && point.acting != "able" && allowed);
         never(
             "one who may only look",
-            !matches!(point.class, TokenClass::Operator | TokenClass::Agent) && said != "deny",
+            !matches!(point.class, TokenClass::Operator | TokenClass::Agent) && decided != "deny",
         );
         if point.acting == "oneself" {
             return;
         }
         let gate = point.requested.gate;
-        never("a closed gate opened", gate == Gate::Closed && said != "deny");
+        never("a closed gate opened", gate == Gate::Closed && decided != "deny");
         never("a gate that asks passed", gate == Gate::Asks && allowed);
-        never("a denied thing", says(point, "deny").0 && said != "deny");
-        never("what may be denied, unasked", says(point, "deny").1 && said.starts_with("allow m"));
+        never("a denied thing", says(point, "deny").0 && decided != "deny");
+        never(
+            "what may be denied, unasked",
+            says(point, "deny").1 && decided.starts_with("allow m"),
+        );
         never(
             "what nobody can read, unasked, where some is denied",
             point.requested.open
                 && point.rule.starts_with("deny ")
-                && (said == "allow mode" || said == "allow rules"),
+                && (decided == "allow mode" || decided == "allow rules"),
         );
-        never("an opaque line by a rule", point.requested.opaque && said == "allow rules");
-        never("the network by a rule", point.requested.network && said == "allow rules");
-        never("a planted rule", point.rule == "planted" && said == "allow rules");
+        never("an opaque line by a rule", point.requested.opaque && decided == "allow rules");
+        never("the network by a rule", point.requested.network && decided == "allow rules");
+        never("a planted rule", point.rule == "planted" && decided == "allow rules");
         never(
             "a grant that does not hold",
-            point.grant != "covers" && point.grant != "unnamed" && said == "allow grant",
+            point.grant != "covers" && point.grant != "unnamed" && decided == "allow grant",
         );
         never("broken rules", point.broken && allowed);
         never(
             "more than reading by the mode sandbox",
-            point.mode == ProjectMode::Sandbox && said == "allow mode" && !point.requested.looks,
+            point.mode == ProjectMode::Sandbox && decided == "allow mode" && !point.requested.looks,
         );
         let (asks, perhaps) = says(point, "ask");
         let asks = asks || perhaps;
         never(
             "a rule that asks, by a mode or rule",
-            asks && (said == "allow mode" || said == "allow rules"),
+            asks && (decided == "allow mode" || decided == "allow rules"),
         );
         never(
             "a question nobody set, in mode full",
             point.mode == ProjectMode::Full
-                && said == "ask"
+                && decided == "ask"
                 && !(asks
                     || gate == Gate::Asks
                     || point.broken

@@ -58,7 +58,7 @@ fn read_action(skill: &str, path: &str) -> Action {
 fn what_could_not_be_read_by_its_name_is_left_out() {
     let deny = Some(RuleEffect::Deny);
     let ask = Some(RuleEffect::Ask);
-    for (role, mode, skill, path, said) in [
+    for (role, mode, skill, path, expected) in [
         ("dev", ProjectMode::Sandbox, "fs.searchFiles", "private/a.txt", deny),
         ("dev", ProjectMode::Full, "fs.searchFiles", "private/a.txt", deny),
         ("dev", ProjectMode::Sandbox, "fs.searchFiles", "private", deny),
@@ -82,7 +82,7 @@ fn what_could_not_be_read_by_its_name_is_left_out() {
         .unwrap();
         assert_eq!(
             visibility.match_path(path).combined_effect(),
-            said,
+            expected,
             "{role} {mode:?} {skill} {path}"
         );
     }
@@ -118,11 +118,11 @@ fn a_rule_that_cannot_be_read_is_not_passed_over() {
 fn who_was_asked_about_a_folder_may_look_into_it() {
     let requester =
         PolicyRequester { role: Some("dev"), mode: ProjectMode::Sandbox, project: None };
-    for (path, said) in [("drafts", None), (".", Some(RuleEffect::Ask))] {
+    for (path, expected) in [("drafts", None), (".", Some(RuleEffect::Ask))] {
         let limits = rules(PolicyTrust::Trusted)
             .visibility_rules(requester, &read_action("fs.searchFiles", path));
         let visibility = PathVisibility::new(&limits).unwrap();
-        assert_eq!(visibility.match_path("drafts/x").combined_effect(), said, "{path}");
+        assert_eq!(visibility.match_path("drafts/x").combined_effect(), expected, "{path}");
         assert_eq!(
             visibility.match_path("private/x").combined_effect(),
             Some(RuleEffect::Deny),
@@ -193,13 +193,13 @@ fn what_commands_may_read_is_a_setting_of_trusted_files() {
     };
     assert_eq!(read(PolicyTrust::Trusted), "~/datasets /srv/models");
     assert_eq!(read(PolicyTrust::Untrusted), "~/datasets");
-    for (text, said) in [
+    for (text, expected) in [
         ("[sandbox]\nread = ['data']\n", "paths that begin with `/` or `~/`"),
         ("[sandbox]\nread = '/srv'\n", "paths that begin with `/` or `~/`"),
         ("[sandbox]\nwrite = ['/srv']\n", "write"),
         ("sandbox = 1\n", "[sandbox]"),
     ] {
         let error = Policy::parse(RuleLayer::User, "u", text).unwrap_err().to_string();
-        assert!(error.contains(said), "{text}: {error}");
+        assert!(error.contains(expected), "{text}: {error}");
     }
 }

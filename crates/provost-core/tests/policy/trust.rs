@@ -117,10 +117,10 @@ fn effects(rules: &PolicyRules) -> Vec<Option<RuleEffect>> {
     for mode in [ProjectMode::Sandbox, ProjectMode::Auto, ProjectMode::Full] {
         for role in [None, Some("dev"), Some("other")] {
             let requester = PolicyRequester { role, mode, project: None };
-            let said = |(action, analysis): &(Action, Option<CommandAnalysis>)| {
+            let describe = |(action, analysis): &(Action, Option<CommandAnalysis>)| {
                 rules.evaluate(requester, action, analysis.as_ref()).combined_effect()
             };
-            all.extend(WORLD.iter().map(said));
+            all.extend(WORLD.iter().map(describe));
         }
     }
     all

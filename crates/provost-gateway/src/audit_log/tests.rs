@@ -22,7 +22,7 @@ async fn search_all(
         found.extend(page.events);
         from = match (from, page.next) {
             (_, None) => return found,
-            (AuditCursor::After(_), Some(next)) => AuditCursor::After(next),
+            (AuditCursor::After(_) | AuditCursor::At(_), Some(next)) => AuditCursor::After(next),
             (AuditCursor::Before(_), Some(next)) => AuditCursor::Before(next),
         };
     }

@@ -12,8 +12,8 @@ use provost_core::fold::{
 };
 use provost_proto::session::MessageAuthor;
 use provost_proto::{
-    Actor, AppendedPart, DocumentAppend, Event, Fact, IdempotencyKey, MessageId, ProjectId, Seq,
-    Stream,
+    Actor, AppendedPart, DocumentAppend, Event, Fact, IdempotencyKey, LogCursor, MessageId,
+    ProjectId, Stream,
 };
 use provost_store::StoredDocument;
 use uuid::Uuid;
@@ -28,7 +28,7 @@ const MAX_TRACKED_ACTIONS: usize = 512;
 pub(super) struct ChangeTracker {
     pub(super) selection: AllowedSelection,
     /// Up to which event the page has the text of a document.
-    text_seqs: HashMap<DocumentKey, Seq>,
+    text_ends: HashMap<DocumentKey, LogCursor>,
     /// The last message of the model in the page's session. Ids are in order of creation.
     pub(super) last_answer: Option<MessageId>,
     /// The actions of the session that the page shows. Ids are in order of creation.
@@ -45,7 +45,7 @@ pub(super) struct ChangeBatch {
     /// Documents that were read; `None` if they do not exist.
     pub(super) loaded: BTreeMap<DocumentKey, Option<StoredDocument>>,
     /// Text to append to documents that the page has, and the last event of it.
-    pub(super) appended: BTreeMap<DocumentKey, (Seq, Vec<DocumentAppend>)>,
+    pub(super) appended: BTreeMap<DocumentKey, (LogCursor, Vec<DocumentAppend>)>,
     /// Projects into whose terminals agents typed something.
     pub(super) typed: BTreeSet<ProjectId>,
     /// The commands whose events these are.
@@ -59,9 +59,10 @@ impl ChangeBatch {
     }
 
     /// The event up to which the texts go that were read.
-    pub(super) fn text_end(&self) -> Seq {
+    pub(super) fn text_end(&self) -> LogCursor {
         let texts = self.loaded.iter().filter(|(key, _)| is_text(key.view));
-        texts.filter_map(|(_, stored)| Some(stored.as_ref()?.seq)).max().unwrap_or(0)
+        let ends = texts.filter_map(|(_, stored)| Some(stored.as_ref()?.up_to));
+        ends.fold(LogCursor::START, LogCursor::later_of)
     }
 }
 
@@ -69,7 +70,7 @@ impl ChangeTracker {
     pub(super) fn new(selection: AllowedSelection) -> Self {
         Self {
             selection,
-            text_seqs: HashMap::new(),
+            text_ends: HashMap::new(),
             last_answer: None,
             shown: BTreeSet::new(),
             typing: BTreeSet::new(),
@@ -77,22 +78,22 @@ impl ChangeTracker {
     }
 
     /// The page is being sent the text of a document up to an event.
-    pub(super) fn set_text_seq(&mut self, key: DocumentKey, seq: Seq) {
-        if self.text_seqs.len() >= MAX_TRACKED_ACTIONS {
+    pub(super) fn set_text_end(&mut self, key: DocumentKey, end: LogCursor) {
+        if self.text_ends.len() >= MAX_TRACKED_ACTIONS {
             // A document that is unknown is sent as a whole.
-            self.text_seqs.clear();
+            self.text_ends.clear();
         }
-        self.text_seqs.insert(key, seq);
+        self.text_ends.insert(key, end);
     }
 
     /// The page does not have the document.
     pub(super) fn forget_text(&mut self, key: &DocumentKey) {
-        self.text_seqs.remove(key);
+        self.text_ends.remove(key);
     }
 
     /// The event up to which the page has any text.
-    pub(super) fn text_end(&self) -> Seq {
-        self.text_seqs.values().copied().max().unwrap_or(0)
+    pub(super) fn text_end(&self) -> LogCursor {
+        self.text_ends.values().copied().fold(LogCursor::START, LogCursor::later_of)
     }
 
     /// The page shows these actions.
@@ -234,20 +235,20 @@ impl ChangeTracker {
         }
         if let Some(Some(stored)) = batch.loaded.get_mut(&key) {
             // It was read before this event was: what was read may include it.
-            if event.seq > stored.seq {
+            if !stored.up_to.has_reached(event.cursor()) {
                 let metadata = EventMetadata::from_event(event);
                 let folded = fold_fact(key.view, Some(stored.doc.clone()), metadata, fact);
                 if let Some(doc) = folded {
-                    *stored = StoredDocument { key: stored.key, seq: event.seq, doc };
+                    *stored = StoredDocument { key: stored.key, up_to: event.cursor(), doc };
                 }
             }
             return;
         }
-        match (self.text_seqs.get(&key), appended_text(fact)) {
-            (Some(has), Some(_)) if event.seq <= *has => {}
+        match (self.text_ends.get(&key), appended_text(fact)) {
+            (Some(has), Some(_)) if has.has_reached(event.cursor()) => {}
             (Some(_), Some(text)) if !batch.pending.contains(&key) => {
-                let (seq, texts) = batch.appended.entry(key).or_default();
-                *seq = event.seq;
+                let (up_to, texts) = batch.appended.entry(key).or_default();
+                *up_to = event.cursor();
                 push_text(texts, text);
             }
             (Some(_) | None, Some(_) | None) => {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
 use provost_proto::{
-    DocumentChange, DocumentChanges, DocumentContent, DocumentCursor, LogCursor, Seq, limits,
+    DocumentChange, DocumentChanges, DocumentContent, DocumentCursor, LogCursor, limits,
 };
 use provost_store::{EventScope, RecordedEvent, StoreError, StoredDocument};
 use tokio::sync::watch;
@@ -51,10 +51,10 @@ pub struct DocumentFollower {
     fingerprint: u32,
     head: watch::Receiver<LogCursor>,
     /// Everything up to here was sent.
-    at: Seq,
+    at: LogCursor,
     at_hash: u32,
     /// The position of the last changes.
-    sent_at: Seq,
+    sent_at: LogCursor,
     phase: FollowerPhase,
 }
 
@@ -65,7 +65,7 @@ enum FollowerPhase {
     /// Parts of the snapshot are to be sent.
     Snapshot(VecDeque<Vec<DocumentChange>>),
     /// What happened up to this event is to be sent before the page is live.
-    CatchUp(Seq),
+    CatchUp(LogCursor),
     Live,
 }
 
@@ -82,9 +82,9 @@ impl DocumentFollower {
             draft: PageDraft::new(drafts, selection.session),
             tracker: ChangeTracker::new(selection),
             head,
-            at: 0,
+            at: LogCursor::START,
             at_hash: 0,
-            sent_at: 0,
+            sent_at: LogCursor::START,
             phase: FollowerPhase::Start,
             log,
         };
@@ -94,8 +94,8 @@ impl DocumentFollower {
             return Ok(follower);
         };
         if follower.can_resume(cursor).await? {
-            (follower.at, follower.at_hash) = (cursor.seq, cursor.hash);
-            follower.phase = FollowerPhase::CatchUp(follower.head.borrow().seq());
+            (follower.at, follower.at_hash) = (cursor.at, cursor.hash);
+            follower.phase = FollowerPhase::CatchUp(*follower.head.borrow());
             follower.draft.reset(true);
             follower.restore_tracker().await?;
         }
@@ -107,7 +107,7 @@ impl DocumentFollower {
         if let FollowerPhase::Live = self.phase {
             let at = self.at;
             tokio::select! {
-                moved = self.head.wait_for(|head| head.seq() > at) => {
+                moved = self.head.wait_for(|head| !at.has_reached(*head)) => {
                     moved.map_err(|_| StoreError::Closed)?;
                 }
                 () = self.draft.changed() => {}
@@ -119,7 +119,8 @@ impl DocumentFollower {
     /// Whether everything that is in the log or in the draft was sent.
     #[cfg(test)]
     pub(super) fn is_at_head(&mut self) -> bool {
-        self.at >= self.head.borrow().seq() && self.draft.is_up_to_date(self.tracker.last_answer)
+        self.at.has_reached(*self.head.borrow())
+            && self.draft.is_up_to_date(self.tracker.last_answer)
     }
 
     /// The next messages; none if there is nothing to send after all. Must not be dropped before
@@ -135,11 +136,13 @@ impl DocumentFollower {
                     return Ok(vec![DocumentMessage::Snapshot(part)]);
                 }
                 // What happened while the snapshot was read is a part of it.
-                let until = self.head.borrow().seq().max(self.tracker.text_end());
+                let until = self.head.borrow().later_of(self.tracker.text_end());
                 self.phase = FollowerPhase::CatchUp(until);
                 Ok(Vec::new())
             }
-            FollowerPhase::CatchUp(until) if self.at >= *until && !self.draft.is_unknown() => {
+            FollowerPhase::CatchUp(until)
+                if self.at.has_reached(*until) && !self.draft.is_unknown() =>
+            {
                 self.phase = FollowerPhase::Live;
                 Ok(vec![DocumentMessage::Live(self.cursor())])
             }
@@ -148,32 +151,32 @@ impl DocumentFollower {
     }
 
     fn cursor(&self) -> DocumentCursor {
-        DocumentCursor { seq: self.at, hash: self.at_hash, selection: self.fingerprint }
+        DocumentCursor { at: self.at, hash: self.at_hash, selection: self.fingerprint }
     }
 
     /// Whether the log goes on from where the page is, and not too far.
     async fn can_resume(&self, cursor: DocumentCursor) -> Result<bool, GatewayError> {
-        let head = self.head.borrow().seq();
+        let head = *self.head.borrow();
         if cursor.selection != self.fingerprint
-            || cursor.seq > head
-            || head - cursor.seq > limits::MAX_RESUME_EVENTS
+            || !head.has_reached(cursor.at)
+            || head.events_since(cursor.at) > limits::MAX_RESUME_EVENTS
         {
             return Ok(false);
         }
-        Ok(self.read_hash(cursor.seq).await? == Some(cursor.hash))
+        Ok(self.read_hash(cursor.at).await? == Some(cursor.hash))
     }
 
-    /// The beginning of an event's hash; `None` if the log does not have it.
-    async fn read_hash(&self, seq: Seq) -> Result<Option<u32>, GatewayError> {
-        let Some(before) = seq.checked_sub(1) else { return Ok(Some(0)) };
-        let before = LogCursor::from_seq(before);
-        let page = self.log.store().read_events(EventScope::All, before, 1).await?;
-        let event = page.events.first().filter(|event| event.seq == seq);
+    /// The beginning of the hash of the event at a position; `None` if the log does not have it.
+    async fn read_hash(&self, at: LogCursor) -> Result<Option<u32>, GatewayError> {
+        if at == LogCursor::START {
+            return Ok(Some(0));
+        }
+        let event = self.log.store().read_event_at(at).await?;
         Ok(event.map(|event| DocumentCursor::hash_prefix(&event.hash)))
     }
 
     async fn read_snapshot(&mut self) -> Result<(), GatewayError> {
-        let head = self.head.borrow().seq();
+        let head = *self.head.borrow();
         self.at_hash = self.read_hash(head).await?.unwrap_or(0);
         self.at = head;
         let selection = self.tracker.selection.clone();
@@ -211,27 +214,27 @@ impl DocumentFollower {
     }
 
     async fn next_changes(&mut self) -> Result<Vec<DocumentMessage>, GatewayError> {
-        let head = self.head.borrow().seq();
-        if head.saturating_sub(self.at) > limits::MAX_RESUME_EVENTS {
+        let head = *self.head.borrow();
+        if head.events_since(self.at) > limits::MAX_RESUME_EVENTS {
             self.phase = FollowerPhase::Start;
             return Ok(Vec::new());
         }
         let is_resuming = matches!(self.phase, FollowerPhase::CatchUp(_));
         let mut batch = ChangeBatch::default();
-        while self.at < head && batch.len() < MAX_BATCH_DOCUMENTS {
+        while !self.at.has_reached(head) && batch.len() < MAX_BATCH_DOCUMENTS {
             self.read_changes(EVENTS_PER_READ, &mut batch).await?;
         }
         loop {
             self.load_pending(&mut batch).await?;
-            let text_end = batch.text_end().max(self.draft.refresh_current());
-            if self.at >= text_end {
+            let text_end = batch.text_end().later_of(self.draft.refresh_current());
+            if self.at.has_reached(text_end) {
                 break;
             }
             // A text that was read is newer: what else happened up to there must be sent with it.
-            if self.head.wait_for(|head| head.seq() >= text_end).await.is_err() {
+            if self.head.wait_for(|head| head.has_reached(text_end)).await.is_err() {
                 return Err(StoreError::Closed.into());
             }
-            let missing = usize::try_from(text_end - self.at).unwrap_or(usize::MAX);
+            let missing = usize::try_from(text_end.events_since(self.at)).unwrap_or(usize::MAX);
             self.read_changes(missing.min(EVENTS_PER_READ), &mut batch).await?;
         }
         if is_resuming && self.tracker.selection.has(PageView::AgentInput) {
@@ -257,8 +260,7 @@ impl DocumentFollower {
         limit: usize,
         batch: &mut ChangeBatch,
     ) -> Result<(), GatewayError> {
-        let after = LogCursor::from_seq(self.at);
-        let page = self.log.store().read_events(EventScope::All, after, limit).await?;
+        let page = self.log.store().read_events(EventScope::All, self.at, limit).await?;
         if page.events.is_empty() {
             let why = format!("the events after {} are missing", self.at);
             return Err(StoreError::Damaged(why).into());
@@ -277,7 +279,7 @@ impl DocumentFollower {
         let event = recorded.decode_event()?;
         let fact = self.log.hydrate_event_fact(&event).await?;
         self.tracker.collect(&event, fact.as_ref(), batch);
-        (self.at, self.at_hash) = (recorded.seq, DocumentCursor::hash_prefix(&recorded.hash));
+        (self.at, self.at_hash) = (recorded.cursor(), DocumentCursor::hash_prefix(&recorded.hash));
         Ok(())
     }
 
@@ -309,21 +311,21 @@ impl DocumentFollower {
             if is_text(key.view) {
                 match &change {
                     Some(DocumentChange {
-                        seq,
+                        up_to,
                         content: DocumentContent::Document(Some(_)),
                         ..
                     }) => {
-                        self.tracker.set_text_seq(key, *seq);
+                        self.tracker.set_text_end(key, *up_to);
                     }
                     Some(_) | None => self.tracker.forget_text(&key),
                 }
             }
             changes.extend(change);
         }
-        for (key, (seq, texts)) in appended {
-            self.tracker.set_text_seq(key, seq);
+        for (key, (up_to, texts)) in appended {
+            self.tracker.set_text_end(key, up_to);
             let (view, content) = (key.view.name().to_owned(), DocumentContent::Append(texts));
-            changes.push(DocumentChange { view, key: key.key, seq, content });
+            changes.push(DocumentChange { view, key: key.key, up_to, content });
         }
         if let Some(change) = self.draft.take_change(self.at, self.tracker.last_answer)? {
             // A draft and the message that it became are one change for the page.
@@ -389,7 +391,7 @@ impl DocumentFollower {
             | ViewDocument::Turn(_) => false,
         };
         Ok(Some(if is_over {
-            removed_document(view, stored.key, stored.seq)
+            removed_document(view, stored.key, stored.up_to)
         } else {
             whole_document(view, stored)?
         }))

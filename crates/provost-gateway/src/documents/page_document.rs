@@ -4,7 +4,7 @@ use provost_core::fold::ViewDocument;
 use provost_proto::session::ItemContent;
 use provost_proto::{
     ActionView, AgentInputLog, ApprovalDocument, DocumentChange, DocumentContent, KernelView,
-    ProjectId, Seq, TypedInput, limits,
+    LogCursor, ProjectId, TypedInput, limits,
 };
 use provost_store::{StoreError, StoredDocument};
 use serde_json::Value;
@@ -18,7 +18,7 @@ pub(super) fn whole_document(
     view: PageView,
     stored: StoredDocument,
 ) -> Result<DocumentChange, StoreError> {
-    let StoredDocument { key, seq, doc } = stored;
+    let StoredDocument { key, up_to, doc } = stored;
     #[expect(clippy::wildcard_enum_match_arm, reason = "the others are sent as they are stored")]
     let doc = match doc {
         // Long prompts are cut, as in lists.
@@ -27,7 +27,7 @@ pub(super) fn whole_document(
             return change_from(
                 view,
                 key,
-                seq,
+                up_to,
                 serde_json::to_value(ApprovalDocument { approval, truncated }),
             );
         }
@@ -45,15 +45,15 @@ pub(super) fn whole_document(
         }
         doc => doc,
     };
-    change_from(view, key, seq, serde_json::to_value(&doc))
+    change_from(view, key, up_to, serde_json::to_value(&doc))
 }
 
 /// A document that is not sent any more.
-pub(super) fn removed_document(view: PageView, key: Uuid, seq: Seq) -> DocumentChange {
+pub(super) fn removed_document(view: PageView, key: Uuid, up_to: LogCursor) -> DocumentChange {
     DocumentChange {
         view: view.name().to_owned(),
         key,
-        seq,
+        up_to,
         content: DocumentContent::Document(None),
     }
 }
@@ -61,7 +61,7 @@ pub(super) fn removed_document(view: PageView, key: Uuid, seq: Seq) -> DocumentC
 /// What agents typed into a project's terminal, from the last such actions.
 pub(super) fn agent_input_document(
     project: ProjectId,
-    seq: Seq,
+    up_to: LogCursor,
     mut actions: Vec<ActionView>,
 ) -> Result<DocumentChange, StoreError> {
     actions.sort_by_key(|action| (action.requested_at, action.id));
@@ -77,18 +77,18 @@ pub(super) fn agent_input_document(
         })
     });
     let log = AgentInputLog { project, typed: typed.collect() };
-    change_from(PageView::AgentInput, project.uuid(), seq, serde_json::to_value(log))
+    change_from(PageView::AgentInput, project.uuid(), up_to, serde_json::to_value(log))
 }
 
 fn change_from(
     view: PageView,
     key: Uuid,
-    seq: Seq,
+    up_to: LogCursor,
     value: Result<Value, serde_json::Error>,
 ) -> Result<DocumentChange, StoreError> {
     let value = value.map_err(|error| StoreError::NotCanonical(error.to_string()))?;
     let content = DocumentContent::Document(Some(value));
-    Ok(DocumentChange { view: view.name().to_owned(), key, seq, content })
+    Ok(DocumentChange { view: view.name().to_owned(), key, up_to, content })
 }
 
 /// The project that a document belongs to; `None` for documents of no project or of a session.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use provost_proto::{DocumentChange, DocumentContent, MessageId, Seq, SessionId};
+use provost_proto::{DocumentChange, DocumentContent, LogCursor, MessageId, SessionId};
 use provost_store::StoreError;
 use uuid::Uuid;
 
@@ -58,26 +58,28 @@ impl PageDraft {
 
     /// Reads what is being written. Returns the event up to which the page must be told the
     /// log before it is told of the draft.
-    pub(super) fn refresh_current(&mut self) -> Seq {
-        let Some((_, follower)) = &mut self.follower else { return 0 };
+    pub(super) fn refresh_current(&mut self) -> LogCursor {
+        let Some((_, follower)) = &mut self.follower else { return LogCursor::START };
         let current = follower.current();
         self.current = current.filter(|draft| !matches!(draft.state(), DraftState::Ended(_)));
-        let begun = self.current.as_ref().map_or(0, |draft| draft.since());
+        let begun = self.current.as_ref().map_or(LogCursor::START, |draft| draft.since());
         let ended = match &self.shown {
             ShownDraft::UpTo(draft, _) => match draft.state() {
-                DraftState::Ended(Some(seq)) => seq,
-                DraftState::Ended(None) | DraftState::Live | DraftState::Closing => 0,
+                DraftState::Ended(Some(at)) => at,
+                DraftState::Ended(None) | DraftState::Live | DraftState::Closing => {
+                    LogCursor::START
+                }
             },
-            ShownDraft::Unknown | ShownDraft::None => 0,
+            ShownDraft::Unknown | ShownDraft::None => LogCursor::START,
         };
-        begun.max(ended)
+        begun.later_of(ended)
     }
 
     /// What the page is to be told, with the log up to `at`. It has this message of the model as
     /// its last one.
     pub(super) fn take_change(
         &mut self,
-        at: Seq,
+        at: LogCursor,
         last_answer: Option<MessageId>,
     ) -> Result<Option<DocumentChange>, StoreError> {
         let Some((session, _)) = &self.follower else { return Ok(None) };
@@ -126,6 +128,6 @@ impl PageDraft {
     }
 }
 
-fn draft_change(key: Uuid, seq: Seq, content: DocumentContent) -> DocumentChange {
-    DocumentChange { view: PageView::Drafts.name().to_owned(), key, seq, content }
+fn draft_change(key: Uuid, up_to: LogCursor, content: DocumentContent) -> DocumentChange {
+    DocumentChange { view: PageView::Drafts.name().to_owned(), key, up_to, content }
 }

@@ -6,7 +6,7 @@ use provost_core::fold::session::page_key;
 use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
 use provost_proto::session::{ITEMS_PER_PAGE, ItemContent, MessageAuthor, SessionView};
 use provost_proto::{
-    ActionView, DocumentChange, MessageId, ProjectId, ProjectStatus, SessionId, limits,
+    ActionView, DocumentChange, LogCursor, MessageId, ProjectId, ProjectStatus, SessionId, limits,
 };
 use provost_store::{EventStore, ListPosition, ListQuery, StoredDocument};
 use uuid::Uuid;
@@ -184,7 +184,7 @@ impl<'a> SnapshotReader<'a> {
         let running = running.map(|action| action.id.uuid()).collect();
         for stored in self.read_stored(ViewKind::Outputs, running).await? {
             let key = DocumentKey { view: ViewKind::Outputs, key: stored.key };
-            self.tracker.set_text_seq(key, stored.seq);
+            self.tracker.set_text_end(key, stored.up_to);
             self.add_all(PageView::Outputs, vec![stored])?;
         }
         Ok(())
@@ -236,9 +236,10 @@ pub(super) async fn read_agent_input(
     let limit = limits::MAX_AGENT_INPUTS;
     let latest = ListQuery::latest(ViewKind::Actions, project.uuid(), limit);
     let docs = store.list_under(vec![latest]).await?;
-    let Some(seq) = docs.iter().map(|stored| stored.seq).max() else { return Ok(None) };
+    let ends = docs.iter().map(|stored| stored.up_to);
+    let Some(up_to) = ends.reduce(LogCursor::later_of) else { return Ok(None) };
     let actions = docs.into_iter().filter_map(|stored| stored.doc.into_action()).collect();
-    Ok(Some(agent_input_document(project, seq, actions)?))
+    Ok(Some(agent_input_document(project, up_to, actions)?))
 }
 
 /// The actions that a page of a session shows, and the last message of its model.

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use provost_proto::{
-    Actor, AppendedPart, DocumentChange, DocumentContent, DocumentCursor, Fact, ProjectId, Seq,
-    SessionId, Stream,
+    Actor, AppendedPart, DocumentChange, DocumentContent, DocumentCursor, Fact, LogCursor,
+    ProjectId, SessionId, Stream,
 };
 use provost_store::{AppendRequest, Durability, Idempotency};
 use serde_json::{Value, json};
@@ -91,8 +91,8 @@ impl ClientPage {
         let Some(text) = draft.and_then(|(_, draft)| draft["text"].as_str()) else { return };
         for (_, page) in self.documents.iter().filter(|((view, _), _)| view == "pages") {
             for item in page["items"].as_array().into_iter().flatten() {
-                let said = item["content"]["parts"][0]["text"].as_str();
-                assert!(text.is_empty() || said != Some(text), "{at}: {text} is shown twice");
+                let message = item["content"]["parts"][0]["text"].as_str();
+                assert!(text.is_empty() || message != Some(text), "{at}: {text} is shown twice");
             }
         }
     }
@@ -165,7 +165,7 @@ struct EventWalk {
     /// What the models of the two sessions are writing.
     writers: [Option<DraftWriter>; 2],
     /// A draft whose message is in the log, and that is not over yet.
-    closing: Option<(DraftWriter, Seq)>,
+    closing: Option<(DraftWriter, LogCursor)>,
 }
 
 impl EventWalk {
@@ -203,7 +203,7 @@ impl EventWalk {
             0 => {
                 let body = json!({ "session": session, "turn": turn, "attempt": 2 });
                 append(log, stream, None, "ATTEMPT_RESTARTED", body).await;
-                let since = log.store().watch_head().borrow().seq();
+                let since = log.store().head();
                 writer.restart(2, since).unwrap();
             }
             1 => {
@@ -224,7 +224,7 @@ impl EventWalk {
                 let text = draft.to_document().0.text;
                 let body = json!({ "session": session, "item": number, "message": writer.message(), "turn": turn, "from": "assistant", "parts": [{ "type": "text", "text": text }] });
                 append(log, stream, None, "MESSAGE_ADDED", body).await;
-                let appended = log.store().watch_head().borrow().seq();
+                let appended = log.store().head();
                 // A page may look before the draft is over.
                 if self.pick(2) == 0 {
                     writer.finish(Some(appended)).unwrap();
@@ -445,7 +445,7 @@ async fn a_cursor_of_another_log_of_the_future_or_of_other_documents_starts_anew
     assert_eq!(resumed(cursor, selection.clone()).await, (0, 0), "nothing happened since");
     let diverged = DocumentCursor { hash: cursor.hash ^ 1, ..cursor };
     assert_eq!(resumed(diverged, selection.clone()).await, (1, 1), "a restored backup");
-    let future = DocumentCursor { seq: cursor.seq + 1, ..cursor };
+    let future = DocumentCursor { at: LogCursor::END, ..cursor };
     assert_eq!(resumed(future, selection.clone()).await, (1, 1), "a longer log");
     let views = Some(vec!["daemon".to_owned()]);
     let others = DocumentSelection { views, ..selection };

@@ -155,8 +155,8 @@ mod tests {
         for event in &all {
             let part = log.with_bodies(rest.clone(), EventBodies::Whole).await.unwrap();
             assert_eq!(part.events.len(), 1, "each is too large for a second one");
-            assert_eq!(part.events[0].seq, event.seq);
-            let is_last = event.seq == all[all.len() - 1].seq;
+            assert_eq!(part.events[0].id, event.id);
+            let is_last = event.id == all[all.len() - 1].id;
             assert_eq!(part.next, (!is_last).then(|| event.cursor()));
             rest.events.remove(0);
         }

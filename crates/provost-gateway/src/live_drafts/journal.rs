@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use provost_core::fold::{EventMetadata, ViewDocument, ViewKind, fold_fact};
 use provost_proto::session::CompletionDraft;
-use provost_proto::{Actor, Fact, MessageId, Seq, SessionId, TurnId};
+use provost_proto::{Actor, Fact, LogCursor, MessageId, SessionId, TurnId};
 use provost_store::StoreError;
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ pub struct JournaledDraft {
     /// The message that the completion was to become.
     pub message: MessageId,
     /// The last event of the log before the completion began.
-    pub since: Seq,
+    pub since: LogCursor,
     /// What it said, and how much each broken attempt had streamed.
     pub draft: CompletionDraft,
     /// How many times it was restarted.
@@ -94,7 +94,8 @@ impl DraftJournals {
                 Err(error) => return Err(journal_error(&path, &error)),
             }
         }
-        drafts.sort_by_key(|journaled| (journaled.since, journaled.message));
+        // Ids are in order of creation.
+        drafts.sort_by_key(|journaled| journaled.message);
         Ok(drafts)
     }
 
@@ -148,16 +149,16 @@ fn read_journal(path: &Path, reader: impl io::BufRead) -> io::Result<Option<Jour
     let mut lines = reader.split(b'\n');
     let Some(head) = lines.next().transpose()? else { return Ok(None) };
     let head: Value = serde_json::from_slice(&head).unwrap_or_default();
-    let (Ok(session), Ok(turn), Ok(message), Some(since)) = (
+    let (Ok(session), Ok(turn), Ok(message), Ok(since)) = (
         serde_json::from_value::<SessionId>(head["session"].clone()),
         serde_json::from_value(head["turn"].clone()),
         serde_json::from_value(head["message"].clone()),
-        head["since"].as_u64(),
+        serde_json::from_value(head["since"].clone()),
     ) else {
         return Ok(None);
     };
     let metadata =
-        EventMetadata { seq: since, at: 0, principal: "", actor: &Actor::Daemon, command: None };
+        EventMetadata { cursor: since, at: 0, principal: "", actor: &Actor::Daemon, command: None };
     let (mut doc, mut restarts) = (None, 0);
     for line in lines {
         let Ok(fact) = serde_json::from_slice::<Fact>(&line?) else { break };

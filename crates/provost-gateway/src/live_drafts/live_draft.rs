@@ -5,7 +5,7 @@ use provost_proto::session::{
     CompletionDraft, ContentDelta, DraftToolCall, PendingRetry, ToolDelta,
 };
 use provost_proto::{
-    AppendedPart, DocumentAppend, Fact, MessageId, Seq, SessionId, TurnId, limits,
+    AppendedPart, DocumentAppend, Fact, LogCursor, MessageId, SessionId, TurnId, limits,
 };
 
 /// The draft of one attempt at a completion. A new attempt has a draft of its own, so what a draft
@@ -15,7 +15,7 @@ pub struct LiveDraft {
     session: SessionId,
     turn: TurnId,
     message: MessageId,
-    since: Seq,
+    since: LogCursor,
     content: Mutex<DraftContent>,
 }
 
@@ -37,7 +37,7 @@ pub enum DraftState {
     /// It says all that it will; its message is being appended to the log.
     Closing,
     /// It is over. The last event of the append that its message is in; `None` if it became none.
-    Ended(Option<Seq>),
+    Ended(Option<LogCursor>),
 }
 
 /// How far a follower has read a draft.
@@ -51,7 +51,12 @@ pub struct DraftPosition {
 }
 
 impl LiveDraft {
-    pub(super) fn new(session: SessionId, turn: TurnId, message: MessageId, since: Seq) -> Self {
+    pub(super) fn new(
+        session: SessionId,
+        turn: TurnId,
+        message: MessageId,
+        since: LogCursor,
+    ) -> Self {
         let content =
             DraftContent { runs: Vec::new(), retrying: None, revision: 0, state: DraftState::Live };
         Self { session, turn, message, since, content: Mutex::new(content) }
@@ -73,7 +78,7 @@ impl LiveDraft {
     }
 
     /// The last event of the log before the draft began.
-    pub fn since(&self) -> Seq {
+    pub fn since(&self) -> LogCursor {
         self.since
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use provost_core::redact::Secrets;
 use provost_proto::session::AttemptFailed;
-use provost_proto::{DocumentAppend, MessageId, SessionId, TurnId};
+use provost_proto::{DocumentAppend, LogCursor, MessageId, SessionId, TurnId};
 use uuid::Uuid;
 
 use super::*;
@@ -95,10 +95,10 @@ async fn a_new_attempt_is_a_draft_of_its_own_and_the_end_removes_the_journal() {
     assert!(first.read_from(&mut position).is_none(), "it is needed as a whole");
     let retrying = first.to_document().0.retrying.unwrap();
     assert!(retrying.at == 5007 && !retrying.why.contains(SECRET), "{retrying:?}");
-    writer.restart(2, 9).unwrap();
+    writer.restart(2, LogCursor::END).unwrap();
     let second = follower.current().unwrap();
     writer.push_text(DraftPart::Text, "kept").unwrap();
-    assert_eq!((first.state(), second.since()), (DraftState::Ended(None), 9));
+    assert_eq!((first.state(), second.since()), (DraftState::Ended(None), LogCursor::END));
     assert_eq!(
         (first.to_document().0.text, second.to_document().0.text),
         ("void".into(), "kept".into())
@@ -109,8 +109,8 @@ async fn a_new_attempt_is_a_draft_of_its_own_and_the_end_removes_the_journal() {
     assert_eq!(journaled.draft.broken_attempts, [4]);
     writer.close().unwrap();
     assert_eq!(second.state(), DraftState::Closing);
-    writer.finish(Some(12)).unwrap();
-    assert_eq!(second.state(), DraftState::Ended(Some(12)));
+    writer.finish(Some(LogCursor::END)).unwrap();
+    assert_eq!(second.state(), DraftState::Ended(Some(LogCursor::END)));
     assert!(follower.current().is_none() && drafts.read_journals().unwrap().is_empty());
 }
 
@@ -131,14 +131,14 @@ async fn a_journal_stays_when_its_writer_ends_and_a_torn_line_is_ignored() {
     for cut in 0..=whole.len() {
         std::fs::write(&path, &whole[..cut]).unwrap();
         let journals = drafts.read_journals().unwrap();
-        let said = journals.first().map(|journaled| journaled.draft.text.as_str());
+        let restored = journals.first().map(|journaled| journaled.draft.text.as_str());
         let expected = match lines.iter().filter(|end| **end <= cut).count() {
             0 => None,
             1 => Some(""),
             2 => Some("One "),
             _ => Some("One two\n"),
         };
-        assert_eq!(said, expected, "after {cut} bytes");
+        assert_eq!(restored, expected, "after {cut} bytes");
     }
     drafts.remove_journals().unwrap();
     assert!(drafts.read_journals().unwrap().is_empty());
@@ -191,7 +191,7 @@ async fn a_draft_that_was_not_appended_is_kept_beside_the_next_one() {
     };
     let expected = [(first, "lost?".to_owned()), (second, "next".to_owned())];
     assert_eq!(said(&drafts.read_journals().unwrap()), expected);
-    writer.finish(Some(7)).unwrap();
+    writer.finish(Some(LogCursor::END)).unwrap();
     let unlogged = drafts.list_unlogged(session).unwrap();
     assert_eq!(said(&unlogged), expected[..1]);
     unlogged[0].remove_journal().unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use provost_core::redact::{Redactor, StreamRedactor};
 use provost_proto::session::{AttemptFailed, AttemptRestarted, PendingRetry};
-use provost_proto::{AppendedPart, DocumentAppend, Fact, MessageId, Seq, UnixMicros, limits};
+use provost_proto::{AppendedPart, DocumentAppend, Fact, LogCursor, MessageId, UnixMicros, limits};
 
 use super::journal::JournalWriter;
 use super::{DraftSlot, DraftState, LiveDraft, UnloggedSessions};
@@ -89,7 +89,7 @@ impl DraftWriter {
     }
 
     /// What was streamed is void, which the log says by now: begins the draft of the next attempt.
-    pub fn restart(&mut self, attempt: u32, since: Seq) -> Result<(), GatewayError> {
+    pub fn restart(&mut self, attempt: u32, since: LogCursor) -> Result<(), GatewayError> {
         let (session, turn) = (self.draft.session(), self.draft.turn());
         let (streamed, calls) = (Vec::new(), Vec::new());
         let restarted = AttemptRestarted { session, turn, attempt, streamed, calls };
@@ -123,7 +123,7 @@ impl DraftWriter {
 
     /// The end of the completion is in the log, up to this event; `None` if there was nothing to
     /// append. The journal is removed.
-    pub fn finish(mut self, appended: Option<Seq>) -> Result<(), GatewayError> {
+    pub fn finish(mut self, appended: Option<LogCursor>) -> Result<(), GatewayError> {
         self.draft.set_state(DraftState::Ended(appended));
         self.journal.take().map_or(Ok(()), JournalWriter::remove)
     }

@@ -368,7 +368,7 @@ impl ActionService {
         if let (ActionStatus::Waiting, Some(approval)) = (action.status, action.approval) {
             return self.approvals.withdraw_approval(caller, approval).await;
         }
-        self.executor.cancel(action.project, action.id).await
+        self.executor.cancel(&action).await
     }
 }
 

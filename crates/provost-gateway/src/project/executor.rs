@@ -1,6 +1,7 @@
 //! Executing allowed actions: record that the action is allowed, issue its permit, run it in
 //! the kernel, record how it ended.
 
+mod cancelled_starts;
 mod results;
 pub(crate) mod unclaimed_results;
 
@@ -9,11 +10,12 @@ use std::time::Instant;
 
 use provost_core::action::{Action, ActionKind, ProcessAction, RuntimeAction};
 use provost_core::decide::{AllowedAction, BoundAction};
+use provost_core::fold::{ViewDocument, ViewKind};
 use provost_core::permit::Permit;
 use provost_core::policy::PolicyRequester;
 use provost_kernel::{ExecuteLimits, KernelError};
 use provost_proto::kernel::ErrorInfo;
-use provost_proto::{ActionId, Actor, Fact, ProjectId, RawJson};
+use provost_proto::{ActionId, ActionStatus, ActionView, Actor, Fact, RawJson};
 use provost_store::{AppendOutcome, AppendRequest, Durability};
 use serde_json::json;
 
@@ -27,6 +29,7 @@ use crate::project::governance::Governance;
 use crate::project::kernels::faults::{failed_outcome, fault_from_kernel_error, kernel_lost_fault};
 use crate::project::kernels::{FinishedCommandReceiver, KernelPool};
 use crate::project::request_context::RequestContext;
+use cancelled_starts::{CancelledStarts, cancelled_fault};
 use results::{build_command_result, encode_raw_result};
 use unclaimed_results::UnclaimedResults;
 
@@ -37,6 +40,7 @@ pub(crate) struct ActionExecutor {
     governance: Arc<Governance>,
     decisions: Arc<Decisions>,
     kernels: Arc<KernelPool>,
+    cancelled_starts: CancelledStarts,
     pub(crate) unclaimed_results: UnclaimedResults,
 }
 
@@ -69,8 +73,14 @@ impl ActionExecutor {
         decisions: Arc<Decisions>,
         kernels: Arc<KernelPool>,
     ) -> Self {
-        let unclaimed_results = UnclaimedResults::default();
-        Self { log, governance, decisions, kernels, unclaimed_results }
+        Self {
+            log,
+            governance,
+            decisions,
+            kernels,
+            cancelled_starts: CancelledStarts::default(),
+            unclaimed_results: UnclaimedResults::default(),
+        }
     }
 
     /// Starts an action whose permission is in the log. It continues when the client
@@ -96,19 +106,31 @@ impl ActionExecutor {
         self.kernels.remove_command_waiter(action);
     }
 
-    /// Stops an action that runs. Returns whether there was anything to stop.
-    pub(crate) async fn cancel(
-        &self,
-        project: ProjectId,
-        action: ActionId,
-    ) -> Result<bool, GatewayError> {
-        match self.kernels.connected(project) {
-            Some(kernel) => kernel
-                .cancel(action)
-                .await
-                .map_err(|error| GatewayError::Fault(fault_from_kernel_error(&error))),
-            None => Ok(false),
+    /// Stops an action that runs, or is about to. Returns whether there was anything to stop.
+    pub(crate) async fn cancel(&self, action: &ActionView) -> Result<bool, GatewayError> {
+        let (id, is_starting) = (action.id, action.status == ActionStatus::Allowed);
+        if is_starting {
+            self.cancelled_starts.insert(id);
         }
+        let stopped = match self.kernels.connected(action.project) {
+            Some(kernel) => kernel
+                .cancel(id)
+                .await
+                .map_err(|error| GatewayError::Fault(fault_from_kernel_error(&error)))?,
+            None => false,
+        };
+        if stopped || !is_starting {
+            self.cancelled_starts.take(id);
+            return Ok(stopped);
+        }
+        // The kernel does not know it yet, or any more.
+        let found = self.log.store().get_document(ViewKind::Actions, id.uuid()).await?;
+        let now = found.and_then(ViewDocument::into_action).map(|action| action.status);
+        let has_ended = now.is_none_or(|status| status == ActionStatus::Finished);
+        if has_ended {
+            self.cancelled_starts.take(id);
+        }
+        Ok(!has_ended)
     }
 
     /// Registers a waiter for the end and the output of a command; other actions need none.
@@ -152,6 +174,30 @@ impl ActionExecutor {
         }
     }
 
+    /// The same, unless the action was cancelled since it was allowed.
+    async fn execute_uncancelled(
+        &self,
+        context: &RequestContext,
+        permit: Permit,
+    ) -> Result<RawJson, ErrorInfo> {
+        let id = permit.id();
+        // It takes a while to start a kernel.
+        let started = self.kernels.ensure_kernel(&context.project).await;
+        if self.cancelled_starts.take(id) {
+            return Err(cancelled_fault());
+        }
+        let kernel = started?;
+        let result = self.execute_in_kernel(context, permit).await;
+        // The cancellation may have been faster than the action.
+        if self.cancelled_starts.take(id)
+            && result.is_ok()
+            && let Err(error) = kernel.cancel(id).await
+        {
+            tracing::warn!(%error, "cannot cancel an action that was just started");
+        }
+        result
+    }
+
     /// The paths that an agent does not see in results, and that its commands cannot write;
     /// and what commands of the project can read besides. A person sees everything.
     fn execute_limits(&self, context: &RequestContext, action: &Action) -> ExecuteLimits {
@@ -183,7 +229,7 @@ impl ActionExecutor {
         let (id, kind, started) = (permit.id(), permit.action().kind(), Instant::now());
         let is_list = permit.action().name() == "terminal.list";
         let changes_runtime = matches!(permit.action(), Action::Runtime(_));
-        let mut result = self.execute_in_kernel(context, permit).await;
+        let mut result = self.execute_uncancelled(context, permit).await;
         if let (true, Actor::Agent(_), Ok(listed)) = (is_list, &context.actor, &mut result) {
             let own = self.decisions.retain_own_processes(&context.principal, listed.to_value());
             *listed = encode_raw_result(&own.await?)?;
@@ -194,7 +240,8 @@ impl ActionExecutor {
             self.kernels.wait_for_reports(project).await;
         }
         let finished = Fact::ActionFinished { action: id, project, report: None, outcome };
-        self.log.append(context.build_append(Durability::Buffered, vec![finished])).await?;
+        let append = context.build_append(Durability::Buffered, vec![finished]);
+        self.log.append_end(id, append).await?;
         result.map(ExecutionResult::Finished).map_err(GatewayError::Fault)
     }
 
@@ -206,11 +253,12 @@ impl ActionExecutor {
         waiter: Option<FinishedCommandReceiver>,
     ) -> Result<ExecutionResult, GatewayError> {
         let id = permit.id();
-        match self.execute_in_kernel(context, permit).await {
+        match self.execute_uncancelled(context, permit).await {
             Err(fault) => {
                 let (project, outcome) = (context.project.id, failed_outcome(fault.clone()));
                 let finished = Fact::ActionFinished { action: id, project, report: None, outcome };
-                self.log.append(context.build_append(Durability::Buffered, vec![finished])).await?;
+                let append = context.build_append(Durability::Buffered, vec![finished]);
+                self.log.append_end(id, append).await?;
                 Err(GatewayError::Fault(fault))
             }
             Ok(process) => match waiter {

@@ -20,11 +20,12 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use provost_core::fold::{ViewDocument, ViewKind};
 use provost_kernel::{
     CachedReader, KernelClient, KernelDir, KernelError, ReportReceiver, run_homes,
 };
 use provost_proto::kernel::{ErrorInfo, ReportNumber};
-use provost_proto::{ActionId, Actor, Fact, Project, ProjectId, ProjectStatus, UnixMicros};
+use provost_proto::{ActionId, Actor, Code, Fact, Project, ProjectId, ProjectStatus, UnixMicros};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -171,6 +172,10 @@ impl KernelPool {
         if let Some(kernel) = self.connected(project.id) {
             return Ok(kernel);
         }
+        if !self.is_open(project.id).await.map_err(|error| kernel_lost_fault(&error.to_string()))? {
+            let message = GatewayError::ProjectClosed.to_string();
+            return Err(ErrorInfo { code: Code::Conflict, message, details: None });
+        }
         if let Some(delay) = self.with_backoff(project.id, |backoff| backoff.remaining_delay()) {
             let seconds = delay.as_secs() + 1;
             return Err(kernel_lost_fault(&format!(
@@ -196,6 +201,13 @@ impl KernelPool {
                 Err(fault_from_kernel_error(&error))
             }
         }
+    }
+
+    /// Whether a project is open according to the log: it may have been closed since it was asked
+    /// for.
+    async fn is_open(&self, project: ProjectId) -> Result<bool, GatewayError> {
+        let found = self.log.store().get_document(ViewKind::Projects, project.uuid()).await?;
+        Ok(matches!(found, Some(ViewDocument::Project(it)) if it.status == ProjectStatus::Open))
     }
 
     /// Reads files of a project in this process if they are in memory.
@@ -281,6 +293,14 @@ impl KernelPool {
             }
         }
         kill_and_wait(&kernel, &report_loop).await;
+    }
+
+    /// Stops the kernel of a project that the log says is closed, also one that is being started.
+    /// No other one is started before the project is opened again.
+    pub(crate) async fn stop_closed_kernel(&self, project: ProjectId) {
+        // Whoever holds it may have read that the project is open.
+        drop(self.start_lock.acquire().await);
+        self.stop_kernel(project).await;
     }
 
     /// Stops all kernels.

@@ -1,5 +1,8 @@
 //! Trusting governance files, which lets the actions continue that waited for it.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use provost_proto::{ChangeRoleRequest, Project, RoleView, TrustFileRequest, TrustedFile};

@@ -1,41 +1,30 @@
-//! The daemon's connection to a kernel.
+//! The daemon's client of a kernel: one method for each request.
 //!
-//! Callers send their requests themselves; a task reads the socket, passes responses to
-//! their callers, and forwards reports. When the socket closes, the kernel is lost: every
-//! pending request fails, and the reports end.
+//! When the socket closes, the kernel is lost: every pending request fails, and the reports end.
 
-use parking_lot::Mutex;
-use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use provost_core::permit::Permit;
 use provost_core::redact::Secrets;
-use provost_proto::kernel::{
-    ActionOutcome, ErrorInfo, HelloResponse, JsonRpcVersion, KernelReport, Method,
-    PROTOCOL_VERSION, ReportNumber, RpcRequest, RpcResponse, VisibilityRule,
-};
+use provost_proto::kernel::{ActionOutcome, HelloResponse, Method, ReportNumber, VisibilityRule};
 use provost_proto::runtime::{RuntimeLogPage, RuntimeSnapshot};
 use provost_proto::{ActionId, RawJson};
 use provost_sandbox::launch;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokio::net::unix::pipe;
-use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
 use super::cached_reader::CachedReader;
+pub use super::kernel_connection::ReportReceiver;
+use super::kernel_connection::{KernelConnection, RESPONSE_TIMEOUT};
+pub(crate) use super::kernel_connection::{perform_handshake, response_result};
+pub use super::kernel_error::KernelError;
 use super::kernel_process::KernelProcess;
-use crate::frame_sender::FrameSender;
+pub(crate) use super::pending_requests::request_frame;
 use crate::kernel_dir::KernelDir;
-use crate::socket_writer::{SocketWriter, split_socket};
-use crate::wire::{self, FrameReader, KernelFrame};
-
-/// Reports that may be queued for the log. When it is full, the kernel waits.
-const REPORT_QUEUE_LEN: usize = 64;
 
 /// How long a kernel may take to start.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
@@ -53,47 +42,6 @@ const BUILD_TIMEOUT: Duration = Duration::from_hours(1);
 /// How long a kernel may take to stop everything.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// How long any other request may take.
-const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// How often the kernel is pinged while a long request is pending.
-const PING_INTERVAL: Duration = Duration::from_secs(5);
-
-/// How long a kernel may take for the handshake.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Why a request to a kernel failed.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum KernelError {
-    /// The kernel could not be started.
-    #[error("the project's kernel did not start: {0}")]
-    StartFailed(String),
-    /// The connection is closed.
-    #[error("the project's kernel is gone")]
-    Lost,
-    /// The kernel runs, but does not respond in time.
-    #[error(
-        "the project's kernel does not respond; wait until it does, or end it and all that runs \
-         in it with `provost stop`"
-    )]
-    Unresponsive,
-    /// The kernel was started by another version of Provost.
-    #[error(
-        "the project's kernel, process {pid}, speaks protocol {kernel}, and this daemon speaks \
-         {PROTOCOL_VERSION}; stop that process, and the daemon starts a new kernel, or run the \
-         Provost that started it"
-    )]
-    ProtocolMismatch {
-        /// The kernel's protocol version.
-        kernel: u32,
-        /// The kernel's process id.
-        pid: u32,
-    },
-    /// The kernel executed the action, and it failed.
-    #[error("{}", .0.message)]
-    Fault(ErrorInfo),
-}
-
 /// What limits the execution of an action, and what a command may read besides.
 #[derive(Clone, Debug, Default)]
 pub struct ExecuteLimits {
@@ -106,37 +54,10 @@ pub struct ExecuteLimits {
 /// A connection to a kernel.
 #[derive(Debug, Clone)]
 pub struct KernelClient {
-    requests: Arc<RequestSender>,
-    pending: Arc<PendingRequests>,
+    connection: Arc<KernelConnection>,
     welcome: HelloResponse,
     process: Arc<KernelProcess>,
     cached_reader: Option<Arc<CachedReader>>,
-}
-
-/// Sends requests. The connection is closed when the last client of it is dropped.
-#[derive(Debug)]
-struct RequestSender(FrameSender);
-
-impl Drop for RequestSender {
-    fn drop(&mut self) {
-        self.0.close();
-    }
-}
-
-/// The reports of a kernel, in order; ends when the kernel is lost.
-#[derive(Debug)]
-pub struct ReportReceiver(mpsc::Receiver<KernelReport>);
-
-impl ReportReceiver {
-    /// The next report.
-    pub async fn next(&mut self) -> Option<KernelReport> {
-        self.0.recv().await
-    }
-
-    /// The next report, if it has arrived already.
-    pub fn try_next(&mut self) -> Option<KernelReport> {
-        self.0.try_recv().ok()
-    }
 }
 
 /// What a kernel must know of its daemon before it executes anything.
@@ -189,17 +110,11 @@ impl KernelClient {
     }
 
     async fn open_connection(dir: &KernelDir) -> Result<(Self, ReportReceiver), KernelError> {
-        let (read, write, welcome) = perform_handshake(dir).await?;
+        let (connection, welcome, reports) = KernelConnection::open(dir).await?;
         // It has just answered; if it is gone all the same, so is the connection.
         let process = KernelProcess::open(welcome.pid).map_err(|_| KernelError::Lost)?;
-        let process = Arc::new(process);
-        let sender = FrameSender::new(write);
-        let requests = Arc::new(RequestSender(sender.clone()));
-        let (up, reports) = mpsc::channel(REPORT_QUEUE_LEN);
-        let pending = Arc::new(PendingRequests::default());
-        tokio::spawn(run_connection(read, sender, up, Arc::clone(&pending)));
-        let kernel = Self { requests, pending, welcome, process, cached_reader: None };
-        Ok((kernel, ReportReceiver(reports)))
+        let (connection, process) = (Arc::new(connection), Arc::new(process));
+        Ok((Self { connection, welcome, process, cached_reader: None }, reports))
     }
 
     /// The same connection, with a reader for files that are in memory.
@@ -215,7 +130,7 @@ impl KernelClient {
 
     /// Whether the connection is open.
     pub fn is_connected(&self) -> bool {
-        !self.requests.0.is_closed()
+        self.connection.is_open()
     }
 
     /// Executes a permitted action, once.
@@ -276,8 +191,7 @@ impl KernelClient {
     /// Acknowledges the reports up to this one, which are in the log. Does not wait
     /// for the response, which may be queued behind reports that wait for the caller.
     pub async fn acknowledge(&self, up_to: ReportNumber) -> Result<(), KernelError> {
-        let frame = self.pending.encode_request(Method::Acknowledge { up_to }, None)?;
-        self.requests.0.send(&frame).await.map_err(|_| KernelError::Lost)
+        self.connection.send_notification(Method::Acknowledge { up_to }).await
     }
 
     /// The outcomes of these actions, as far as the kernel remembers them.
@@ -344,192 +258,11 @@ impl KernelClient {
             | Method::Logs { .. }
             | Method::Runtime {} => RESPONSE_TIMEOUT,
         };
-        let response = self.await_response(self.send_request(method).await?, time_limit).await?;
-        response_result(response)
-    }
-
-    async fn send_request(
-        &self,
-        method: Method,
-    ) -> Result<oneshot::Receiver<RpcResponse>, KernelError> {
-        let (reply, response) = oneshot::channel();
-        let frame = self.pending.encode_request(method, Some(reply))?;
-        self.requests.0.send(&frame).await.map_err(|_| KernelError::Lost)?;
-        Ok(response)
-    }
-
-    /// Waits for a response. While a request with a long timeout is pending, the kernel
-    /// is pinged, so that one that hangs is noticed.
-    async fn await_response(
-        &self,
-        mut response: oneshot::Receiver<RpcResponse>,
-        time_limit: Duration,
-    ) -> Result<RpcResponse, KernelError> {
-        let mut remaining = time_limit;
-        let lost = |_| KernelError::Lost;
-        loop {
-            let slice = if time_limit > RESPONSE_TIMEOUT {
-                remaining.min(PING_INTERVAL)
-            } else {
-                remaining
-            };
-            if let Ok(response) = timeout(slice, &mut response).await {
-                return response.map_err(lost);
-            }
-            remaining -= slice;
-            if remaining.is_zero() {
-                return Err(KernelError::Unresponsive);
-            }
-            let started_at = Instant::now();
-            let pong =
-                timeout(RESPONSE_TIMEOUT.min(remaining), self.send_request(Method::Ping {}).await?);
-            tokio::select! {
-                response = &mut response => return response.map_err(lost),
-                pong = pong => drop(pong.map_err(|_| KernelError::Unresponsive)?),
-            }
-            remaining = remaining.saturating_sub(started_at.elapsed());
-        }
-    }
-}
-
-/// The result or the error in a response.
-pub(crate) fn response_result(response: RpcResponse) -> Result<RawJson, KernelError> {
-    if let Some(error) = response.error {
-        let internal = || ErrorInfo {
-            code: provost_proto::Code::Internal,
-            message: error.message.clone(),
-            details: None,
-        };
-        return Err(KernelError::Fault(error.data.clone().unwrap_or_else(internal)));
-    }
-    match response.result {
-        Some(result) => Ok(result),
-        None => RawJson::new(&Value::Null).map_err(|_| KernelError::Lost),
-    }
-}
-
-/// Connects to a kernel, authenticates, and checks the protocol version.
-pub(crate) async fn perform_handshake(
-    dir: &KernelDir,
-) -> Result<(FrameReader<pipe::Receiver>, SocketWriter, HelloResponse), KernelError> {
-    let lost = |_: io::Error| KernelError::Lost;
-    let stream = dir.connect().await.map_err(lost)?;
-    let own = rustix::process::geteuid().as_raw();
-    if stream.peer_cred().map_err(lost)?.uid() != own {
-        tracing::warn!("the kernel's socket belongs to another user");
-        return Err(KernelError::Lost);
-    }
-    let secret = dir.read_secret().map_err(lost)?;
-    let hello = request_frame(0, Method::Hello { secret, protocol: PROTOCOL_VERSION });
-    let (read, write) = split_socket(stream).map_err(lost)?;
-    let mut read = FrameReader::new(read);
-    write.send(&wire::frame_to_bytes(&hello).map_err(lost)?).await.map_err(lost)?;
-    let response =
-        timeout(HANDSHAKE_TIMEOUT, read.next()).await.map_err(|_| KernelError::Unresponsive)?;
-    let Ok(Some(KernelFrame::Response(RpcResponse { result: Some(welcome), .. }))) = response
-    else {
-        return Err(KernelError::Lost);
-    };
-    let welcome: HelloResponse = welcome.parse().map_err(|_| KernelError::Lost)?;
-    if welcome.protocol != PROTOCOL_VERSION {
-        return Err(KernelError::ProtocolMismatch { kernel: welcome.protocol, pid: welcome.pid });
-    }
-    Ok((read, write, welcome))
-}
-
-/// The requests that wait for their responses.
-#[derive(Debug, Default)]
-struct PendingRequests {
-    next: AtomicU64,
-    /// `None` once the kernel is lost: no request may wait any more.
-    waiting: Mutex<ReplySenders>,
-}
-
-#[derive(Debug)]
-struct ReplySenders(Option<HashMap<u64, oneshot::Sender<RpcResponse>>>);
-
-impl Default for ReplySenders {
-    fn default() -> Self {
-        Self(Some(HashMap::new()))
-    }
-}
-
-impl PendingRequests {
-    /// Encodes a request, and registers `reply` for its response.
-    fn encode_request(
-        &self,
-        method: Method,
-        reply: Option<oneshot::Sender<RpcResponse>>,
-    ) -> Result<Vec<u8>, KernelError> {
-        let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
-        let frame = wire::frame_to_bytes(&request_frame(id, method)).map_err(|error| {
-            let message = format!("cannot encode the request: {error}");
-            let code = provost_proto::Code::TooLarge;
-            KernelError::Fault(ErrorInfo { code, message, details: None })
-        })?;
-        let mut waiting = self.waiting.lock();
-        let waiting = waiting.0.as_mut().ok_or(KernelError::Lost)?;
-        if let Some(reply) = reply {
-            waiting.insert(id, reply);
-        }
-        Ok(frame)
-    }
-
-    fn complete_request(&self, response: RpcResponse) {
-        let mut waiting = self.waiting.lock();
-        let reply = waiting.0.as_mut().and_then(|waiting| waiting.remove(&response.id));
-        drop(waiting);
-        if let Some(reply) = reply {
-            // The caller may have stopped waiting.
-            drop(reply.send(response));
-        }
-    }
-
-    /// Fails all pending requests, because the kernel is lost.
-    fn close(&self) {
-        drop(self.waiting.lock().0.take());
+        response_result(self.connection.call(method, time_limit).await?)
     }
 }
 
 /// Whether an action may have to wait for a build.
 fn may_wait_for_build(action: &str) -> bool {
     matches!(action, "runtime.run" | "runtime.restart" | "runtime.build")
-}
-
-pub(crate) fn request_frame(id: u64, method: Method) -> KernelFrame {
-    KernelFrame::Request(RpcRequest { jsonrpc: JsonRpcVersion::V2, id, method })
-}
-
-/// Receives frames, and sends what the socket did not take at once, until it closes.
-async fn run_connection(
-    read: FrameReader<pipe::Receiver>,
-    sender: FrameSender,
-    reports: mpsc::Sender<KernelReport>,
-    pending: Arc<PendingRequests>,
-) {
-    // Either direction is only cancelled when the other has ended.
-    tokio::select! {
-        () = receive_frames(read, &reports, &pending) => {}
-        _error = sender.run_backlog() => {}
-    }
-    sender.close();
-    pending.close();
-}
-
-async fn receive_frames(
-    mut read: FrameReader<pipe::Receiver>,
-    reports: &mpsc::Sender<KernelReport>,
-    pending: &PendingRequests,
-) {
-    while let Ok(Some(frame)) = read.next().await {
-        match frame {
-            KernelFrame::Report(report) => {
-                if reports.send(report).await.is_err() {
-                    return;
-                }
-            }
-            KernelFrame::Response(response) => pending.complete_request(response),
-            KernelFrame::Request(_) => return,
-        }
-    }
 }

@@ -2,5 +2,8 @@
 
 pub(crate) mod cached_reader;
 pub(crate) mod kernel_client;
+mod kernel_connection;
+mod kernel_error;
 mod kernel_process;
+mod pending_requests;
 pub(crate) mod terminal_client;

@@ -10,8 +10,8 @@
 //! sandbox holds read-only. What changes while nothing runs is the person's.
 
 mod build_file_owners;
-mod led_to_paths;
 mod leftovers;
+mod referenced_paths;
 mod restore;
 pub mod settings_copies;
 mod snapshot;
@@ -32,8 +32,8 @@ use provost_sandbox::root_dir::{FileKind, RootDir, RootDirEntry, SymlinkSnapshot
 use serde::Serialize;
 
 use build_file_owners::BuildFileOwners;
-use led_to_paths::{LedToPath, find_led_to_paths};
 use leftovers::{LeftoverContext, LeftoverEntry};
+use referenced_paths::{ReferencedPath, find_referenced_paths};
 use settings_copies::SettingsCopies;
 use snapshot::Snapshot;
 pub use store::{LeftInPlace, QuarantineStore, SetAsideEntry, SetAsideKind};
@@ -64,7 +64,7 @@ struct QuarantineState {
     scanner: TreeScanner,
     baseline: Snapshot,
     /// Paths that links and configurations of the baseline lead to.
-    extra: Vec<LedToPath>,
+    extra: Vec<ReferencedPath>,
     /// When the baseline was the person's, if it was taken.
     taken_at: Option<i128>,
     /// Whose the build files are.
@@ -240,7 +240,7 @@ impl Quarantine {
         state.taken_at = Some(tree_scan::now_nanos());
         let QuarantineState { scanner, baseline, extra, .. } = state;
         *baseline = Snapshot::take(scanner, &self.root, extra, baseline);
-        let found = find_led_to_paths(&self.project, baseline, baseline);
+        let found = find_referenced_paths(&self.project, baseline, baseline);
         if found != *extra {
             *extra = found;
             *baseline = Snapshot::take(scanner, &self.root, extra, baseline);
@@ -248,8 +248,8 @@ impl Quarantine {
         state.build_files.adopt(&state.baseline);
     }
 
-    /// Whether a link or a setting of the person leads programs to one of these paths.
-    pub fn is_led_to(&self, paths: &[PathBuf]) -> bool {
+    /// Whether a link or a setting of the person refers programs to one of these paths.
+    pub fn is_referenced(&self, paths: &[PathBuf]) -> bool {
         let mut state = self.state.lock();
         if state.n_running == 0
             && !state.is_unsettled
@@ -257,10 +257,10 @@ impl Quarantine {
         {
             self.adopt_all(&mut state);
         }
-        let leads = |led: &LedToPath, path: &PathBuf| {
-            path == &led.path || led.with_content && path.starts_with(&led.path)
+        let covers = |known: &ReferencedPath, path: &PathBuf| {
+            path == &known.path || known.with_content && path.starts_with(&known.path)
         };
-        paths.iter().any(|path| state.extra.iter().any(|led| leads(led, path)))
+        paths.iter().any(|path| state.extra.iter().any(|known| covers(known, path)))
     }
 
     /// The hash of the person's content at a path, which a change must be based on while other
@@ -297,8 +297,8 @@ impl Quarantine {
                 state;
             let mut now = Snapshot::take_anew(scanner, &self.root, extra);
             // A new worktree has places of its own for the programs that settings name.
-            let found = find_led_to_paths(&self.project, baseline, &now);
-            if found.iter().any(|led| !extra.contains(led)) {
+            let found = find_referenced_paths(&self.project, baseline, &now);
+            if found.iter().any(|path| !extra.contains(path)) {
                 extra.extend(found);
                 extra.sort();
                 extra.dedup();

@@ -13,7 +13,7 @@ use provost_proto::Hash;
 use provost_sandbox::root_dir::RootDir;
 use rustix::fs::{AtFlags, Statx, StatxFlags};
 
-use super::led_to_paths::{self, LedToPath};
+use super::referenced_paths::{self, ReferencedPath};
 use super::tree_scan::{EntryJudgement, FoundEntry, TreeScanner};
 
 /// The largest file whose content is kept, so that it can be put back.
@@ -73,7 +73,7 @@ impl Snapshot {
     pub(super) fn take(
         scanner: &mut TreeScanner,
         root: &RootDir,
-        extra: &[LedToPath],
+        extra: &[ReferencedPath],
         last: &Self,
     ) -> Self {
         Self::take_with(scanner, root, extra, Some(last))
@@ -84,7 +84,7 @@ impl Snapshot {
     pub(super) fn take_anew(
         scanner: &mut TreeScanner,
         root: &RootDir,
-        extra: &[LedToPath],
+        extra: &[ReferencedPath],
     ) -> Self {
         Self::take_with(scanner, root, extra, None)
     }
@@ -92,7 +92,7 @@ impl Snapshot {
     fn take_with(
         scanner: &mut TreeScanner,
         root: &RootDir,
-        extra: &[LedToPath],
+        extra: &[ReferencedPath],
         last: Option<&Self>,
     ) -> Self {
         let found = scanner.find_entries(root, extra);
@@ -128,7 +128,7 @@ impl Snapshot {
             read_stat(root, path).is_none_or(|stat| read_signature(&stat) != entry.signature)
         };
         let mut pointers =
-            self.entries.iter().filter(|(path, entry)| led_to_paths::is_pointer(path, entry));
+            self.entries.iter().filter(|(path, entry)| referenced_paths::is_pointer(path, entry));
         pointers.any(|(path, entry)| is_changed(path, entry))
     }
 }

@@ -22,7 +22,7 @@ use provost_core::quarantine::git_entries::{
 use provost_sandbox::root_dir::RootDir;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, StatxFlags};
 
-use super::led_to_paths::LedToPath;
+use super::referenced_paths::ReferencedPath;
 
 /// How many folders are walked, of those that hold settings and of the others; a project with
 /// more is reported as not checked completely.
@@ -117,7 +117,11 @@ pub(super) struct TreeScanner {
 impl TreeScanner {
     /// Finds all entries; `extra` are paths that are protected because a link or a
     /// configuration leads to them.
-    pub(super) fn find_entries(&mut self, root: &RootDir, extra: &[LedToPath]) -> FoundEntries {
+    pub(super) fn find_entries(
+        &mut self,
+        root: &RootDir,
+        extra: &[ReferencedPath],
+    ) -> FoundEntries {
         let mut walk = TreeWalk {
             root,
             known: std::mem::take(&mut self.dirs),
@@ -127,7 +131,7 @@ impl TreeScanner {
             now: now_nanos(),
         };
         walk.pending.push(PathBuf::new(), DirContext::Tree { in_packages: false });
-        for LedToPath { path, with_content } in extra {
+        for ReferencedPath { path, with_content } in extra {
             match walk.read_kind(path) {
                 Some(EntryType::Directory) if *with_content => {
                     walk.pending.push(path.clone(), DirContext::Protected(LED_TO));

@@ -67,8 +67,8 @@ fn no_link_leads_out() {
         for (name, params) in every_action(path) {
             let outcome = project.attempt(name, params.clone());
             assert!(outcome.is_err(), "{name} {params}: {outcome:?}");
-            let said = outcome.unwrap_err().to_string();
-            assert!(!said.contains("SECRET"), "{said}");
+            let message = outcome.unwrap_err().to_string();
+            assert!(!message.contains("SECRET"), "{message}");
         }
         for target in ["folder/moved", "relative/moved"] {
             let moved = project.attempt("fs.moveFile", json!({"from": "d", "to": target}));

@@ -148,8 +148,8 @@ fn of_a_folder_without_end_fifty_thousand_names_are_listed_and_that_is_said() {
     let project = crowded(50_001);
     let answer = project.done("fs.listFiles", json!({"limit": 50_000}));
     assert_eq!(paths(&answer).len(), 50_000);
-    let said = "has more than 50000 names; the others are omitted";
-    assert_eq!(answer["skipped"], json!([{"path": ".", "error": said}]));
+    let note = "has more than 50000 names; the others are omitted";
+    assert_eq!(answer["skipped"], json!([{"path": ".", "error": note}]));
 }
 
 #[test]

@@ -56,8 +56,8 @@ async fn nothing_is_swapped_in_beside_the_projects_build() {
         let set_aside =
             kernel.set_aside_by(&format!("printf %s '{text}' > {}", swapped_in.0)).await;
         assert_eq!(set_aside, [format!("src/{}", swapped_in.0)]);
-        let said = run_outside(&source, build);
-        assert!(said.contains(prints), "{build}: {said}");
+        let printed = run_outside(&source, build);
+        assert!(printed.contains(prints), "{build}: {printed}");
     }
 }
 

@@ -24,13 +24,13 @@ fn prepare(folder: &Path) {
     for name in ["app/evil.sh", "app/tools/pre-commit", "app/tools/post-checkout"] {
         fs::write(folder.join(name), &evil).unwrap();
     }
-    let said = run_outside(
+    let printed = run_outside(
         folder,
         "chmod +x evil.sh tools/* && git config --global user.name a && \
          git config --global user.email a@b && git init -q -b main && echo a > a && \
          git add . && git commit -q -m one && echo b >> a && git commit -qam two && echo fine",
     );
-    assert!(said.ends_with("fine\n"), "{said}");
+    assert!(printed.ends_with("fine\n"), "{printed}");
 }
 
 /// What a person does to look at a project.
@@ -103,15 +103,15 @@ async fn looking_at_a_project_runs_nothing_that_a_command_left() {
         let control = tempfile::tempdir().unwrap();
         prepare(control.path());
         run_outside(control.path(), attack);
-        let said = run_outside(control.path(), LOOKS);
-        assert!(control.path().join("marker").exists(), "{name} does not work: {said}");
+        let printed = run_outside(control.path(), LOOKS);
+        assert!(control.path().join("marker").exists(), "{name} does not work: {printed}");
 
         let kernel = Kernel::start(&[]).await;
         prepare(kernel.folder.path());
         fs::write(kernel.folder.path().join("app/tools/log"), "").unwrap();
         let outcome = kernel.runs(attack).await;
-        let said = run_outside(kernel.folder.path(), LOOKS);
-        assert!(!kernel.folder.path().join("marker").exists(), "{name}: {outcome} {said}");
+        let printed = run_outside(kernel.folder.path(), LOOKS);
+        assert!(!kernel.folder.path().join("marker").exists(), "{name}: {outcome} {printed}");
     }
 }
 
@@ -174,8 +174,8 @@ async fn an_attack_in_several_commands_runs_nothing_either() {
             set_aside.push(outcome["summary"]["setAside"]["entries"].clone());
         }
         assert!(set_aside.iter().any(|entries| !entries.is_null()), "{name}: nothing set aside");
-        let said = run_outside(kernel.folder.path(), LOOKS);
-        assert!(!kernel.folder.path().join("marker").exists(), "{name}: {set_aside:?} {said}");
+        let printed = run_outside(kernel.folder.path(), LOOKS);
+        assert!(!kernel.folder.path().join("marker").exists(), "{name}: {set_aside:?} {printed}");
     }
 }
 
@@ -617,8 +617,8 @@ async fn a_command_that_does_what_git_does_loses_nothing() {
         assert_eq!(outcome["exitCode"], 0, "{command}: {outcome} {}", read_log());
         assert_eq!(outcome["summary"]["setAside"], Value::Null, "{command}: {outcome}");
     }
-    let said = run_outside(kernel.folder.path(), "cd src/s && git -C m log --oneline | head -1");
-    assert!(said.contains("three"), "{said}");
+    let printed = run_outside(kernel.folder.path(), "cd src/s && git -C m log --oneline | head -1");
+    assert!(printed.contains("three"), "{printed}");
 }
 
 /// Runs a command in the project; returns its exit code and what was set aside.
@@ -646,9 +646,9 @@ async fn git_changes_the_settings_of_the_projects_own_repository() {
     }
     let settings = "git config remote.o.url; git config branch.work.merge; git config user.name; \
                     git config submodule.m.url; git -C m config remote.o.url; ls -l .git/config";
-    let said = run_outside(kernel.folder.path(), settings);
-    assert!(said.starts_with("https://example.com/x\nrefs/heads/main\na\n/"), "{said}");
-    assert!(said.contains("\nhttps://example.com/m\n-rw"), "{said}");
+    let printed = run_outside(kernel.folder.path(), settings);
+    assert!(printed.starts_with("https://example.com/x\nrefs/heads/main\na\n/"), "{printed}");
+    assert!(printed.contains("\nhttps://example.com/m\n-rw"), "{printed}");
 }
 
 #[tokio::test]

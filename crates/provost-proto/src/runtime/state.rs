@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{BuildDiagnostic, CrashReport, ListeningPort};
 use crate::kernel::{OutputData, ReportNumber};
-use crate::{ActionId, KernelStatus, LogCursor, ProjectId, ProjectMode, Seq, UnixMicros};
+use crate::{ActionId, KernelStatus, LogCursor, ProjectId, ProjectMode, UnixMicros};
 
 macro_rules! status {
     ($($(#[$doc:meta])* $name:ident { $($(#[$about:meta])* $variant:ident,)+ })+) => {
@@ -194,8 +194,9 @@ view! {
         /// The ports that answer over HTTP, each with the event since which it does. Only the log
         /// has positions, so a kernel leaves it empty.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        #[cfg_attr(feature = "ts", ts(optional, type = "Record<string, number>"))]
-        responding_since: BTreeMap<u16, Seq>,
+        #[cfg_attr(feature = "ts", ts(optional, type = "Record<string, LogCursor>"))]
+        #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<u16, crate::Seq>))]
+        responding_since: BTreeMap<u16, LogCursor>,
         /// Whether the kernel has a terminal, live or exited: none outlives its kernel.
         #[serde(default)]
         has_terminal: bool,
@@ -237,7 +238,6 @@ view! {
         /// Its preview.
         preview: PreviewView,
         /// The last event that is included.
-        #[cfg_attr(feature = "ts", ts(type = "number"))]
         #[cfg_attr(feature = "openapi", schema(value_type = crate::Seq))]
         #[serde(rename = "seq")]
         cursor: LogCursor,

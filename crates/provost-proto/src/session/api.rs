@@ -83,7 +83,6 @@ body! {
         /// The completion that is being streamed.
         pub draft: Option<CompletionDraft>,
         /// The position in the log that this includes: follow from here.
-        #[cfg_attr(feature = "ts", ts(type = "number"))]
         #[cfg_attr(feature = "openapi", schema(value_type = crate::Seq))]
         pub cursor: LogCursor,
     }

@@ -16,6 +16,10 @@ use crate::samples::{AT, hash, id, text};
 use crate::session_views::turns;
 use crate::{Golden, every};
 
+fn at(seq: u64) -> LogCursor {
+    LogCursor::from_seq(seq)
+}
+
 fn parts() -> [AppendedPart; 4] {
     every!(AppendedPart { Text, Reasoning, Tool, Output })
 }
@@ -38,7 +42,8 @@ fn changes() -> Vec<DocumentChange> {
     ];
     let kinds: Vec<_> = contents.iter().map(|(_, content)| content.clone()).collect();
     crate::assert_every_variant!(kinds, DocumentContent { Document, Append });
-    let change = |(view, content)| DocumentChange { view: text(view), key: id(1), seq: 7, content };
+    let change =
+        |(view, content)| DocumentChange { view: text(view), key: id(1), up_to: at(7), content };
     contents.into_iter().map(change).collect()
 }
 
@@ -49,7 +54,7 @@ fn messages(golden: &mut Golden) {
     golden.section("snapshot", &[DocumentSnapshot { documents: changes() }]);
     let changed = |changes, commands| DocumentChanges { changes, commands };
     golden.section("changes", &[changed(changes(), vec![text("key-1")]), changed(vec![], vec![])]);
-    let cursor = DocumentCursor { seq: 123_456, hash: 0x9f3a_77c0, selection: 7 };
+    let cursor = DocumentCursor { at: at(123_456), hash: 0x9f3a_77c0, selection: 7 };
     golden.section("live", &[DocumentsLive { cursor }]);
     golden.heading("cursor");
     golden.line(&cursor.to_string());
@@ -88,7 +93,8 @@ fn documents(golden: &mut Golden) {
     let approvals: Vec<_> =
         approvals.map(|(approval, truncated)| ApprovalDocument { approval, truncated }).collect();
     golden.section("approval", &approvals);
-    let governance = |project| GovernanceChanges { project, roles_changed: 7, policy_changed: 8 };
+    let governance =
+        |project| GovernanceChanges { project, roles_changed: at(7), policy_changed: at(8) };
     golden.section("governance", &[governance(Some(id(1))), governance(None)]);
     golden.section("agent input", &[AgentInputLog { project: id(1), typed: typed() }]);
     golden.section("typed input", &typed());
@@ -116,8 +122,8 @@ fn events_pages() -> Vec<EventsPage> {
         prev: hash(0xa1),
         hash: hash(0xa2),
     };
-    let page = |events, next| EventsPage { events, next, head: LogCursor::from_seq(9) };
-    vec![page(vec![event], Some(LogCursor::from_seq(7))), page(Vec::new(), None)]
+    let page = |events, next| EventsPage { events, next, head: at(9) };
+    vec![page(vec![event], Some(at(7))), page(Vec::new(), None)]
 }
 
 #[test]

@@ -249,7 +249,7 @@ pub(crate) fn views() -> Vec<RuntimeView> {
         dev_server: dev_server_view(),
         build: build_view(),
         preview: preview_view(),
-        responding_since: [(5173, 7)].into(),
+        responding_since: [(5173, LogCursor::from_seq(7))].into(),
         has_terminal: true,
     };
     vec![full, RuntimeView::new(id(1))]

@@ -82,9 +82,9 @@ fn a_mistake_in_the_configuration_is_said_without_its_secrets() {
         ("[x]\nbase_url = 'http://x/'\nkey = 'hush hush'", "not a key"),
         ("[x]\nbase = 'http://x/'", "unknown field"),
     ] {
-        let said = registry(config, &[]).unwrap_err();
-        assert!(said.contains(expected), "{config}: {said}");
-        let shown = said.lines().filter(|line| !line.contains(" | ")).collect::<String>();
+        let error = registry(config, &[]).unwrap_err();
+        assert!(error.contains(expected), "{config}: {error}");
+        let shown = error.lines().filter(|line| !line.contains(" | ")).collect::<String>();
         assert!(!shown.contains("hush"), "{shown}");
     }
     let config = "[x]\nbase_url = 'http://x/'\nkey = 'hush-1'\nheaders = { x-a = 'hush-2' }";

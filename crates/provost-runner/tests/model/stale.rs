@@ -34,13 +34,13 @@ async fn goes_on(
     let models = models(&server, format);
     let (events, result) = all(&models, &hello()).await;
     result.unwrap();
-    let said = turn(&events);
-    let call = said.tool_calls().next().unwrap().id.clone();
+    let reply = turn(&events);
+    let call = reply.tool_calls().next().unwrap().id.clone();
     let output = "the content".to_owned();
     let results = vec![ModelToolResult { call, status: ModelToolResultStatus::Ok, output }];
     let messages = vec![
         ModelMessage::user("Hi"),
-        ModelMessage::Assistant { turn: Box::new(said) },
+        ModelMessage::Assistant { turn: Box::new(reply) },
         ModelMessage::Results { results },
     ];
     let (events, result) = all(&models, &ModelRequest::new("fake/m", messages)).await;
@@ -60,16 +60,16 @@ async fn a_conversation_whose_reasoning_cannot_be_read_any_more_goes_on_without(
     ] {
         let last = FakeReply::Completion(FakeCompletion::from_text("Read."));
         let replies = vec![thinks_and_calls(), refused(why), last];
-        let (server, said) = goes_on(format, replies).await;
-        assert_eq!(said.as_deref(), Ok("Read."), "{format:?}");
+        let (server, reply) = goes_on(format, replies).await;
+        assert_eq!(reply.as_deref(), Ok("Read."), "{format:?}");
         let asked: Vec<_> =
             server.received_requests().iter().map(|received| received.body.to_string()).collect();
         assert!(asked[1].contains("c2lnbmVk"), "{format:?}");
         assert!(!asked[2].contains("c2lnbmVk") && asked[2].contains("the content"), "{format:?}");
         // Once is enough: if that was not it, the provider is believed.
         let replies = vec![thinks_and_calls(), refused(why), refused(why)];
-        let (server, said) = goes_on(format, replies).await;
-        assert_eq!(said, Err("BadRequest".to_owned()), "{format:?}");
+        let (server, reply) = goes_on(format, replies).await;
+        assert_eq!(reply, Err("BadRequest".to_owned()), "{format:?}");
         assert_eq!(server.received_requests().len(), 3, "{format:?}");
     }
 }
@@ -77,6 +77,6 @@ async fn a_conversation_whose_reasoning_cannot_be_read_any_more_goes_on_without(
 #[tokio::test]
 async fn a_request_that_is_refused_for_another_reason_is_not_changed() {
     let replies = vec![thinks_and_calls(), refused("Unknown parameter: 'input[1].signature_of'")];
-    let (server, said) = goes_on(FakeWireFormat::Responses, replies).await;
-    assert_eq!((said, server.received_requests().len()), (Err("BadRequest".to_owned()), 2));
+    let (server, reply) = goes_on(FakeWireFormat::Responses, replies).await;
+    assert_eq!((reply, server.received_requests().len()), (Err("BadRequest".to_owned()), 2));
 }

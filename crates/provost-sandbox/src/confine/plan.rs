@@ -10,4 +10,5 @@ pub(super) mod layers;
 pub(super) mod mounts;
 pub(super) mod prepared_policy;
 pub(super) mod private_folders;
+pub(super) mod project_names;
 pub(super) mod spawn_plan;

@@ -20,6 +20,7 @@ use super::plan::spawn_plan::{NamespaceMounts, UserMaps};
 use super::reserved_ports::ReservedPorts;
 use super::seccomp::{self, SharedResources, SocketAccess};
 use super::spawn::cgroup_pool::CgroupPool;
+use super::spawn::layer_slot::RunLayers;
 use super::supervisor::standby_supervisor::StandbySupervisor;
 use super::{ResourceLimits, SandboxError};
 use crate::probe::MachineFeatures;
@@ -114,10 +115,18 @@ impl Sandbox {
             let mounts = self.applied.mount_namespace.then(|| self.applied.own_mounts());
             let groups = self.groups.as_ref();
             let groups = groups.and_then(|all| Some((Arc::clone(all), all.acquire_for_standby()?)));
-            *held =
-                Some(StandbySupervisor::new(self.clone_flags(), self.extra.net, mounts, groups)?);
+            let standby =
+                StandbySupervisor::new(self.clone_flags(), self.extra.net, mounts, groups)?;
+            *held = Some(standby.with_layers(self.mount_layers()?));
         }
         Ok(())
+    }
+
+    /// The layers of the next run, mounted.
+    fn mount_layers(&self) -> Result<Option<RunLayers>, SandboxError> {
+        let prepared = self.ready.lock().clone();
+        let Some(mounts) = &prepared.mounts else { return Ok(None) };
+        Ok(Some(RunLayers::acquire(&prepared.layer_dirs)?.mount(mounts)))
     }
 
     /// Ends a standby supervisor that has waited for `after`, or returns how much longer

@@ -18,6 +18,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::error::SetupStep;
 use super::plan::prepared_policy::build_self_binds;
+use super::plan::project_names::ProjectNames;
 use super::plan::spawn_plan::{CStringArray, SpawnPlan, StartDirectory, to_cstring};
 use super::supervisor::hold_paths;
 use super::supervisor::namespace_reaper::MountNamespaceHandle;
@@ -30,7 +31,7 @@ use super::{
 use crate::own_home;
 use cgroup_pool::RunCgroup;
 use child_handle::{SandboxRun, SandboxRunState};
-use layer_slot::LayerSlot;
+use layer_slot::RunLayers;
 
 impl Sandbox {
     /// Runs a command in the sandbox. Returns when it has been executed, or why not.
@@ -41,16 +42,22 @@ impl Sandbox {
         let (report, report_write) =
             pipe_with(PipeFlags::CLOEXEC).map_err(SandboxError::wrap_errno("create a pipe"))?;
         let prepared = self.refresh_prepared_policy(&command.read_only_paths)?;
-        let names = [command.program.as_os_str()];
-        let arguments = names.into_iter().chain(command.args.iter().map(OsString::as_os_str));
-        let standby = self.take_standby();
+        let program_name = std::iter::once(command.program.as_os_str());
+        let arguments = program_name.chain(command.args.iter().map(OsString::as_os_str));
+        let mut standby = self.take_standby();
         let in_cgroup = standby.as_ref().is_some_and(StandbySupervisor::is_in_cgroup);
         let group = if in_cgroup { None } else { self.acquire_cgroup()? };
-        let (slot, layers) = LayerSlot::acquire_layers(&prepared.layer_dirs)?;
+        let in_advance = standby.as_mut().and_then(StandbySupervisor::take_layers);
+        let in_advance = in_advance.filter(|layers| layers.is_current(&prepared.layer_dirs));
+        let layers = in_advance.map_or_else(|| RunLayers::acquire(&prepared.layer_dirs), Ok)?;
+        let RunLayers { layers, slot } = layers;
+        let mounts = prepared.mounts.as_deref();
+        let names = ProjectNames::read(&self.root);
         let mut plan = SpawnPlan {
             flags: self.clone_flags(),
             maps: self.maps.as_ref(),
-            mounts: prepared.mounts.as_deref(),
+            mounts,
+            pins: mounts.map(|mounts| names.filter_existing(&mounts.pins)).unwrap_or_default(),
             layers: &layers,
             file_overrides: hold_paths::build_override_mounts(&command.file_overrides)?,
             file_redirects: hold_paths::build_redirect_mounts(&command.file_redirects)?,

@@ -243,6 +243,46 @@ fn a_run_of_a_standby_supervisor_is_like_any_other() {
 }
 
 #[test]
+fn layers_that_were_mounted_in_advance_show_what_runs_and_the_user_wrote_meanwhile() {
+    let fixture = SandboxFixture::new();
+    for name in ["home/.cache/pip", "home/.pyenv/shims"] {
+        fs::create_dir_all(fixture.dir.path().join(name)).unwrap();
+    }
+    let sandbox = fixture.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
+    let home = fixture.dir.path().join("home");
+    let run = |script: &str| {
+        let mut command = SandboxCommand::new("sh", &["-c", script]);
+        command.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
+        command.env.push(("HOME".into(), home.clone().into()));
+        collect_output(sandbox.spawn(command).unwrap())
+    };
+    if !sandbox.applied().own_home {
+        return;
+    }
+    let mut seen = String::new();
+    for number in 0..20 {
+        sandbox.start_standby().unwrap();
+        fs::write(home.join(format!(".cache/pip/theirs{number:02}")), "").unwrap();
+        // Beside the standby supervisor, which has the first layers.
+        let other = fixture.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
+        let mut command = SandboxCommand::new("sh", &["-c", "echo > $HOME/.pyenv/shims/tool"]);
+        command.env = vec![("HOME".into(), home.clone().into())];
+        assert_eq!(collect_output(other.spawn(command).unwrap()).0, SandboxExit::Code(0));
+        let script = format!(
+            "echo > $HOME/.cache/pip/own{number:02} && ls -x -w 0 $HOME/.cache/pip $HOME/.pyenv/shims"
+        );
+        let (exit, out) = run(&script);
+        assert_eq!(exit, SandboxExit::Code(0), "{out}");
+        assert!(out.contains(&format!("own{number:02}")), "{out}");
+        assert!(out.contains(&format!("theirs{number:02}")), "{out}");
+        assert!(out.contains("tool"), "{out}");
+        seen = out;
+    }
+    assert!(seen.contains("own00") && seen.contains("theirs00"), "{seen}");
+    assert!(fs::read_dir(home.join(".pyenv/shims")).unwrap().next().is_none());
+}
+
+#[test]
 fn a_standby_supervisor_that_was_killed_is_replaced() {
     let fixture = SandboxFixture::new();
     let sandbox = fixture.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);

@@ -271,6 +271,9 @@ pub(super) const HOME_CACHES: &[&str] = &[
     ".nuget/packages",
     ".pnpm-store",
     ".pub-cache",
+    // What installs a package writes a shim for its commands.
+    ".pyenv/shims",
+    ".rbenv/shims",
     ".stack",
     ".yarn/berry",
     ".yarn/cache",

@@ -13,7 +13,8 @@ use provost_sandbox::sandbox_policy::SandboxProfile;
 
 use crate::sandbox_fixture::{LAYERS, Report, SandboxFixture, finish};
 
-/// Walls through which a server can call itself; on a machine that can ask there is one.
+/// Runs a test in sandboxes in which a server can connect to its own ports. The machine must have
+/// seccomp's user notification, which the connect broker needs.
 pub(crate) fn each(test: impl Fn(&SandboxFixture, LayerSelection)) {
     let fixture = SandboxFixture::new();
     assert!(fixture.machine.notification.is_available(), "{:?}", fixture.machine.notification);

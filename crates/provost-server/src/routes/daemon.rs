@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
-use provost_proto::{Code, Health};
+use provost_proto::{Code, Health, LogCursor};
 use serde::Deserialize;
 
 use crate::api_error::ApiError;
@@ -34,7 +34,7 @@ pub(crate) async fn metrics(
     RequireReader(reader): RequireReader,
 ) -> Result<impl IntoResponse, ApiError> {
     reader.require_all_projects()?;
-    let events = app.gateway.store().watch_head().borrow().seq();
+    let events = app.gateway.store().head().events_since(LogCursor::START);
     Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4")], app.meter.render(events)))
 }
 

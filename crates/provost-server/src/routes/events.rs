@@ -27,6 +27,7 @@ pub(crate) struct EventsQuery {
     project: Option<String>,
     session: Option<String>,
     after: Option<String>,
+    from: Option<LogCursor>,
     before: Option<LogCursor>,
     limit: Option<usize>,
     kind: Option<String>,
@@ -55,14 +56,15 @@ impl EventsQuery {
         })
     }
 
-    /// The position to begin after; `now` is the end of the log.
+    /// The position to begin after; `start` is before the first event, `now` the end of the log.
     fn parse_after(&self, app: &AppState) -> Result<Option<LogCursor>, GatewayError> {
         match self.after.as_deref() {
             None => Ok(None),
-            Some("now") => Ok(Some(*app.gateway.store().watch_head().borrow())),
+            Some("start") => Ok(Some(LogCursor::START)),
+            Some("now") => Ok(Some(app.gateway.store().head())),
             Some(text) => text.parse().map(Some).map_err(|_| GatewayError::InvalidField {
                 field: "after",
-                why: "must be the number of an event, or `now`".to_owned(),
+                why: "must be the number of an event, `start` or `now`".to_owned(),
             }),
         }
     }
@@ -70,7 +72,7 @@ impl EventsQuery {
     fn wants_page(&self, headers: &HeaderMap) -> bool {
         let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let asks_json = accept.contains("application/json") && !accept.contains("event-stream");
-        self.before.is_some() || self.limit.is_some() || asks_json
+        self.before.is_some() || self.from.is_some() || self.limit.is_some() || asks_json
     }
 }
 
@@ -115,10 +117,10 @@ pub(super) async fn resolve_scope(
 }
 
 /// Follow the log: all events after a position, then live. `Last-Event-ID` overrides `after`,
-/// since a browser that reconnects sends both. With `before`, `limit` or `Accept:
+/// since a browser that reconnects sends both. With `before`, `from`, `limit` or `Accept:
 /// application/json`, read one page instead: the newest events first, or the oldest first with
-/// `after`. `text` are words that all occur in the event, in any case.
-#[utoipa::path(get, path = "/api/events", params(("stream" = Option<String>, Query), ("project" = Option<String>, Query, description = "id or short name; its stream, and events of others that name it"), ("session" = Option<String>, Query, description = "its stream"), ("after" = Option<String>, Query, description = "a position, or `now`"), ("before" = Option<u64>, Query), ("limit" = Option<usize>, Query, description = "at most 200"), ("kind" = Option<String>, Query, description = "one or more, with commas"), ("actor" = Option<String>, Query, description = "one or more, with commas"), ("principal" = Option<String>, Query), ("text" = Option<String>, Query), ("bodies" = Option<String>, Query, description = "large bodies and output: `stored` as a reference, `whole`, or `short` with their size only"), ("hydrate" = Option<bool>, Query, description = "the same as `bodies=whole`"), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content((provost_proto::Event = "text/event-stream"), (EventsPage = "application/json")))))]
+/// `after` and with `from`, whose event is on the page. `text` are words that all occur in the event, in any case.
+#[utoipa::path(get, path = "/api/events", params(("stream" = Option<String>, Query), ("project" = Option<String>, Query, description = "id or short name; its stream, and events of others that name it"), ("session" = Option<String>, Query, description = "its stream"), ("after" = Option<String>, Query, description = "a position, `start` or `now`"), ("from" = Option<u64>, Query, description = "a position; a page that begins with its event"), ("before" = Option<u64>, Query), ("limit" = Option<usize>, Query, description = "at most 200"), ("kind" = Option<String>, Query, description = "one or more, with commas"), ("actor" = Option<String>, Query, description = "one or more, with commas"), ("principal" = Option<String>, Query), ("text" = Option<String>, Query), ("bodies" = Option<String>, Query, description = "large bodies and output: `stored` as a reference, `whole`, or `short` with their size only"), ("hydrate" = Option<bool>, Query, description = "the same as `bodies=whole`"), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content((provost_proto::Event = "text/event-stream"), (EventsPage = "application/json")))))]
 pub(crate) async fn follow(
     State(app): State<Arc<AppState>>,
     RequireReaderLease(reader, lease): RequireReaderLease,
@@ -143,14 +145,17 @@ async fn read_page(
     scope: EventScope,
     which: &EventsQuery,
 ) -> Result<EventsPage, ApiError> {
-    let head = *app.gateway.store().watch_head().borrow();
-    let from = match (which.parse_after(app)?, which.before) {
-        (Some(_), Some(_)) => {
-            let why = "cannot be combined with `after`; choose one direction".to_owned();
-            return Err(GatewayError::InvalidField { field: "before", why }.into());
+    let head = app.gateway.store().head();
+    let from = match (which.parse_after(app)?, which.from, which.before) {
+        (Some(after), None, None) => AuditCursor::After(after),
+        (None, Some(at), None) => AuditCursor::At(at),
+        (None, None, before) => AuditCursor::Before(before.unwrap_or(LogCursor::END)),
+        (after, _, before) => {
+            let field = if before.is_some() { "before" } else { "from" };
+            let other = if after.is_some() { "after" } else { "from" };
+            let why = format!("cannot be combined with `{other}`; choose one direction");
+            return Err(GatewayError::InvalidField { field, why }.into());
         }
-        (Some(after), None) => AuditCursor::After(after),
-        (None, before) => AuditCursor::Before(before.unwrap_or(LogCursor::END)),
     };
     let most = limits::MAX_EVENT_PAGE_EVENTS;
     let limit = which.limit.unwrap_or(most).clamp(1, most);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use provost_gateway::{DraftFollower, DraftPosition, DraftState, LiveDraft};
-use provost_proto::{Fact, LogCursor, Seq};
+use provost_proto::{Fact, LogCursor};
 use provost_store::{EventScope, EventStore, LogTail, RecordedEvent, StoreError};
 
 /// A cursor in the log, and one in a draft.
@@ -54,7 +54,7 @@ impl LogFeed {
         let current = self.drafts.as_mut().and_then(DraftFollower::current);
         let mut items = Vec::new();
         for event in self.tail.next_available().await? {
-            self.read_draft(current.as_ref(), Some(event.seq), &mut items);
+            self.read_draft(current.as_ref(), Some(event.cursor()), &mut items);
             items.push(FeedItem::Event(event));
         }
         self.read_draft(current.as_ref(), None, &mut items);
@@ -65,7 +65,7 @@ impl LogFeed {
     fn read_draft(
         &mut self,
         current: Option<&Arc<LiveDraft>>,
-        before: Option<Seq>,
+        before: Option<LogCursor>,
         items: &mut Vec<FeedItem>,
     ) {
         if let Some((draft, position)) = &mut self.reading {
@@ -77,10 +77,9 @@ impl LogFeed {
             }
         }
         let Some(draft) = current.filter(|_| self.reading.is_none()) else { return };
-        let read_up_to = self.tail.position().seq();
         let has_begun = match before {
-            Some(event) => event > draft.since(),
-            None => read_up_to >= draft.since(),
+            Some(event) => !draft.since().has_reached(event),
+            None => self.tail.position().has_reached(draft.since()),
         };
         if has_begun && draft.state() == DraftState::Live {
             let mut position = DraftPosition::default();

@@ -98,8 +98,8 @@ async fn a_grant_until_a_time_holds_until_then_and_no_longer() {
         let more = json!({ "scope": "until", "minutes": minutes });
         assert_eq!(server.allow(&asked, more).await.status(), 422, "{minutes}");
     }
-    let said = server.allow(&asked, json!({ "scope": "until", "minutes": 10 })).await;
-    assert_eq!(said.status(), 200);
+    let answered = server.allow(&asked, json!({ "scope": "until", "minutes": 10 })).await;
+    assert_eq!(answered.status(), 200);
     server.pass_minutes(9);
     // It is allowed; that there is no kernel here is another matter.
     assert_ne!(server.request_folder(&agent, "x").await["status"], "waiting");

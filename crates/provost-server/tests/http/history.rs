@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 const N_PROJECTS: u64 = 3;
+const SESSION_EVENTS: u64 = 19;
 
 /// What a test needs to know of the log.
 pub(crate) struct History {
@@ -56,7 +57,7 @@ impl Writer<'_> {
     }
 }
 
-/// Writes a log with this many sessions, of 19 events each.
+/// Writes a log with this many sessions.
 pub(crate) async fn write(folder: &Path, data: &Path, n_sessions: u64) -> History {
     let clock = Clock::system();
     let options = StoreOptions { path: data.join("log.db"), clock: clock.clone() };
@@ -244,8 +245,8 @@ fn outcome() -> Value {
 }
 
 /// Waits until all complete blocks of the log are indexed for searches.
-pub(crate) async fn await_search_file(data: &Path, store: &SqliteStore) {
-    let n_blocks = store.watch_head().borrow().seq() / 512;
+pub(crate) async fn await_search_file(data: &Path, n_sessions: u64) {
+    let n_blocks = (N_PROJECTS + n_sessions * SESSION_EVENTS) / 512;
     let path = data.join("log.db-search");
     let size = || std::fs::metadata(&path).map_or(0, |file| file.len());
     let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);

@@ -95,7 +95,7 @@ impl Server {
         let files = ServerFiles::new();
         let history = history::write(files.folder.path(), &files.data, n_sessions).await;
         let store = SqliteStore::open_observed(files.store_options(), observer).unwrap();
-        history::await_search_file(&files.data, &store).await;
+        history::await_search_file(&files.data, n_sessions).await;
         (Self::serve(files, Arc::new(store)).await, history)
     }
 

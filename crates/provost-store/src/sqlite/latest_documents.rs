@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use provost_core::fold::{DocumentKey, DocumentListing, ViewDocument, ViewKind};
-use provost_proto::Seq;
+use provost_proto::{LogCursor, Seq};
 use rusqlite::{Connection, params};
 use uuid::Uuid;
 
@@ -40,7 +40,10 @@ pub(super) fn list_latest(
     for (_, key) in found {
         let dirty = caches.get(&key.view).and_then(|cache| cache.get(&key.key));
         docs.extend(match dirty {
-            Some((seq, doc)) => Some(StoredDocument { key: key.key, seq: *seq, doc: doc.clone() }),
+            Some((seq, doc)) => {
+                let (key, up_to) = (key.key, LogCursor::from_seq(*seq));
+                Some(StoredDocument { key, up_to, doc: doc.clone() })
+            }
             None => reader::read_stored_document(db, key)?,
         });
     }

@@ -9,7 +9,8 @@ use provost_core::fold::{
 use provost_core::hash_chain::{self, EventRecord};
 use provost_proto::kernel::OutputData;
 use provost_proto::{
-    AuditReport, BlobRef, CorruptEvent, Fact, Hash, LogSegment, Seq, Stream, StreamVersion,
+    AuditReport, BlobRef, CorruptEvent, Fact, Hash, LogCursor, LogSegment, Seq, Stream,
+    StreamVersion,
 };
 use rusqlite::{Connection, Row};
 use uuid::Uuid;
@@ -251,8 +252,8 @@ impl<'a> LogVerifier<'a> {
         *version = read.version;
         if let Some(fact) = self.read_fact(&read)? {
             let EventRecord { seq, at, principal, actor, command, .. } = &read;
-            let command = command.as_deref();
-            let metadata = EventMetadata { seq: *seq, at: *at, principal, actor, command };
+            let (cursor, command) = (LogCursor::from_seq(*seq), command.as_deref());
+            let metadata = EventMetadata { cursor, at: *at, principal, actor, command };
             self.folded_views.apply_fact(metadata, &fact);
             if let Some(project) = named_project(&fact)
                 && read.stream != Stream::Project(project)

@@ -238,8 +238,8 @@ fn merge_documents(
     let mut docs: BTreeMap<Uuid, StoredDocument> =
         disk.into_iter().map(|stored| (stored.key, stored)).collect();
     for (key, (seq, doc)) in cache {
-        if docs.get(&key).is_none_or(|stored| seq > stored.seq) {
-            docs.insert(key, StoredDocument { key, seq, doc });
+        if docs.get(&key).is_none_or(|stored| seq > stored.up_to.seq()) {
+            docs.insert(key, StoredDocument { key, up_to: LogCursor::from_seq(seq), doc });
         }
     }
     docs.into_values().collect()
@@ -426,7 +426,10 @@ impl EventStore for SqliteStore {
         let (mut found, mut missing) = (Vec::with_capacity(keys.len()), Vec::new());
         for key in keys {
             match self.shared.cache.get_with_seq(&key) {
-                Some((seq, doc)) => found.push((key, StoredDocument { key: key.key, seq, doc })),
+                Some((seq, doc)) => {
+                    let up_to = LogCursor::from_seq(seq);
+                    found.push((key, StoredDocument { key: key.key, up_to, doc }));
+                }
                 None => missing.push(key),
             }
         }

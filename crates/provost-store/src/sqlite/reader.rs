@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
 use provost_core::hash_chain::EventRecord;
-use provost_proto::{Stream, StreamVersion};
+use provost_proto::{LogCursor, Stream, StreamVersion};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 use tokio::sync::Semaphore;
@@ -133,7 +133,7 @@ pub(super) fn read_stored_document(
     let mut rows = find.query(params![key.view.storage_id(), key.key.as_bytes()])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let doc = decode_document(key.view, &key.key, row.get_ref(0)?)?;
-    Ok(Some(StoredDocument { key: key.key, seq: row.get(1)?, doc }))
+    Ok(Some(StoredDocument { key: key.key, up_to: LogCursor::from_seq(row.get(1)?), doc }))
 }
 
 /// The bounds of a list as the database compares them.
@@ -225,7 +225,7 @@ fn decode_stored_document(view: ViewKind, row: &Row<'_>) -> Result<StoredDocumen
     };
     let key = key.ok_or_else(|| unreadable_view(view, &"a document", "it has no name"))?;
     let doc = decode_document(view, &key, row.get_ref(1)?)?;
-    Ok(StoredDocument { key, seq: row.get(2)?, doc })
+    Ok(StoredDocument { key, up_to: LogCursor::from_seq(row.get(2)?), doc })
 }
 
 fn decode_document(

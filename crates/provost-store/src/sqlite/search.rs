@@ -28,7 +28,7 @@ pub(super) fn search_events(
     let (first, last) = find_bounds(log, from, &matcher, head)?;
     let order = match from {
         SearchFrom::Before(_) => SeqOrder::Descending,
-        SearchFrom::After(_) => SeqOrder::Ascending,
+        SearchFrom::After(_) | SearchFrom::At(_) => SeqOrder::Ascending,
     };
     let mut search = EventSearch {
         log,
@@ -55,6 +55,7 @@ fn find_bounds(
 ) -> Result<(Seq, Seq), StoreError> {
     let (mut first, mut last) = match from {
         SearchFrom::After(after) => (after.seq().saturating_add(1), head),
+        SearchFrom::At(at) => (at.seq().max(1), head),
         SearchFrom::Before(before) => (1, before.seq().saturating_sub(1).min(head)),
     };
     let (since, until) = matcher.times();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use provost_core::fold::{self, DocumentKey, EventMetadata, PriorDocument, ViewDocument};
 use provost_core::hash_chain::{self, RecordParts};
-use provost_proto::{Fact, Hash, ProjectId, Seq, Stream, StreamVersion, UnixMicros};
+use provost_proto::{Fact, Hash, LogCursor, ProjectId, Seq, Stream, StreamVersion, UnixMicros};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use uuid::Uuid;
 
@@ -266,7 +266,7 @@ impl<'a> WriteBatch<'a> {
         }
         self.insert.execute(params![seq, place.id, hash.as_bytes(), record])?;
         let metadata = EventMetadata {
-            seq,
+            cursor: LogCursor::from_seq(seq),
             at,
             principal: &prepared.principal,
             actor: &prepared.actor,
@@ -371,8 +371,8 @@ impl<'a> WriteBatch<'a> {
                 .map_err(|error| StoreError::Damaged(error.to_string()))?;
             if let Some(fact) = read_fact(self.log, &record)? {
                 let hash_chain::EventRecord { seq, at, principal, actor, command, .. } = &record;
-                let command = command.as_deref();
-                let metadata = EventMetadata { seq: *seq, at: *at, principal, actor, command };
+                let (cursor, command) = (LogCursor::from_seq(*seq), command.as_deref());
+                let metadata = EventMetadata { cursor, at: *at, principal, actor, command };
                 self.fold_fact(metadata, &fact)?;
                 self.index_named_project(record.stream, record.seq, &fact)?;
             }

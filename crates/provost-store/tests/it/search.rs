@@ -90,6 +90,31 @@ async fn check_all(store: &SqliteStore) {
         .await;
 }
 
+#[tokio::test]
+async fn a_search_from_a_position_begins_with_its_event() {
+    let (store, _folder) = fresh();
+    write(&store).await;
+    let rare = EventFilter { words: vec!["rare".to_owned()], ..EventFilter::default() };
+    let none = EventFilter::default;
+    for (at, filter, expected) in [
+        (0, none(), Some(1)),
+        (1, none(), Some(1)),
+        (512, none(), Some(512)),
+        (513, none(), Some(513)),
+        (EVENTS, none(), Some(EVENTS)),
+        (EVENTS + 1, none(), None),
+        (Seq::MAX, none(), None),
+        (1, rare.clone(), Some(700)),
+        (700, rare.clone(), Some(700)),
+        (701, rare, None),
+    ] {
+        let from = SearchFrom::At(LogCursor::from_seq(at));
+        let query = EventQuery { scope: EventScope::All, from, limit: 1, filter };
+        let page = store.search_events(query).await.unwrap();
+        assert_eq!(page.events.first().map(|event| event.seq), expected, "{at}");
+    }
+}
+
 /// The size of the file with the signatures.
 fn index_size(folder: &std::path::Path) -> u64 {
     std::fs::metadata(folder.join("log.db-search")).map_or(0, |file| file.len())

@@ -54,6 +54,27 @@ async fn readers_from_anywhere_see_every_event_once_and_in_order() {
     }
 }
 
+/// Of every position around both ends of the log, in memory and on disk.
+#[tokio::test]
+async fn the_event_at_a_position_is_found_and_none_beyond_the_log() {
+    // More than the window in memory.
+    const EVENTS: u64 = 5_000;
+    let (store, _folder) = fresh();
+    assert_eq!((store.head(), store.is_beyond_head(store.head())), (LogCursor::START, false));
+    assert!(store.read_event_at(LogCursor::START).await.unwrap().is_none());
+    write(&store, Stream::Sys, EVENTS).await;
+    let head = store.head();
+    assert_eq!(head.events_since(LogCursor::START), EVENTS);
+    for seq in [0, 1, 2, 17, EVENTS - 1, EVENTS, EVENTS + 1, Seq::MAX - 1, Seq::MAX] {
+        let at = LogCursor::from_seq(seq);
+        let found = store.read_event_at(at).await.unwrap().map(|event| event.cursor());
+        let exists = (1..=EVENTS).contains(&seq);
+        assert_eq!(found, exists.then_some(at), "{seq}");
+        assert_eq!(store.is_beyond_head(at), seq > EVENTS, "{seq}");
+        assert_eq!(head.has_reached(at), seq <= EVENTS, "{seq}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_reader_of_one_stream_sees_that_stream_only() {
     let (store, _folder) = fresh();

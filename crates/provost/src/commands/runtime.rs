@@ -10,13 +10,16 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use futures::StreamExt as _;
 use provost_proto::runtime::{
     BuildDiagnostic, BuildStatus, DiagnosticSeverity, PreviewStatus, RuntimeStatus,
     RuntimeStatusResponse,
 };
 use provost_proto::{ActionResponse, Code, ErrorResponse, Project};
 use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
 
+use super::audit::events::drain_sse_events;
 use super::lookup::resolve_project;
 use crate::args::{BuildArgs, RunArgs, StopArgs};
 use crate::client::{ApiResponse, DaemonClient};
@@ -34,8 +37,10 @@ const EXIT_CRASHED: u8 = 5;
 /// How long to wait for the preview before the status is printed without it.
 const PREVIEW_READY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Interval between checks of the status.
-const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// The events after which the status may be another one.
+const STATUS_EVENT_KINDS: &str = "PREVIEW_DETECTED,PREVIEW_READY,PREVIEW_LOST,RUNTIME_STARTING,\
+                                  RUNTIME_STARTED,RUNTIME_RESTARTED,RUNTIME_STOPPING,\
+                                  RUNTIME_STOPPED,RUNTIME_CRASHED,KERNEL_LOST,KERNEL_STOPPED";
 
 pub(crate) async fn run(args: RunArgs, again: bool, config: &Config) -> anyhow::Result<ExitCode> {
     let client = DaemonClient::connect(config)?;
@@ -132,16 +137,30 @@ async fn wait_for_preview(
     client: &DaemonClient,
     project: &Project,
 ) -> anyhow::Result<RuntimeStatusResponse> {
-    let began = std::time::Instant::now();
-    loop {
-        let state = fetch_runtime_state(client, project).await?;
-        let waits =
-            state.status == RuntimeStatus::Running && state.preview.status != PreviewStatus::Ready;
-        if !waits || began.elapsed() > PREVIEW_READY_TIMEOUT {
-            return Ok(state);
-        }
-        tokio::time::sleep(POLL_INTERVAL).await;
+    let deadline = Instant::now() + PREVIEW_READY_TIMEOUT;
+    let mut state = fetch_runtime_state(client, project).await?;
+    if !is_preview_pending(&state) {
+        return Ok(state);
     }
+    // What changes after the status was read is in the log after its position.
+    let (id, after) = (project.id.uuid(), state.cursor);
+    let path = format!("/api/events?stream=project/{id}&after={after}&kind={STATUS_EVENT_KINDS}");
+    let mut chunks = client.get_stream(&path).await?.bytes_stream();
+    let mut rest = Vec::new();
+    while is_preview_pending(&state) {
+        let Ok(chunk) = timeout_at(deadline, chunks.next()).await else { break };
+        let Some(chunk) = chunk.transpose()? else { break };
+        rest.extend_from_slice(&chunk);
+        if !drain_sse_events(&mut rest)?.is_empty() {
+            state = fetch_runtime_state(client, project).await?;
+        }
+    }
+    Ok(state)
+}
+
+/// Whether the server runs, and its preview may still become ready.
+fn is_preview_pending(state: &RuntimeStatusResponse) -> bool {
+    state.status == RuntimeStatus::Running && state.preview.status != PreviewStatus::Ready
 }
 
 fn exit_code_from_state(state: &RuntimeStatusResponse) -> ExitCode {

@@ -48,9 +48,9 @@ impl Scene {
 
     #[track_caller]
     fn assert_report(&self, action: &str, parts: &[&str]) {
-        let said = self.home.run_ok(&["audit", "--action", action]);
+        let printed = self.home.run_ok(&["audit", "--action", action]);
         for part in parts {
-            assert!(said.contains(part), "{part}: {said}");
+            assert!(printed.contains(part), "{part}: {printed}");
         }
     }
 
@@ -83,8 +83,8 @@ async fn what_rules_decided_is_told_with_the_rules() {
     let few = scene.home.run_ok(&["audit", "--limit", "1", "--json", "--project", "app"]);
     let few: Value = serde_json::from_str(&few).unwrap();
     assert_eq!((few.as_array().unwrap().len(), &few[0]["status"]), (1, &json!("denied")), "{few}");
-    let said = scene.home.run_failing(&["audit", "--action", "nothing"], 1);
-    assert!(said.contains("no action among the latest `nothing`"), "{said}");
+    let printed = scene.home.run_failing(&["audit", "--action", "nothing"], 1);
+    assert!(printed.contains("no action among the latest `nothing`"), "{printed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -96,8 +96,9 @@ async fn what_a_person_allowed_is_told_and_so_is_what_they_granted_with_it() {
     scene.assert_report(&scene.last().await, &waiting);
     let action = scene.answer(&["allow", "--scope", "session", "--yes"]).await;
     assert_eq!(asked.await.unwrap().0, 200);
-    let said = ["local:ann (cli) allowed it (session).", "The answer also grants the same action"];
-    scene.assert_report(&action, &said);
+    let expected =
+        ["local:ann (cli) allowed it (session).", "The answer also grants the same action"];
+    scene.assert_report(&action, &expected);
     scene.assert_report(
         &action,
         &["Allowed by the answer to apr_", "Output: 6 bytes on stdout, 0 on stderr."],
@@ -125,11 +126,11 @@ async fn what_changed_while_a_command_ran_is_told() {
     ] {
         let (status, answer) = scene.daemon.act("terminal.runCommand", params(command)).await;
         assert_eq!(status, 200, "{answer}");
-        let said = scene.home.run_ok(&["audit", "--action", &scene.last().await]);
-        let changes: Vec<_> = said.lines().filter(|line| line.contains("Changed")).collect();
-        assert_eq!(changes.len(), wanted.len(), "{command}: {said}");
+        let printed = scene.home.run_ok(&["audit", "--action", &scene.last().await]);
+        let changes: Vec<_> = printed.lines().filter(|line| line.contains("Changed")).collect();
+        assert_eq!(changes.len(), wanted.len(), "{command}: {printed}");
         for part in wanted {
-            assert!(said.contains(part), "{command}: {part}: {said}");
+            assert!(printed.contains(part), "{command}: {part}: {printed}");
         }
     }
 }

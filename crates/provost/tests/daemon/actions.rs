@@ -385,9 +385,9 @@ async fn a_command_is_followed_across_a_daemon_that_is_killed_and_started_again(
     let _daemon = home.up();
     std::fs::write(home.path("app").join("go"), "").unwrap();
     let output = tokio::task::spawn_blocking(|| following.join().unwrap()).await.unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "one\ntwo\n", "{said}");
-    assert_eq!(output.status.code(), Some(5), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "one\ntwo\n", "{printed}");
+    assert_eq!(output.status.code(), Some(5), "{printed}");
 }
 
 #[tokio::test]
@@ -554,10 +554,10 @@ async fn a_command_reaches_the_network_only_if_it_asked_to() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let command = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo connected");
-    for (network, said) in [(false, ""), (true, "connected\n")] {
+    for (network, expected) in [(false, ""), (true, "connected\n")] {
         let params = json!({ "command": command, "network": network });
         let (_, answer) = daemon.act("terminal.runCommand", params).await;
-        assert_eq!(answer["result"]["stdout"], said, "{answer}");
+        assert_eq!(answer["result"]["stdout"], expected, "{answer}");
     }
     let started = daemon.events("ACTION_STARTED").await;
     let profiles: Vec<_> = started.iter().map(|event| &event["profile"]).collect();

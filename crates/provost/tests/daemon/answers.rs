@@ -19,8 +19,12 @@ async fn the_first_answer_counts_and_a_later_one_changes_nothing() {
     assert_eq!(status, 403, "an agent answers nothing");
     assert_eq!(daemon.post(&path, &daemon.token, &answer("allow")).await.0, 200);
     for late in ["allow", "deny"] {
-        let (status, said) = daemon.post(&path, &daemon.token, &answer(late)).await;
-        assert_eq!((status.as_u16(), &said["code"]), (409, &json!("APPROVAL_RESOLVED")), "{said}");
+        let (status, response) = daemon.post(&path, &daemon.token, &answer(late)).await;
+        assert_eq!(
+            (status.as_u16(), &response["code"]),
+            (409, &json!("APPROVAL_RESOLVED")),
+            "{response}"
+        );
     }
     assert_eq!(asked.await.unwrap().0, 200);
     assert_eq!(fs::read_to_string(home.path("app").join("log")).unwrap(), "x\n", "it ran once");
@@ -37,8 +41,8 @@ async fn a_script_that_changed_since_it_was_shown_is_asked_for_again() {
     let id = open[0]["id"].as_str().unwrap();
     assert!(home.run_ok(&["approvals", "show", id]).contains("Runs the script `build.sh`"));
     fs::write(&script, "echo evil > out\n").unwrap();
-    let said = home.run_failing(&["approvals", "allow", id, "--yes"], 1);
-    assert!(said.contains("HASH_MISMATCH"), "{said}");
+    let printed = home.run_failing(&["approvals", "allow", id, "--yes"], 1);
+    assert!(printed.contains("HASH_MISMATCH"), "{printed}");
     let again = daemon.wait_for_approvals(1).await;
     assert_ne!(again[0]["id"].as_str(), Some(id), "it is another question");
     assert_ne!(again[0]["question"]["pins"], open[0]["question"]["pins"]);

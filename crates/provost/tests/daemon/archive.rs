@@ -48,14 +48,14 @@ async fn a_person_archives_the_log_and_finds_everything_as_before() {
     home.run_ok(&["do", "fs.writeFile", "path=a.txt", "content=hello", "--project", "app"]);
     let actions: Value = serde_json::from_str(&home.run_ok(&["audit", "--json"])).unwrap();
     let action = actions[0]["id"].as_str().unwrap().to_owned();
-    let said = home.run_ok(&["log", "archive", "--before", "2001-01-01"]);
-    assert!(said.contains("Nothing to archive: the database has no events before"), "{said}");
-    let said = home.run_ok(&["log", "archive", "--before", &now()]);
-    assert!(said.contains("events are archived in blocks of 512"), "{said}");
-    let said = home.run_failing(&["log", "archive", "--before", "2999-01-01"], 1);
-    assert!(said.contains("before: is in the future"), "{said}");
-    let said = home.run_failing(&["log", "archive", "--before", "soon"], 2);
-    assert!(said.contains("not a date") && said.contains("2026-10-31"), "{said}");
+    let printed = home.run_ok(&["log", "archive", "--before", "2001-01-01"]);
+    assert!(printed.contains("Nothing to archive: the database has no events before"), "{printed}");
+    let printed = home.run_ok(&["log", "archive", "--before", &now()]);
+    assert!(printed.contains("events are archived in blocks of 512"), "{printed}");
+    let printed = home.run_failing(&["log", "archive", "--before", "2999-01-01"], 1);
+    assert!(printed.contains("before: is in the future"), "{printed}");
+    let printed = home.run_failing(&["log", "archive", "--before", "soon"], 2);
+    assert!(printed.contains("not a date") && printed.contains("2026-10-31"), "{printed}");
     assert!(home.run_ok(&["log", "segments"]).contains("No segments."));
 
     let report = home.run_ok(&["audit", "--action", &action]);
@@ -63,9 +63,9 @@ async fn a_person_archives_the_log_and_finds_everything_as_before() {
     fill(&home, 1500).await;
     home.up();
     let before = printed_events(&home);
-    let said = home.run_ok(&["log", "archive", "--before", &now()]);
-    assert!(said.contains("Archived 1024 events"), "{said}");
-    assert!(said.contains("events 1 to 1024"), "{said}");
+    let printed = home.run_ok(&["log", "archive", "--before", &now()]);
+    assert!(printed.contains("Archived 1024 events"), "{printed}");
+    assert!(printed.contains("events 1 to 1024"), "{printed}");
     let listed: Value = serde_json::from_str(&home.run_ok(&["log", "segments", "--json"])).unwrap();
     assert_eq!(listed["segments"][0]["last"], 1024);
 
@@ -83,12 +83,15 @@ async fn a_person_archives_the_log_and_finds_everything_as_before() {
     let file = segment_files(&home).remove(0);
     fs::rename(&file, home.path("taken")).unwrap();
     let output = home.provost(&["audit", "verify"]).assert().code(4);
-    let said = String::from_utf8(output.get_output().stdout.clone()).unwrap();
-    assert!(said.contains("with the events 1 to 1024 is missing"), "{said}");
+    let printed = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    assert!(printed.contains("with the events 1 to 1024 is missing"), "{printed}");
     // The daemon starts, and says what cannot be read.
     home.up();
-    let said = home.run_failing(&["events", "--after", "0"], 1);
-    assert!(said.contains("events 1 to 1024 are in") && said.contains("is missing"), "{said}");
+    let printed = home.run_failing(&["events", "--after", "0"], 1);
+    assert!(
+        printed.contains("events 1 to 1024 are in") && printed.contains("is missing"),
+        "{printed}"
+    );
     fs::rename(home.path("taken"), &file).unwrap();
     assert!(printed_events(&home).len() > after.len());
 }

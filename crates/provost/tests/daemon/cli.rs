@@ -19,12 +19,15 @@ fn json(text: &str) -> Value {
 #[test]
 fn from_nothing_to_a_project_and_back() {
     let home = Home::new();
-    let said = home.run_ok(&["up", "--no-open", home.path("app").to_str().unwrap()]);
-    assert!(said.contains("Project app is open") && said.contains("/login?code="), "{said}");
-    assert!(!said.contains('\x1b'), "colour in a pipe: {said:?}");
+    let printed = home.run_ok(&["up", "--no-open", home.path("app").to_str().unwrap()]);
+    assert!(
+        printed.contains("Project app is open") && printed.contains("/login?code="),
+        "{printed}"
+    );
+    assert!(!printed.contains('\x1b'), "colour in a pipe: {printed:?}");
 
     let again = home.run_ok(&["up", "--no-open", home.path("app").to_str().unwrap()]);
-    assert_eq!(said.lines().next(), again.lines().next(), "the same daemon");
+    assert_eq!(printed.lines().next(), again.lines().next(), "the same daemon");
 
     let status = json(&home.run_ok(&["status", "--json"]));
     assert_eq!(status["status"], "running");
@@ -70,9 +73,12 @@ fn what_provost_keeps_is_closed_to_others() {
 fn a_second_daemon_is_refused_with_the_pid_of_the_first() {
     let home = Home::new();
     let daemon = home.up();
-    let said = home.run_failing(&["serve"], 1);
+    let printed = home.run_failing(&["serve"], 1);
     let pid = daemon.pid.as_raw_nonzero().to_string();
-    assert!(said.contains(&format!("pid {pid}")) && said.contains("provost down"), "{said}");
+    assert!(
+        printed.contains(&format!("pid {pid}")) && printed.contains("provost down"),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -117,8 +123,11 @@ fn a_token_that_others_can_read_is_not_used() {
     home.up();
     home.run_ok(&["down"]);
     fs::set_permissions(home.data().join("token"), fs::Permissions::from_mode(0o644)).unwrap();
-    let said = home.run_failing(&["serve"], 1);
-    assert!(said.contains("can be read by others") && said.contains("remove it"), "{said}");
+    let printed = home.run_failing(&["serve"], 1);
+    assert!(
+        printed.contains("can be read by others") && printed.contains("remove it"),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -126,12 +135,12 @@ fn a_port_that_is_taken_is_said_with_what_to_do() {
     let home = Home::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let said = home.run_failing(&["serve", "--listen", &address], 1);
-    assert!(said.contains("cannot listen on") && said.contains("--listen"), "{said}");
-    let said = home.run_failing(&["up", "--no-open", "--listen", &address], 1);
+    let printed = home.run_failing(&["serve", "--listen", &address], 1);
+    assert!(printed.contains("cannot listen on") && printed.contains("--listen"), "{printed}");
+    let printed = home.run_failing(&["up", "--no-open", "--listen", &address], 1);
     assert!(
-        said.contains("the daemon exited immediately") && said.contains("cannot listen"),
-        "{said}"
+        printed.contains("the daemon exited immediately") && printed.contains("cannot listen"),
+        "{printed}"
     );
 }
 
@@ -151,8 +160,11 @@ fn an_address_that_is_none_is_named_by_those_who_listen_and_ignored_by_others() 
             [("there", "PROVOST_LISTEN is `there`"), ("", "config.toml is `here`")]
         {
             let output = run(args, variable).failure();
-            let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
-            assert!(said.contains(place) && said.contains("such as 127.0.0.1:3001"), "{said}");
+            let printed = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+            assert!(
+                printed.contains(place) && printed.contains("such as 127.0.0.1:3001"),
+                "{printed}"
+            );
         }
     }
     for args in [&["status"][..], &["projects"], &["down"]] {
@@ -175,16 +187,16 @@ fn a_daemon_that_ends_before_it_can_say_anything_is_noticed_at_once() {
         .timeout(Duration::from_mins(1));
     let began = Instant::now();
     let output = command.assert().failure();
-    let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
-    assert!(said.contains("the daemon exited immediately, and its log"), "{said}");
+    let printed = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    assert!(printed.contains("the daemon exited immediately, and its log"), "{printed}");
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
 }
 
 #[test]
 fn listening_beyond_this_machine_needs_a_name() {
     let home = Home::new();
-    let said = home.run_failing(&["serve", "--listen", "0.0.0.0:0"], 1);
-    assert!(said.contains("--allow-host"), "{said}");
+    let printed = home.run_failing(&["serve", "--listen", "0.0.0.0:0"], 1);
+    assert!(printed.contains("--allow-host"), "{printed}");
 }
 
 #[test]
@@ -225,8 +237,11 @@ fn a_browser_is_given_no_login_link_in_its_arguments() {
 fn commands_without_a_daemon_say_how_to_start_one() {
     let home = Home::new();
     for args in [&["projects"][..], &["events"], &["token", "list"]] {
-        let said = home.run_failing(args, 1);
-        assert!(said.contains("no daemon is running") && said.contains("provost up"), "{said}");
+        let printed = home.run_failing(args, 1);
+        assert!(
+            printed.contains("no daemon is running") && printed.contains("provost up"),
+            "{printed}"
+        );
     }
     assert!(home.run_failing(&["audit", "verify"], 1).contains("there is no log"));
 }
@@ -236,8 +251,8 @@ fn an_unfit_folder_is_refused_and_the_daemon_stays_up() {
     let home = Home::new();
     for (path, sentence) in [("/", "root of the whole file system"), ("nowhere", "does not exist")]
     {
-        let said = home.run_failing(&["up", "--no-open", path], 1);
-        assert!(said.contains(sentence), "{said}");
+        let printed = home.run_failing(&["up", "--no-open", path], 1);
+        assert!(printed.contains(sentence), "{printed}");
     }
     assert_eq!(json(&home.run_ok(&["status", "--json"]))["status"], "running");
 }
@@ -293,8 +308,8 @@ fn a_configuration_that_is_named_must_be_there() {
     let home = Home::new();
     let mut command = home.provost(&["projects"]);
     let output = command.env("PROVOST_CONFIG", home.path("nowhere.toml")).assert().code(1);
-    let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
-    assert!(said.contains("nowhere.toml"), "{said}");
+    let printed = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    assert!(printed.contains("nowhere.toml"), "{printed}");
 }
 
 #[test]
@@ -304,8 +319,8 @@ fn a_host_without_a_name_is_refused_wherever_it_is_configured() {
     fs::write(&config, "allow_hosts = [\"\"]\n").unwrap();
     let refused = |command: &mut assert_cmd::Command, place: &str| {
         let output = command.assert().code(1);
-        let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
-        assert!(said.contains("not a host name") && said.contains(place), "{said}");
+        let printed = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+        assert!(printed.contains("not a host name") && printed.contains(place), "{printed}");
     };
     refused(home.provost(&["config"]).env("PROVOST_CONFIG", &config), "config.toml");
     for value in [",", "a.example,", " "] {
@@ -340,9 +355,9 @@ fn a_closed_pipe_ends_every_command_without_a_word() {
         command.env("PROVOST_DATA", home.data()).env("HOME", home.path(""));
         let output = command.assert().success();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let (said, complained) =
+        let (printed, complained) =
             (text(&output.get_output().stdout), text(&output.get_output().stderr));
-        assert_eq!((said.as_str(), complained.as_str()), ("0\n", ""), "{args:?}");
+        assert_eq!((printed.as_str(), complained.as_str()), ("0\n", ""), "{args:?}");
     }
 }
 
@@ -386,16 +401,19 @@ fn following_ends_with_what_the_daemon_said_when_it_refuses() {
     let home = Home::new();
     home.up();
     fs::write(home.data().join("token"), "provost_operator_of_another_daemon_entirely\n").unwrap();
-    let said = home.run_failing(&["events", "--follow"], 1);
-    assert!(said.contains("UNAUTHENTICATED") && said.contains("revoked"), "{said}");
+    let printed = home.run_failing(&["events", "--follow"], 1);
+    assert!(printed.contains("UNAUTHENTICATED") && printed.contains("revoked"), "{printed}");
 }
 
 #[test]
 fn a_daemon_whose_log_cannot_be_written_is_not_started_and_it_is_said_why() {
     let home = Home::new();
     fs::create_dir_all(home.data().join("daemon.log")).unwrap();
-    let said = home.run_failing(&["up", "--no-open"], 1);
-    assert!(said.contains("cannot start the daemon") && said.contains("daemon.log"), "{said}");
+    let printed = home.run_failing(&["up", "--no-open"], 1);
+    assert!(
+        printed.contains("cannot start the daemon") && printed.contains("daemon.log"),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -405,8 +423,8 @@ fn a_configuration_with_a_typo_is_an_error_that_names_it() {
     fs::write(&config, "lisen = \"127.0.0.1:4001\"\n").unwrap();
     let mut command = home.provost(&["projects"]);
     let output = command.env("PROVOST_CONFIG", &config).assert().failure();
-    let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
-    assert!(said.contains("config.toml") && said.contains("lisen"), "{said}");
+    let printed = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    assert!(printed.contains("config.toml") && printed.contains("lisen"), "{printed}");
     // What teaches must work even then.
     home.provost(&["completions", "bash"]).env("PROVOST_CONFIG", &config).assert().success();
 }
@@ -426,8 +444,8 @@ fn a_broken_configuration_keeps_nobody_from_looking_at_the_daemon_and_stopping_i
             let done = run(args).success();
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             let output = done.get_output();
-            let (said, warned) = (text(&output.stdout), text(&output.stderr));
-            assert!(json(&said)["daemon"]["pid"].is_number(), "{broken}: {said}");
+            let (printed, warned) = (text(&output.stdout), text(&output.stderr));
+            assert!(json(&printed)["daemon"]["pid"].is_number(), "{broken}: {printed}");
             assert!(warned.contains("warning: continuing without"), "{broken}: {warned}");
         }
         for args in [&["projects"][..], &["config"], &["up", "--no-open"], &["serve"]] {
@@ -457,8 +475,8 @@ fn a_byte_flipped_in_the_database_is_named() {
     }
     fs::write(&path, bytes).unwrap();
     let output = home.provost(&["audit", "verify"]).assert().code(4);
-    let said = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
-    assert!(said.contains("Event 3 is invalid"), "{said}");
+    let printed = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    assert!(printed.contains("Event 3 is invalid"), "{printed}");
 }
 
 /// Where the record of the last event lies in the database, in every copy of
@@ -491,8 +509,8 @@ fn whatever_bit_of_the_last_event_is_flipped_it_is_named() {
         }
         fs::write(&path, bytes).unwrap();
         let output = home.provost(&["audit", "verify"]).assert().code(4);
-        let said = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
-        assert!(said.contains("Event 3 is invalid"), "byte {at}: {said}");
+        let printed = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+        assert!(printed.contains("Event 3 is invalid"), "byte {at}: {printed}");
     }
     fs::write(&path, good).unwrap();
     assert!(home.run_ok(&["audit", "verify"]).contains("The log is intact: 3 events"));
@@ -505,9 +523,9 @@ fn a_file_that_is_no_database_is_called_so_and_not_sent_in_circles() {
     home.run_ok(&["down"]);
     fs::write(home.data().join("log.db"), "a letter ".repeat(1000)).unwrap();
     for args in [&["audit", "verify"][..], &["audit", "rebuild"], &["serve"]] {
-        let said = home.run_failing(args, 1);
-        assert!(said.contains("log.db cannot be read as a log"), "{said}");
-        assert!(!said.contains("audit verify"), "{said}");
+        let printed = home.run_failing(args, 1);
+        assert!(printed.contains("log.db cannot be read as a log"), "{printed}");
+        assert!(!printed.contains("audit verify"), "{printed}");
     }
 }
 
@@ -534,8 +552,11 @@ fn a_damaged_view_neither_stops_the_daemon_nor_stays() {
     };
     damage();
     let output = home.provost(&["audit", "verify"]).assert().code(4);
-    let said = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
-    assert!(said.contains("events are intact") && said.contains("audit rebuild"), "{said}");
+    let printed = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    assert!(
+        printed.contains("events are intact") && printed.contains("audit rebuild"),
+        "{printed}"
+    );
     assert!(home.run_ok(&["audit", "rebuild"]).contains("were rebuilt"));
     assert!(home.run_ok(&["audit", "verify"]).contains("The log is intact"));
     damage();

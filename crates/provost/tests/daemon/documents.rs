@@ -113,6 +113,18 @@ async fn events_come_in_pages_newest_first_and_filtered() {
     assert!(newest["head"].as_u64() >= seqs[0]);
     let next = page(&format!("?limit=1&before={}", newest["next"])).await;
     assert_eq!(next["events"][0]["seq"].as_u64(), seqs[1].map(|seq| seq - 1));
+    let at = &newest["events"][1]["seq"];
+    let from = page(&format!("?limit=2&from={at}")).await;
+    assert_eq!(from["events"][0]["id"], newest["events"][1]["id"], "its event is on the page");
+    assert_eq!(from["events"][1]["id"], newest["events"][0]["id"]);
+    let first = page("?limit=1&after=start").await;
+    assert_eq!(first["events"][0]["prev"], "0".repeat(64), "the first event");
+    let rest = page(&format!("?limit=1&after={}", first["next"])).await;
+    assert_eq!(rest["events"][0]["prev"], first["events"][0]["hash"]);
+    for query in ["?from=1&before=2", "?from=1&after=2", "?after=1&before=2", "?from=start"] {
+        let refused = get(&daemon, &daemon.token, &format!("/api/events{query}"));
+        assert_eq!(refused.send().await.unwrap().status(), 422, "{query}");
+    }
     for query in
         ["?limit=9&kind=mode_changed", "?limit=9&text=MODE_changed", "?limit=9&text=auto%20mode_"]
     {

@@ -54,8 +54,8 @@ impl Running {
                     let path = format!("/api/approvals/{}", approval["id"].as_str().unwrap());
                     let hash = &approval["actionHash"];
                     let allow = json!({ "decision": "allow", "actionHash": hash });
-                    let (status, said) = self.post(&path, &self.token, &allow).await;
-                    assert_eq!(status, 200, "{said}");
+                    let (status, response) = self.post(&path, &self.token, &allow).await;
+                    assert_eq!(status, 200, "{response}");
                 }
             }
         }

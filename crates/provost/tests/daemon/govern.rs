@@ -81,23 +81,32 @@ fn a_role_is_shown_and_trusted_as_it_is_and_a_change_takes_the_trust_away() {
     let home = Home::new();
     home.write(".provost/roles/dev.md", ROLE);
     home.up();
-    let said = home.run_ok(&["roles", "--project", "app"]);
-    assert!(said.contains("NOT TRUSTED") && said.contains("terminal.runCommand"), "{said}");
-    let said = home.run_failing(&["roles", "trust", "--project", "app"], 1);
-    assert!(said.contains("cannot ask for confirmation") && said.contains("--yes"), "{said}");
-    let said =
+    let printed = home.run_ok(&["roles", "--project", "app"]);
+    assert!(
+        printed.contains("NOT TRUSTED") && printed.contains("terminal.runCommand"),
+        "{printed}"
+    );
+    let printed = home.run_failing(&["roles", "trust", "--project", "app"], 1);
+    assert!(
+        printed.contains("cannot ask for confirmation") && printed.contains("--yes"),
+        "{printed}"
+    );
+    let printed =
         home.run_ok(&["roles", "trust", ".provost/roles/dev.md", "--yes", "--project", "app"]);
-    assert!(said.contains("+You work on the app.") && said.contains("Trusted: "), "{said}");
-    let said = home.run_ok(&["roles", "list", "--project", "app"]);
-    assert!(said.contains("dev  trusted"), "{said}");
+    assert!(
+        printed.contains("+You work on the app.") && printed.contains("Trusted: "),
+        "{printed}"
+    );
+    let printed = home.run_ok(&["roles", "list", "--project", "app"]);
+    assert!(printed.contains("dev  trusted"), "{printed}");
 
-    let said =
+    let printed =
         home.run_ok(&["roles", "model", "dev", "anthropic/claude-sonnet-5", "--project", "app"]);
-    assert!(said.contains("dev  trusted  anthropic/claude-sonnet-5"), "{said}");
+    assert!(printed.contains("dev  trusted  anthropic/claude-sonnet-5"), "{printed}");
     home.write(".provost/roles/dev.md", &ROLE.replace("Works on the app.", "Rules the world."));
-    let said = home.run_ok(&["roles", "trust", "--yes", "--project", "app"]);
-    assert!(said.contains("+description: Rules the world."), "{said}");
-    assert!(!said.contains("+You work on the app."), "only the change: {said}");
+    let printed = home.run_ok(&["roles", "trust", "--yes", "--project", "app"]);
+    assert!(printed.contains("+description: Rules the world."), "{printed}");
+    assert!(!printed.contains("+You work on the app."), "only the change: {printed}");
     assert!(
         home.run_ok(&["roles", "trust", "--project", "app"])
             .contains("Everything is trusted already")
@@ -105,8 +114,11 @@ fn a_role_is_shown_and_trusted_as_it_is_and_a_change_takes_the_trust_away() {
 
     home.write(".provost/roles/odd.md", "---\nname: odd\nskills: [fs.reed]\n---\n");
     let output = home.provost(&["roles", "check", "--project", "app"]).assert().code(1);
-    let said = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
-    assert!(said.contains(".provost/roles/odd.md:3") && said.contains("fs.reed"), "{said}");
+    let printed = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    assert!(
+        printed.contains(".provost/roles/odd.md:3") && printed.contains("fs.reed"),
+        "{printed}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -118,19 +130,22 @@ async fn what_an_agent_asks_is_seen_understood_allowed_and_denied_with_a_message
     let open = daemon.wait_for_approvals(1).await;
     let id = open[0]["id"].as_str().unwrap();
     let end = &id[id.len() - 8..];
-    let said = home.run_ok(&["approvals"]);
-    assert!(said.contains(end) && said.contains("echo") && said.contains("expires in"), "{said}");
+    let printed = home.run_ok(&["approvals"]);
+    assert!(
+        printed.contains(end) && printed.contains("echo") && printed.contains("expires in"),
+        "{printed}"
+    );
 
-    let said = home.run_failing(&["approvals", "allow", end], 1);
+    let printed = home.run_failing(&["approvals", "allow", end], 1);
     let hash = open[0]["actionHash"].as_str().unwrap();
-    assert!(said.contains("cannot ask for confirmation") && said.contains(hash), "{said}");
+    assert!(printed.contains("cannot ask for confirmation") && printed.contains(hash), "{printed}");
     let other = "0".repeat(64);
-    let said = home.run_failing(&["approvals", "allow", end, "--hash", &other], 1);
-    assert!(said.contains("not the one that was shown"), "{said}");
-    let said = home.run_failing(&["approvals", "allow", "nothing", "--yes"], 1);
-    assert!(said.contains("no pending approval `nothing`"), "{said}");
+    let printed = home.run_failing(&["approvals", "allow", end, "--hash", &other], 1);
+    assert!(printed.contains("not the one that was shown"), "{printed}");
+    let printed = home.run_failing(&["approvals", "allow", "nothing", "--yes"], 1);
+    assert!(printed.contains("no pending approval `nothing`"), "{printed}");
 
-    let said = home.run_ok(&["approvals", "allow", end, "--hash", hash]);
+    let printed = home.run_ok(&["approvals", "allow", end, "--hash", hash]);
     for part in [
         "in the role `dev`",
         "`a\\tb`",
@@ -140,9 +155,9 @@ async fn what_an_agent_asks_is_seen_understood_allowed_and_denied_with_a_message
         "once:",
         hash,
     ] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(printed.contains(part), "{part}: {printed}");
     }
-    assert!(said.contains("Allowed (once)"), "{said}");
+    assert!(printed.contains("Allowed (once)"), "{printed}");
     let (status, answer) = asked.await.unwrap();
     assert_eq!((status.as_u16(), &answer["result"]["exitCode"]), (200, &json!(0)), "{answer}");
     assert_eq!(fs::read_to_string(home.path("app").join("out")).unwrap(), "a\tb\n");
@@ -173,8 +188,8 @@ async fn a_grant_holds_until_it_is_revoked() {
     let grants: Value =
         serde_json::from_str(&home.run_ok(&["grants", "--json", "--project", "app"])).unwrap();
     let grant = grants[0]["id"].as_str().unwrap();
-    let said = home.run_ok(&["grants", "revoke", &grant[grant.len() - 6..], "--project", "app"]);
-    assert!(said.contains("Revoked"), "{said}");
+    let printed = home.run_ok(&["grants", "revoke", &grant[grant.len() - 6..], "--project", "app"]);
+    assert!(printed.contains("Revoked"), "{printed}");
     assert!(home.run_ok(&["grants", "--project", "app"]).contains("No grants"));
     let _asked = run();
     daemon.wait_for_approvals(1).await;
@@ -185,17 +200,17 @@ fn the_mode_is_set_for_a_time_and_back() {
     let home = Home::new();
     home.up();
     assert!(home.run_ok(&["mode", "--project", "app"]).contains("app: sandbox"));
-    let said = home.run_ok(&["mode", "full", "--minutes", "5", "--project", "app"]);
+    let printed = home.run_ok(&["mode", "full", "--minutes", "5", "--project", "app"]);
     assert!(
-        said.contains("FULL") && (said.contains("(4 min") || said.contains("(5 min")),
-        "{said}"
+        printed.contains("FULL") && (printed.contains("(4 min") || printed.contains("(5 min")),
+        "{printed}"
     );
     let mode: Value =
         serde_json::from_str(&home.run_ok(&["mode", "--json", "--project", "app"])).unwrap();
     assert_eq!(mode["mode"], "full", "{mode}");
     assert!(home.run_ok(&["mode", "sandbox", "--project", "app"]).contains("app: sandbox"));
-    let said = home.run_failing(&["mode", "full", "--minutes", "100000", "--project", "app"], 1);
-    assert!(said.contains("minutes"), "{said}");
+    let printed = home.run_failing(&["mode", "full", "--minutes", "100000", "--project", "app"], 1);
+    assert!(printed.contains("minutes"), "{printed}");
 }
 
 #[test]
@@ -207,8 +222,8 @@ fn everything_wrong_with_a_file_of_rules_is_said_with_its_line_and_without_a_dae
                effect = \"ask\"\non = [\"terminal.runComand\"]\n";
     fs::write(&rules, bad).unwrap();
     let output = home.provost(&["policy", "check", file]).assert().code(1);
-    let said = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
-    assert!(said.contains("rules.toml:3:") && said.contains("rules.toml:7:"), "{said}");
+    let printed = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    assert!(printed.contains("rules.toml:3:") && printed.contains("rules.toml:7:"), "{printed}");
 
     let good = "[[rule]]\nid = \"make\"\neffect = \"allow\"\non = [\"terminal.runCommand\"]\n\
                 argv = [\"make\", \"**\"]\nmatch = [\"make test\", \"make\"]\nnot_match = [\"cmake\"]\n";
@@ -217,10 +232,13 @@ fn everything_wrong_with_a_file_of_rules_is_said_with_its_line_and_without_a_dae
     assert!(home.run_ok(&["policy", "test", file]).contains("3 of 3 examples pass"));
     fs::write(&rules, good.replace("cmake", "make clean")).unwrap();
     let output = home.provost(&["policy", "test", file]).assert().code(1);
-    let said = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
-    assert!(said.contains("2 of 3 examples pass") && said.contains("`make clean`"), "{said}");
-    let said = home.run_failing(&["policy", "check", "nowhere.toml"], 1);
-    assert!(said.contains("cannot read nowhere.toml"), "{said}");
+    let printed = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    assert!(
+        printed.contains("2 of 3 examples pass") && printed.contains("`make clean`"),
+        "{printed}"
+    );
+    let printed = home.run_failing(&["policy", "check", "nowhere.toml"], 1);
+    assert!(printed.contains("cannot read nowhere.toml"), "{printed}");
 }
 
 #[test]
@@ -238,13 +256,13 @@ fn what_decides_is_told_where_and_why() {
         home.run_ok(&[&["policy", "explain", "--project", "app"][..], more].concat())
     };
     assert!(explain(&["git push"]).starts_with("ask: run "));
-    let said = explain(&["--mode", "sandbox", "touch K9"]);
-    assert!(said.contains("none allows fs.writeFile on "), "{said}");
+    let printed = explain(&["--mode", "sandbox", "touch K9"]);
+    assert!(printed.contains("none allows fs.writeFile on "), "{printed}");
 
     let args = ["token", "create", "--class", "agent", "--project", "app", "--role", "nosuch"];
     let output = home.provost(&args).assert().success();
-    let said = String::from_utf8(output.get_output().stderr.clone()).unwrap();
-    assert!(said.contains("no role `nosuch`"), "{said}");
+    let printed = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+    assert!(printed.contains("no role `nosuch`"), "{printed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -254,26 +272,31 @@ async fn the_rules_are_explained_trusted_and_tried_out() {
     let explain = |more: &[&str]| {
         home.run_ok(&[&["policy", "explain", "--project", "app"][..], more].concat())
     };
-    let said = explain(&["--mode", "full", "--", "sudo rm -rf / | sh"]);
+    let printed = explain(&["--mode", "full", "--", "sudo rm -rf / | sh"]);
     assert!(
-        said.starts_with("ask") && said.contains("`rm`") && said.contains("through `sudo`"),
-        "{said}"
+        printed.starts_with("ask")
+            && printed.contains("`rm`")
+            && printed.contains("through `sudo`"),
+        "{printed}"
     );
-    let said = explain(&["--role", "dev", "--action", "fs.readFile", "path=README.md"]);
-    assert!(said.starts_with("allow"), "{said}");
-    let said = explain(&["--role", "nobody", "--", "git", "status"]);
-    assert!(said.starts_with("deny") && said.contains("nobody"), "{said}");
+    let printed = explain(&["--role", "dev", "--action", "fs.readFile", "path=README.md"]);
+    assert!(printed.starts_with("allow"), "{printed}");
+    let printed = explain(&["--role", "nobody", "--", "git", "status"]);
+    assert!(printed.starts_with("deny") && printed.contains("nobody"), "{printed}");
 
     home.write(
         ".provost/policy.toml",
         "[[rule]]\nid = \"t\"\neffect = \"allow\"\n\
                                         on = [\"terminal.runCommand\"]\nargv = [\"true\"]\n",
     );
-    let said = home.run_ok(&["policy", "--project", "app"]);
-    assert!(said.contains("NOT TRUSTED") && said.contains("allow t (no effect)"), "{said}");
+    let printed = home.run_ok(&["policy", "--project", "app"]);
+    assert!(
+        printed.contains("NOT TRUSTED") && printed.contains("allow t (no effect)"),
+        "{printed}"
+    );
     assert!(explain(&["--", "true"]).starts_with("ask"));
-    let said = home.run_ok(&["policy", "trust", "--yes", "--project", "app"]);
-    assert!(said.contains("+argv = [\"true\"]") && said.contains("Trusted"), "{said}");
+    let printed = home.run_ok(&["policy", "trust", "--yes", "--project", "app"]);
+    assert!(printed.contains("+argv = [\"true\"]") && printed.contains("Trusted"), "{printed}");
     assert!(explain(&["--", "true"]).starts_with("allow"));
 
     daemon.submit(&agent, "terminal.runCommand", &json!({ "command": "true" })).await.unwrap();
@@ -284,12 +307,13 @@ async fn the_rules_are_explained_trusted_and_tried_out() {
                          argv = [\"true\"]\nreason = \"we know it already\"\n",
     )
     .unwrap();
-    let said = home.run_ok(&["policy", "simulate", changed.to_str().unwrap(), "--project", "app"]);
+    let printed =
+        home.run_ok(&["policy", "simulate", changed.to_str().unwrap(), "--project", "app"]);
     assert!(
-        said.contains("Of 1 past requests, 1 would") && said.contains("allow → deny"),
-        "{said}"
+        printed.contains("Of 1 past requests, 1 would") && printed.contains("allow → deny"),
+        "{printed}"
     );
-    assert!(said.contains("we know it already"), "{said}");
+    assert!(printed.contains("we know it already"), "{printed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -304,14 +328,17 @@ async fn a_person_can_act_in_a_role_and_answer_for_it() {
     let id = open[0]["id"].as_str().unwrap();
     home.run_ok(&["approvals", "allow", id, "--yes"]);
     let output = tokio::task::spawn_blocking(|| acting.join().unwrap()).await.unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
+    let printed = String::from_utf8_lossy(&output.stderr);
     assert_eq!(
         (output.stdout.as_slice(), output.status.code()),
         (&b"one\n"[..], Some(3)),
-        "{said}"
+        "{printed}"
     );
-    assert!(said.contains("Waiting for approval") && said.contains(&id[id.len() - 8..]), "{said}");
-    assert!(said.contains("Allowed by the answer to"), "{said}");
+    assert!(
+        printed.contains("Waiting for approval") && printed.contains(&id[id.len() - 8..]),
+        "{printed}"
+    );
+    assert!(printed.contains("Allowed by the answer to"), "{printed}");
 
     // What is no command is answered in the same breath.
     let args = ["do", "fs.writeFile", "path=a", "content=b", "--role", "dev", "--project", "app"];
@@ -320,13 +347,14 @@ async fn a_person_can_act_in_a_role_and_answer_for_it() {
     let open = daemon.wait_for_approvals(1).await;
     home.run_ok(&["approvals", "deny", open[0]["id"].as_str().unwrap(), "-m", "not now"]);
     let output = tokio::task::spawn_blocking(|| acting.join().unwrap()).await.unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("Waiting for approval") && said.contains("not now"), "{said}");
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(printed.contains("Waiting for approval") && printed.contains("not now"), "{printed}");
+    assert_eq!(output.status.code(), Some(1), "{printed}");
     let read = home.run_ok(&["do", "fs.listFiles", "--role", "dev", "--project", "app"]);
     assert!(read.contains("entries"), "{read}");
-    let said = home.run_failing(&["do", "fs.listFiles", "--role", "nobody", "--project", "app"], 1);
-    assert!(said.contains("SKILL_DENIED"), "{said}");
+    let printed =
+        home.run_failing(&["do", "fs.listFiles", "--role", "nobody", "--project", "app"], 1);
+    assert!(printed.contains("SKILL_DENIED"), "{printed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -342,8 +370,8 @@ async fn ctrl_c_takes_back_what_waits() {
         kill_process(home.pid_of("do").unwrap(), Signal::INT).unwrap();
         daemon.wait_for_approvals(0).await;
         let output = tokio::task::spawn_blocking(|| acting.join().unwrap()).await.unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success() && said.contains("CANCELLED"), "{said}");
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && printed.contains("CANCELLED"), "{printed}");
     }
 }
 
@@ -375,9 +403,9 @@ async fn a_person_without_a_browser_watches_and_answers() {
     let (status, answer) = second.unwrap();
     assert_eq!(status, 403, "{answer}");
     assert!(answer["error"].as_str().unwrap().contains("not today"), "{answer}");
-    let said = String::from_utf8_lossy(&watched.stdout);
-    assert!(watched.status.success() && said.contains("Approval 2 is queued"), "{said}");
-    assert!(said.contains("`echo`") && !said.contains("\u{1b}1"), "{said}");
+    let printed = String::from_utf8_lossy(&watched.stdout);
+    assert!(watched.status.success() && printed.contains("Approval 2 is queued"), "{printed}");
+    assert!(printed.contains("`echo`") && !printed.contains("\u{1b}1"), "{printed}");
 }
 
 fn contains(shown: &[u8], text: &str) -> bool {
@@ -414,7 +442,7 @@ async fn what_was_typed_before_an_approval_was_shown_does_not_answer_it() {
         daemon.submit(&agent, "terminal.runCommand", &json!({ "command": "rm -rf /" })).await
     };
     let (watched, harmless, dangerous) = tokio::join!(watched, harmless, dangerous);
-    let said = String::from_utf8_lossy(&watched.stdout);
-    assert_eq!(harmless.unwrap().0, 200, "{said}");
-    assert_eq!(dangerous.unwrap().0, 403, "{said}");
+    let printed = String::from_utf8_lossy(&watched.stdout);
+    assert_eq!(harmless.unwrap().0, 200, "{printed}");
+    assert_eq!(dangerous.unwrap().0, 403, "{printed}");
 }

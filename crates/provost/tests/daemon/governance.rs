@@ -63,8 +63,9 @@ impl GovernanceFixture {
     async fn trust_role(&self) {
         let roles = self.get("/api/projects/app/roles").await;
         let trust = json!({ "what": "role", "file": ROLE, "hash": roles["roles"][0]["hash"] });
-        let (status, said) = self.operator(Method::POST, "/api/projects/app/trust", &trust).await;
-        assert_eq!(status, 200, "{said}");
+        let (status, response) =
+            self.operator(Method::POST, "/api/projects/app/trust", &trust).await;
+        assert_eq!(status, 200, "{response}");
     }
 
     async fn send(
@@ -95,12 +96,12 @@ impl GovernanceFixture {
 
     /// The agent requests a command that needs an approval: the approval.
     async fn request_command(&self, params: Value) -> Value {
-        let said = params.to_string();
+        let request = params.to_string();
         let (status, answer) = self.request_action("terminal.runCommand", params).await;
         assert_eq!(
             (status.as_u16(), &answer["status"]),
             (202, &json!("waiting")),
-            "{said} {answer}"
+            "{request} {answer}"
         );
         let id = answer["approvalId"].as_str().unwrap().to_owned();
         self.get(&format!("/api/approvals/{id}")).await
@@ -108,9 +109,9 @@ impl GovernanceFixture {
 
     /// The agent requests a command, which must end.
     async fn run_command(&self, params: Value) -> Value {
-        let said = params.to_string();
+        let request = params.to_string();
         let (status, answer) = self.request_action("terminal.runCommand", params).await;
-        assert!(status.is_success() && answer["status"] != "waiting", "{said}: {answer}");
+        assert!(status.is_success() && answer["status"] != "waiting", "{request}: {answer}");
         self.daemon.until(answer["actionId"].as_str().unwrap(), "finished").await
     }
 
@@ -124,8 +125,8 @@ impl GovernanceFixture {
 
     async fn set_mode(&self, mode: &str) {
         let body = json!({ "mode": mode });
-        let (status, said) = self.operator(Method::PUT, "/api/projects/app/mode", &body).await;
-        assert_eq!(status, 200, "{said}");
+        let (status, response) = self.operator(Method::PUT, "/api/projects/app/mode", &body).await;
+        assert_eq!(status, 200, "{response}");
     }
 
     /// The pending approvals.

@@ -43,12 +43,12 @@ async fn no_acknowledged_event_is_lost_when_the_daemon_is_killed() {
 /// Writes from many sides at once, kills the daemon when enough was
 /// acknowledged, and returns all that was.
 async fn write_until(daemon: &Arc<Running>, round: usize, enough: usize) -> Vec<String> {
-    let (said, mut heard) = mpsc::channel(1024);
+    let (recorded, mut heard) = mpsc::channel(1024);
     let next = Arc::new(AtomicUsize::new(0));
     let http = provost_runner::model::local_http_client_builder().build().unwrap();
     for _ in 0..WRITERS {
-        let (daemon, said, next, http) =
-            (Arc::clone(daemon), said.clone(), Arc::clone(&next), http.clone());
+        let (daemon, recorded, next, http) =
+            (Arc::clone(daemon), recorded.clone(), Arc::clone(&next), http.clone());
         tokio::spawn(async move {
             loop {
                 let n = next.fetch_add(1, Ordering::Relaxed);
@@ -61,13 +61,13 @@ async fn write_until(daemon: &Arc<Running>, round: usize, enough: usize) -> Vec<
                     Ok(response) => response.status() == 200 && response.bytes().await.is_ok(),
                     Err(_) => false,
                 };
-                if n >= APPENDS || !done || said.send(label).await.is_err() {
+                if n >= APPENDS || !done || recorded.send(label).await.is_err() {
                     return;
                 }
             }
         });
     }
-    drop(said);
+    drop(recorded);
     let mut acknowledged = Vec::new();
     let mut killed = false;
     while let Some(label) = heard.recv().await {

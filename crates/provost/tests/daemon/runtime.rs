@@ -44,9 +44,9 @@ async fn a_folder_of_pages_is_served_and_the_commands_tell_of_it() {
         home.run_ok(&["init", "--dry-run", home.path("app").to_str().unwrap()])
             .contains("static = \".\"")
     );
-    let said = home.run_ok(&["run", app[0]]);
-    assert!(said.contains("serve the files in ."), "{said}");
-    assert!(said.contains("http://app.localhost:"), "{said}");
+    let printed = home.run_ok(&["run", app[0]]);
+    assert!(printed.contains("serve the files in ."), "{printed}");
+    assert!(printed.contains("http://app.localhost:"), "{printed}");
     let status = daemon.get(STATUS).await;
     assert_eq!(
         (&status["status"], &status["preview"]["status"]),
@@ -82,8 +82,8 @@ async fn a_folder_of_pages_is_served_and_the_commands_tell_of_it() {
 async fn failures_have_exit_codes_and_words() {
     let home = Home::new();
     home.up();
-    let said = home.run_failing(&["run", "app"], 1);
-    assert!(said.contains("NOTHING_TO_RUN") && said.contains("provost.toml"), "{said}");
+    let message = home.run_failing(&["run", "app"], 1);
+    assert!(message.contains("NOTHING_TO_RUN") && message.contains("provost.toml"), "{message}");
     home.put(
         "provost.toml",
         "[runtime]\nbuild = \"echo 'a.c:3:7: error: no'; exit 1\"\ndev = \"echo oops; exit 3\"\n",
@@ -102,8 +102,8 @@ async fn init_writes_what_was_detected_and_only_once() {
     let home = Home::new();
     home.put("package.json", r#"{ "scripts": { "dev": "vite" } }"#);
     let app = home.path("app");
-    let said = home.run_ok(&["init", app.to_str().unwrap()]);
-    assert!(said.contains("package.json has the script `dev`"), "{said}");
+    let printed = home.run_ok(&["init", app.to_str().unwrap()]);
+    assert!(printed.contains("package.json has the script `dev`"), "{printed}");
     let text = std::fs::read_to_string(app.join("provost.toml")).unwrap();
     assert!(text.contains("dev = \"npm run dev\""), "{text}");
     assert!(home.run_failing(&["init", app.to_str().unwrap()], 1).contains("already exists"));
@@ -218,8 +218,8 @@ async fn a_kernel_that_hangs_is_told_of_and_stop_ends_it_with_all_that_runs_in_i
         assert_eq!((status, &answer["code"]), (503, &json!("KERNEL_LOST")), "{answer}");
         assert!(answer["error"].as_str().unwrap().contains("`provost stop`"), "{answer}");
     }
-    let said = home.run_ok(&["stop", "app"]);
-    assert!(said.contains("is stopped, with all its processes"), "{said}");
+    let printed = home.run_ok(&["stop", "app"]);
+    assert!(printed.contains("is stopped, with all its processes"), "{printed}");
     assert!(held.has_exited());
     let lives = || {
         let line = std::fs::read(format!("/proc/{}/cmdline", dev.as_raw_nonzero()));

@@ -76,8 +76,8 @@ impl SecretsFixture {
         answer["actionHash"] = question["actionHash"].clone();
         let path = format!("/api/approvals/{}", question["id"].as_str().unwrap());
         let token = self.daemon.token.clone();
-        let (status, said) = self.send(&token, &path, &answer).await;
-        assert!(status.is_success(), "{said}");
+        let (status, response) = self.send(&token, &path, &answer).await;
+        assert!(status.is_success(), "{response}");
     }
 
     /// Searches the data folder and all responses for the canary.

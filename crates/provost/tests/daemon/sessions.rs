@@ -217,9 +217,9 @@ async fn a_turn_is_cancelled_while_it_streams_while_it_asks_and_while_a_command_
     let cancel = format!("/api/sessions/{session}/cancel");
 
     daemon.send_message(&session, "one").await;
-    let said =
+    let printed =
         |now: &Value| now["draft"]["text"].as_str().is_some_and(|text| text.contains("word"));
-    daemon.session_until(&session, said).await;
+    daemon.session_until(&session, printed).await;
     let (status, body) = daemon.post(&cancel, &daemon.token, &json!({})).await;
     assert_eq!((status.as_u16(), &body), (200, &json!({ "cancelled": true })));
     model.wait_until_idle().await;

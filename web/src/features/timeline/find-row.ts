@@ -1,14 +1,12 @@
 /** Finds an event in the rows of the timeline. */
+import { eventNumber } from '../../proto/index.ts'
 import type { TimelineRows } from '../../store/index.ts'
 
-/** The index of the event with this seq, or -1. Rows are in order. */
-export function findRow(rows: TimelineRows, seq: number): number {
-  let low = 0
-  let high = rows.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if ((rows.at(middle)?.seq ?? Infinity) < seq) low = middle + 1
-    else high = middle
+/** The index of the event with this number, or -1. */
+export function findRow(rows: TimelineRows, number: string): number {
+  for (let index = 0; index < rows.length; index++) {
+    const event = rows.at(index)
+    if (event !== undefined && eventNumber(event) === number) return index
   }
-  return rows.at(low)?.seq === seq ? low : -1
+  return -1
 }

@@ -1,12 +1,13 @@
 /** The steps of an action's report, derived from its events. Pure. */
-import type { ActionId, AllowedBy, Approval, ApprovalId, Event, ObservedChanges, RuleRef } from '../../proto/index.ts'
+import { eventNumber, type ActionId, type AllowedBy, type Approval, type ApprovalId, type Event, type ObservedChanges, type RuleRef } from '../../proto/index.ts'
 import { NOTED_KEYS, outcomeNotes } from '../../store/index.ts'
 import { describeOutcome, describeOutput } from './event-summary.ts'
 import { isTruncated } from './truncated.ts'
 
 /** One step of the report. It may contain text of an agent: draw it with `UntrustedText` only. */
 export type ReportStep = {
-  readonly seq: number
+  /** The number of its first event. */
+  readonly number: string
   readonly at: number
   readonly kind: string
   readonly tone: 'plain' | 'good' | 'warn' | 'bad'
@@ -30,7 +31,7 @@ export function reportSteps(events: readonly Event[]): readonly ReportStep[] {
     const last = steps.at(-1)
     if (event.kind === 'ACTION_OUTPUT' && last?.kind === event.kind && !isTruncated(event)) {
       steps[steps.length - 1] = { ...last, lines: [...last.lines, ...outputLines(event)] }
-    } else steps.push({ seq: event.seq, at: event.at, kind: event.kind, ...describeStep(event) })
+    } else steps.push({ number: eventNumber(event), at: event.at, kind: event.kind, ...describeStep(event) })
   }
   return steps
 }

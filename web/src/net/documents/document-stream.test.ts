@@ -14,7 +14,7 @@ function connect(...texts: readonly string[]) {
   const log: string[] = []
   const paths: string[] = []
   const open: ReadableStreamDefaultController<Uint8Array>[] = []
-  const keys = (list: readonly DocumentChange[]): string => list.map(({ key, seq }) => `${key}@${String(seq)}`).join(' ')
+  const keys = (list: readonly DocumentChange[]): string => list.map((change) => `${change.key}@${String((change as { readonly seq?: unknown }).seq)}`).join(' ')
   const stream = new DocumentStream(
     new URLSearchParams({ views: 'modes' }),
     {

@@ -25,7 +25,7 @@ function isEvent(value: unknown): value is Event {
   if (typeof value !== 'object' || value === null) return false
   const { seq, stream, kind, at, actor, hash } = value as Record<string, unknown>
   return (
-    Number.isSafeInteger(seq) &&
+    (typeof seq === 'number' || typeof seq === 'string') &&
     typeof stream === 'string' &&
     typeof kind === 'string' &&
     typeof at === 'number' &&

@@ -1,5 +1,6 @@
 /** Following events: each once, in order, from a cursor on. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { Event, LogCursor } from '../../proto/index.ts'
 import { EventStream } from './event-stream.ts'
 
 const encoder = new TextEncoder()
@@ -10,18 +11,18 @@ function line(seq: number): string {
 }
 
 function follow(after: number, ...texts: readonly string[]) {
-  const seen: number[] = []
+  const seen: unknown[] = []
   const paths: string[] = []
   const resync = vi.fn()
   const sink = {
     state: () => undefined,
-    events: (events: readonly { readonly seq: number }[]) => {
+    events: (events: readonly Event[]) => {
       seen.push(...events.map(({ seq }) => seq))
       return undefined
     },
     resync,
   }
-  const stream = new EventStream(new URLSearchParams({ kind: 'X' }), after, sink, {
+  const stream = new EventStream(new URLSearchParams({ kind: 'X' }), after as unknown as LogCursor, sink, {
     now: Date.now,
     random: () => 1,
     fetch: (input) => {

@@ -3,7 +3,7 @@
  *
  * It does not store events; they go to the sink in batches, in order and none twice.
  */
-import type { Event } from '../../proto/index.ts'
+import { formatCursor, type Event, type LogCursor } from '../../proto/index.ts'
 import { ReconnectingStream, type ConnectionState, type StreamEnvironment } from '../stream/reconnecting-stream.ts'
 import type { SseMessage } from '../stream/sse-parser.ts'
 import { decodeEvent } from './decode-event.ts'
@@ -22,12 +22,13 @@ export class EventStream {
   readonly #sink: EventSink
   readonly #query: URLSearchParams
   readonly #stream: ReconnectingStream
-  #after: number
+  /** The position to continue after, as the daemon wrote it. */
+  #after: string
 
-  /** Follows the events after the seq `after` that match `query`. */
-  constructor(query: URLSearchParams, after: number, sink: EventSink, environment?: StreamEnvironment) {
+  /** Follows the events after the cursor `after` that match `query`. */
+  constructor(query: URLSearchParams, after: LogCursor, sink: EventSink, environment?: StreamEnvironment) {
     this.#query = query
-    this.#after = after
+    this.#after = formatCursor(after)
     this.#sink = sink
     const source = {
       path: () => this.#path(),
@@ -54,13 +55,13 @@ export class EventStream {
 
   #path(): string {
     const query = new URLSearchParams(this.#query)
-    query.set('after', String(this.#after))
+    query.set('after', this.#after)
     return `/api/events?${query.toString()}`
   }
 
   #deliver(messages: readonly SseMessage[]): Promise<void> | undefined {
     const batch: Event[] = []
-    for (const { type, data } of messages) {
+    for (const { type, id, data } of messages) {
       if (type === 'resync') {
         // The owner reads the log anew; what follows here is its old beginning.
         this.stop()
@@ -69,8 +70,8 @@ export class EventStream {
       }
       if (type !== 'message') continue
       const event = decodeEvent(data)
-      if (event.seq <= this.#after) continue
-      this.#after = event.seq
+      if (id === this.#after) continue
+      this.#after = id
       batch.push(event)
     }
     return batch.length > 0 ? this.#sink.events(batch) : undefined

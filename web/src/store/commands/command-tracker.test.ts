@@ -78,7 +78,7 @@ describe('a command', () => {
     expect(await outcome).toEqual({ kind: 'done', response: null })
   })
 
-  const changed = (key: string): DocumentChange => ({ view: 'actions', key, seq: 1, document: null })
+  const changed = (key: string): DocumentChange => ({ view: 'actions', key, document: null })
 
   it.each([
     [{ status: 'finished', outcome: { fault: null } }, { kind: 'done' }],

@@ -4,7 +4,7 @@
  * Modes and grants are documents. Roles and rules are files: a document says when they
  * changed, and then they are fetched.
  */
-import type { Grant, PolicyView, ProjectId, ProjectMode, RoleList, RoleView, TrustFileRequest } from '../../proto/index.ts'
+import { formatCursor, type Grant, type PolicyView, type ProjectId, type ProjectMode, type RoleList, type RoleView, type TrustFileRequest } from '../../proto/index.ts'
 import { projectPath, type Command } from '../commands/command.ts'
 import type { CommandTracker } from '../commands/command-tracker.svelte.ts'
 import type { DocumentFollower } from '../documents/document-follower.svelte.ts'
@@ -76,11 +76,12 @@ export class GovernanceStore {
     return this.#deps.commands.pending.some(({ command }) => test(command))
   }
 
-  /** The seq of the last change of a project's roles or rules. */
-  lastFileChange(project: ProjectId): number {
+  /** Changes whenever a project's roles or rules do. */
+  filesVersion(project: ProjectId): string {
     const { governance } = this.#deps.documents.views
     const own = governance.get(project)
-    return Math.max(own?.rolesChanged ?? 0, own?.policyChanged ?? 0, governance.get(NIL_KEY)?.policyChanged ?? 0)
+    const changes = [own?.rolesChanged, own?.policyChanged, governance.get(NIL_KEY)?.policyChanged]
+    return changes.map((at) => (at === undefined ? '' : formatCursor(at))).join(' ')
   }
 
   /** Loads the files that these pages (names separated by spaces) show; null is no project. */

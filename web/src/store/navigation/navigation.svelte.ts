@@ -43,8 +43,8 @@ export class Navigation {
   }
 
   /** Shows the details of an event; null closes them. */
-  showEvent(seq: number | null): void {
-    this.#setRoute({ ...this.#route, event: seq }, 'replace')
+  showEvent(event: string | null): void {
+    this.#setRoute({ ...this.#route, event }, 'replace')
   }
 
   /** Shows a page of the project beside the current one; null shows none. */
@@ -63,8 +63,8 @@ export class Navigation {
   }
 
   /** The href of an event in the timeline of all events. */
-  eventHref(seq: number): string {
-    return formatRoute({ ...HOME, target: { kind: 'all' }, event: seq })
+  eventHref(event: string): string {
+    return formatRoute({ ...HOME, target: { kind: 'all' }, event })
   }
 
   /** Follows changes of the address (back, forward, typed). Returns a function that stops it. */

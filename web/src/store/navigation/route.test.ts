@@ -8,7 +8,7 @@ describe('a route', () => {
     ['#/', HOME],
     ['#/timeline', { ...HOME, target: { kind: 'all' } }],
     ['#/projects/atlas/timeline', { ...HOME, target: { kind: 'project', slug: 'atlas', page: 'timeline' } }],
-    ['#/projects/a%2Fb/timeline?event=42', { ...HOME, target: { kind: 'project', slug: 'a/b', page: 'timeline' }, filter: NO_FILTER, event: 42 }],
+    ['#/projects/a%2Fb/timeline?event=42', { ...HOME, target: { kind: 'project', slug: 'a/b', page: 'timeline' }, filter: NO_FILTER, event: '42' }],
     ['#/projects/atlas/roles', { ...HOME, target: { kind: 'project', slug: 'atlas', page: 'roles' } }],
     ['#/projects/atlas/policy', { ...HOME, target: { kind: 'project', slug: 'atlas', page: 'policy' } }],
     ['#/projects/atlas/grants', { ...HOME, target: { kind: 'project', slug: 'atlas', page: 'grants' } }],

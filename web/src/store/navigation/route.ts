@@ -28,8 +28,8 @@ export type RouteTarget =
 export type Route = {
   readonly target: RouteTarget
   readonly filter: EventFilter
-  /** The seq of the event whose details are shown. */
-  readonly event: number | null
+  /** The number of the event whose details are shown, as the daemon writes it. */
+  readonly event: string | null
   /** The approval that the drawer shows. */
   readonly approval: ApprovalId | null
   /** The page that is shown to the right of the other. */
@@ -45,11 +45,10 @@ export const HOME: Route = { target: { kind: 'home' }, filter: NO_FILTER, event:
 export function parseRoute(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#/, '').split('?', 2)
   const params = new URLSearchParams(query)
-  const seq = Number(params.get('event'))
   return {
     target: parseTarget(path),
     filter: { kinds: params.getAll('kind'), actors: params.getAll('actor'), text: params.get('q') ?? '' },
-    event: Number.isSafeInteger(seq) && seq > 0 ? seq : null,
+    event: /^[1-9]\d{0,19}$/.exec(params.get('event') ?? '')?.[0] ?? null,
     approval: params.get('approval'),
     sidePage: SIDE_PAGES.find((name) => name === params.get('beside')) ?? null,
     session: params.get('session'),
@@ -62,7 +61,7 @@ export function formatRoute(route: Route): string {
   for (const kind of route.filter.kinds) params.append('kind', kind)
   for (const actor of route.filter.actors) params.append('actor', actor)
   if (route.filter.text !== '') params.set('q', route.filter.text)
-  if (route.event !== null) params.set('event', String(route.event))
+  if (route.event !== null) params.set('event', route.event)
   if (route.approval !== null) params.set('approval', route.approval)
   if (route.sidePage !== null && route.target.kind === 'project') params.set('beside', route.sidePage)
   if (route.session !== null && route.target.kind === 'project') params.set('session', route.session)

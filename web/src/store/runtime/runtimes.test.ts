@@ -1,6 +1,7 @@
 /** The runtime of a project, from its documents. */
 import { describe, expect, it } from 'vitest'
 import type { KernelView, RuntimeView } from '../../proto/index.ts'
+import { sampleCursor } from '../testing/samples.ts'
 import { kernelState, runtimeState } from './runtimes.ts'
 
 const kernel: KernelView = { project: 'p1', boot: 'b1', pid: 3, version: '0.1.0', status: 'connected', reached: 0 }
@@ -11,7 +12,7 @@ describe('the runtime of a project', () => {
   })
 
   it('knows since when a port responds', () => {
-    const view = { ...runtimeState('p1', undefined, undefined).view, respondingSince: { '5173': 9 }, hasTerminal: true } satisfies RuntimeView
+    const view = { ...runtimeState('p1', undefined, undefined).view, respondingSince: { '5173': sampleCursor(9) }, hasTerminal: true } satisfies RuntimeView
     const state = runtimeState('p1', view, kernel)
     expect([state.respondingPorts.get(5173), state.hasTerminal]).toEqual([9, true])
   })

@@ -1,5 +1,5 @@
 /** What the projects run, from their documents. Pure. */
-import type { KernelView, ProjectId, RuntimeView } from '../../proto/index.ts'
+import type { KernelView, LogCursor, ProjectId, RuntimeView } from '../../proto/index.ts'
 
 /** The state of a project's kernel process. */
 export type KernelState =
@@ -13,8 +13,8 @@ export type KernelState =
 export type RuntimeState = {
   readonly view: RuntimeView
   readonly kernel: KernelState
-  /** The ports that respond over HTTP, each with the seq since which it does. */
-  readonly respondingPorts: ReadonlyMap<number, number>
+  /** The ports that respond over HTTP, each with the position since which it does. */
+  readonly respondingPorts: ReadonlyMap<number, LogCursor>
   /** Whether the kernel has a terminal, live or exited: no terminal outlives its kernel. */
   readonly hasTerminal: boolean
 }
@@ -25,7 +25,7 @@ export function runtimeState(project: ProjectId, view: RuntimeView | undefined, 
   return {
     view: known,
     kernel: kernelState(kernel),
-    respondingPorts: new Map(Object.entries(known.respondingSince ?? {}).map(([port, seq]) => [Number(port), seq])),
+    respondingPorts: new Map(Object.entries(known.respondingSince ?? {}).map(([port, since]) => [Number(port), since])),
     hasTerminal: known.hasTerminal,
   }
 }

@@ -98,7 +98,7 @@ export class ConversationReader {
     if (documents === null || documents.views.actions.has(action) || this.#fetchedActions.has(action)) return
     this.#fetchedActions.add(action)
     const result = await sendRequest<ActionView>({ method: 'GET', path: `/api/actions/${encodeURIComponent(action)}` })
-    if (result.kind === 'ok') documents.addFetched([{ view: 'actions', key: action, seq: 0, document: result.value }])
+    if (result.kind === 'ok') documents.addFetched([{ view: 'actions', key: action, document: result.value }])
   }
 
   #followerOf(project: ProjectId, session: SessionId): DocumentFollower {

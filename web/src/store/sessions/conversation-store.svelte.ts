@@ -81,7 +81,7 @@ export class ConversationStore {
     const known = this.#deps.documents.views.sessions
     // What is followed is at least as new as the answer.
     const unknown = sessions.filter(({ id }) => !known.has(id))
-    this.#deps.documents.addFetched(unknown.map((session) => ({ view: 'sessions', key: session.id, seq: 0, document: session })))
+    this.#deps.documents.addFetched(unknown.map((session) => ({ view: 'sessions', key: session.id, document: session })))
     this.#olderBefore = new Map(this.#olderBefore).set(project, next ?? null)
   }
 

@@ -1,10 +1,15 @@
 /** Events and documents for the tests of the store. */
-import type { ApprovalAnswer, ApprovalDocument, ApprovalPrompt, Event, Fact, Grant } from '../../proto/index.ts'
+import type { ApprovalAnswer, ApprovalDocument, ApprovalPrompt, Event, Fact, Grant, LogCursor } from '../../proto/index.ts'
+
+/** The cursor of the event with this number, as the daemon would send it. */
+export function sampleCursor(seq: number): LogCursor {
+  return seq as unknown as LogCursor
+}
 
 /** An event with this fact and a made-up envelope. */
 export function sampleEvent(seq: number, fact: Fact, more: Partial<Event> = {}): Event {
   return {
-    seq,
+    seq: sampleCursor(seq),
     stream: 'sys',
     version: seq,
     id: `e${String(seq)}`,

@@ -1,5 +1,5 @@
 /** The report of one action: its events in order, loaded from the daemon and then followed in the log. */
-import type { ActionId, ApprovalId, Event, EventsPage } from '../../proto/index.ts'
+import { formatCursor, type ActionId, type ApprovalId, type AuditPage, type Event, type EventsPage, type LogCursor } from '../../proto/index.ts'
 import { EventStream, sendRequest } from '../../net/index.ts'
 
 /** The loading state of the report. */
@@ -9,13 +9,11 @@ export type ActionReportState =
   | { readonly kind: 'loaded'; readonly events: readonly Event[] }
   | { readonly kind: 'failed'; readonly reason: string }
 
-type AuditPage = { readonly events: readonly Event[]; readonly next: number | null }
-
 /** How many events a report has at most. */
 export const REPORT_LIMIT = 5_000
 
 /** The approvals that these events are about. */
-export function approvalsOf(events: readonly Event[]): ReadonlySet<ApprovalId> {
+export function listApprovalIds(events: readonly Event[]): ReadonlySet<ApprovalId> {
   const ids = new Set<ApprovalId>()
   for (const { body } of events) if ('approval' in body && typeof body.approval === 'string') ids.add(body.approval)
   return ids
@@ -64,13 +62,13 @@ export class ActionReportStore {
   /** The events of the action; null if that failed or another report was requested since. */
   async #fetch(action: ActionId, generation: number): Promise<readonly Event[] | null> {
     const events: Event[] = []
-    let after = 0
+    let after = ''
     while (events.length < REPORT_LIMIT) {
-      const page = await this.#request<AuditPage>(`/api/audit?action=${encodeURIComponent(action)}&after=${String(after)}&bodies=whole`, generation)
+      const page = await this.#request<AuditPage>(`/api/audit?action=${encodeURIComponent(action)}&bodies=whole${after}`, generation)
       if (page === null) return null
       events.push(...page.events)
       if (page.next === null) break
-      after = page.next
+      after = `&after=${formatCursor(page.next)}`
     }
     return events
   }
@@ -86,7 +84,7 @@ export class ActionReportStore {
   }
 
   /** Follows the log, unless the action has ended or does not exist. */
-  #follow(action: ActionId, after: number, generation: number): void {
+  #follow(action: ActionId, after: LogCursor, generation: number): void {
     if (this.#hasEnded || this.#state.kind !== 'loaded' || this.#state.events.length === 0) return
     this.#stream = new EventStream(new URLSearchParams({ bodies: 'whole' }), after, {
       state: (state) => {
@@ -109,8 +107,8 @@ export class ActionReportStore {
   #append(action: ActionId, events: readonly Event[]): void {
     if (this.#state.kind !== 'loaded') return
     const known = this.#state.events
-    const [last, approvals] = [known.at(-1)?.seq ?? 0, approvalsOf(known)]
-    const more = events.filter((event) => event.seq > last && belongsToReport(event, action, approvals))
+    const [ids, approvals] = [new Set(known.map(({ id }) => id)), listApprovalIds(known)]
+    const more = events.filter((event) => !ids.has(event.id) && belongsToReport(event, action, approvals))
     if (more.length === 0) return
     this.#state = { kind: 'loaded', events: [...known, ...more].slice(0, REPORT_LIMIT) }
     if (this.#hasEnded) this.#stream?.stop()

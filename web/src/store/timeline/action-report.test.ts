@@ -1,7 +1,7 @@
 /** Which events belong to the report of an action. */
 import { expect, it } from 'vitest'
 import { answered, requested, granted, opened, sampleEvent } from '../testing/samples.ts'
-import { approvalsOf, belongsToReport } from './action-report.svelte.ts'
+import { listApprovalIds, belongsToReport } from './action-report.svelte.ts'
 
 it('contains the events of the action, of its approvals and of their grants', () => {
   const events = [
@@ -13,7 +13,7 @@ it('contains the events of the action, of its approvals and of their grants', ()
     sampleEvent(6, granted('g1')),
   ]
   const first = events.filter((event) => belongsToReport(event, 'a-q1', new Set()))
-  expect(first.map(({ seq }) => seq)).toEqual([2])
-  const approvals = approvalsOf(first)
-  expect(events.filter((event) => belongsToReport(event, 'a-q1', approvals)).map(({ seq }) => seq)).toEqual([2, 4, 6])
+  expect(first.map(({ id }) => id)).toEqual(['e2'])
+  const approvals = listApprovalIds(first)
+  expect(events.filter((event) => belongsToReport(event, 'a-q1', approvals)).map(({ id }) => id)).toEqual(['e2', 'e4', 'e6'])
 })

@@ -1,21 +1,21 @@
 /** The window of the timeline: it moves over a log of any length and stays bounded. */
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../../proto/index.ts'
-import { opened, sampleEvent } from '../testing/samples.ts'
+import { opened, sampleCursor, sampleEvent } from '../testing/samples.ts'
 import { EventWindow } from './event-window.ts'
 
 const events = (from: number, to: number): readonly Event[] => Array.from({ length: to - from + 1 }, (_, index) => sampleEvent(from + index, opened('p1')))
 
-function seqs(window: EventWindow): readonly number[] {
+function seqs(window: EventWindow): readonly unknown[] {
   const rows = window.rows()
-  return Array.from({ length: rows.length }, (_, index) => rows.at(index)?.seq ?? 0)
+  return Array.from({ length: rows.length }, (_, index) => rows.at(index)?.seq)
 }
 
 describe('the window of events', () => {
   it('drops at the end what does not fit, and remembers where to go on', () => {
     const window = new EventWindow(4)
-    window.replace(events(7, 9), { earlier: 7, later: null })
-    window.prepend(events(4, 6), 4)
+    window.replace(events(7, 9), { earlier: sampleCursor(7), later: null })
+    window.prepend(events(4, 6), sampleCursor(4))
     expect(seqs(window)).toEqual([4, 5, 6, 7])
     expect(window.rows()).toMatchObject({ offset: -3, hasEarlier: true, hasLater: true })
     expect(window.edges).toEqual({ earlier: 4, later: 7 })
@@ -27,7 +27,7 @@ describe('the window of events', () => {
 
   it('takes no event twice', () => {
     const window = new EventWindow(10)
-    window.replace(events(3, 4), { earlier: 3, later: null })
+    window.replace(events(3, 4), { earlier: sampleCursor(3), later: null })
     window.append(events(2, 5), null)
     window.prepend(events(2, 4), null)
     expect(seqs(window)).toEqual([2, 3, 4, 5])
@@ -36,15 +36,15 @@ describe('the window of events', () => {
   it('holds a bounded number of a million events, however it is scrolled', () => {
     const window = new EventWindow()
     let position = 1_000_000
-    window.replace(events(position - 199, position), { earlier: position - 199, later: null })
+    window.replace(events(position - 199, position), { earlier: sampleCursor(position - 199), later: null })
     for (let page = 0; page < 100; page++) {
-      position = window.edges.earlier ?? 1
-      window.prepend(events(position - 200, position - 1), position - 200)
+      position = Number(window.edges.earlier)
+      window.prepend(events(position - 200, position - 1), sampleCursor(position - 200))
       expect(window.rows().length).toBeLessThanOrEqual(2_000)
     }
     expect(window.rows().at(0)?.seq).toBe(1_000_000 - 199 - 100 * 200)
-    expect(window.find(position - 1)?.seq).toBe(position - 1)
-    expect(window.find(1_000_000)).toBeUndefined()
+    expect(window.find(String(position - 1))?.seq).toBe(position - 1)
+    expect(window.find('1000000')).toBeUndefined()
   })
 
   it('knows whether new events would push out what is being read', () => {

@@ -2,13 +2,16 @@
  * A bounded part of the log, in order, that moves: it grows at one end and is trimmed at
  * the other. Not reactive: its owner publishes `rows()` after each change.
  */
-import type { Event } from '../../proto/index.ts'
+import { eventNumber, type Event, type EventId, type LogCursor } from '../../proto/index.ts'
 
 /** The most events in memory. */
 export const MAX_ROWS = 2_000
 
+/** After which event a page begins: one that a cursor names, or none. */
+export type PageStart = LogCursor | 'start'
+
 /** Where the log goes on beyond the window: the cursors of the next pages, or null at an end of the log. */
-export type WindowEdges = { readonly earlier: number | null; readonly later: number | null }
+export type WindowEdges = { readonly earlier: LogCursor | null; readonly later: PageStart | null }
 
 /** The rows of the timeline: a new value for each change. */
 export type TimelineRows = {
@@ -46,9 +49,10 @@ export class EventWindow {
   }
 
   /** Adds events before the first, and drops the last above the limit. */
-  prepend(events: readonly Event[], earlier: number | null): void {
-    const first = this.#events[0]?.seq ?? Infinity
-    const fresh = events.filter(({ seq }) => seq < first)
+  prepend(events: readonly Event[], earlier: LogCursor | null): void {
+    const ids = this.#ids()
+    const known = events.findIndex(({ id }) => ids.has(id))
+    const fresh = known < 0 ? events : events.slice(0, known)
     const all = [...fresh, ...this.#events]
     this.#offset -= fresh.length
     this.#events = all.slice(0, this.#limit)
@@ -56,9 +60,10 @@ export class EventWindow {
   }
 
   /** Adds events after the last, and drops the first above the limit. */
-  append(events: readonly Event[], later: number | null): void {
-    const last = this.#events.at(-1)?.seq ?? 0
-    const all = [...this.#events, ...events.filter(({ seq }) => seq > last)]
+  append(events: readonly Event[], later: PageStart | null): void {
+    const ids = this.#ids()
+    const known = events.findLastIndex(({ id }) => ids.has(id))
+    const all = [...this.#events, ...events.slice(known + 1)]
     const excess = Math.max(0, all.length - this.#limit)
     this.#offset += excess
     this.#events = all.slice(excess)
@@ -72,13 +77,12 @@ export class EventWindow {
 
   /** Leaves the end of the log: events after the last are not followed any more. */
   detach(): void {
-    this.#edges = { ...this.#edges, later: this.#events.at(-1)?.seq ?? 0 }
+    this.#edges = { ...this.#edges, later: this.#events.at(-1)?.seq ?? 'start' }
   }
 
-  /** The event with this seq, if it is in memory. */
-  find(seq: number): Event | undefined {
-    const event = this.#events[lowerBound(this.#events, seq)]
-    return event?.seq === seq ? event : undefined
+  /** The event with this number, if it is in memory. */
+  find(number: string): Event | undefined {
+    return this.#events.find((event) => eventNumber(event) === number)
   }
 
   /** The current rows. */
@@ -87,16 +91,9 @@ export class EventWindow {
     const { earlier, later } = this.#edges
     return { length: events.length, at: (index) => events[index], offset: this.#offset, hasEarlier: earlier !== null, hasLater: later !== null }
   }
-}
 
-/** The first index whose event has this seq or a later one; events are in order. */
-export function lowerBound(events: { readonly length: number; readonly [i: number]: Event | undefined }, seq: number): number {
-  let low = 0
-  let high = events.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if ((events[middle]?.seq ?? Infinity) < seq) low = middle + 1
-    else high = middle
+  /** The events in memory: pages and the stream may overlap. */
+  #ids(): ReadonlySet<EventId> {
+    return new Set(this.#events.map(({ id }) => id))
   }
-  return low
 }

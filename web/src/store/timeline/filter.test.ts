@@ -1,6 +1,6 @@
 /** The query for the events of the timeline. */
 import { expect, it } from 'vitest'
-import { eventQuery, isEmptyFilter, NO_FILTER, seqOf } from './filter.ts'
+import { eventQuery, isEmptyFilter, NO_FILTER, requestedNumber } from './filter.ts'
 
 it('has a parameter for each part of the filter', () => {
   expect(eventQuery({ kind: 'all' }, NO_FILTER).toString()).toBe('bodies=short')
@@ -11,7 +11,8 @@ it('has a parameter for each part of the filter', () => {
 
 it('selects one event by its number', () => {
   const filter = { ...NO_FILTER, text: '#12' }
-  expect(seqOf(filter)).toBe(12)
+  expect(requestedNumber(filter)).toBe('12')
+  expect(requestedNumber({ ...NO_FILTER, text: ' #0012 ' })).toBe('12')
   expect(eventQuery({ kind: 'all' }, filter).toString()).toBe('bodies=short')
-  expect(seqOf({ ...NO_FILTER, text: '#x' })).toBeNull()
+  expect(requestedNumber({ ...NO_FILTER, text: '#x' })).toBeNull()
 })

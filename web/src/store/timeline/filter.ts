@@ -27,7 +27,7 @@ export function eventQuery(scope: EventScope, filter: EventFilter): URLSearchPar
   const query = new URLSearchParams()
   if (filter.kinds.length > 0) query.set('kind', filter.kinds.join(','))
   if (filter.actors.length > 0) query.set('actor', filter.actors.join(','))
-  const text = seqOf(filter) === null ? filter.text.trim() : ''
+  const text = requestedNumber(filter) === null ? filter.text.trim() : ''
   if (text !== '') query.set('text', text)
   if (scope.kind === 'project') query.set('project', scope.id)
   // A row shows a line of its event; large bodies are read with its details.
@@ -35,8 +35,7 @@ export function eventQuery(scope: EventScope, filter: EventFilter): URLSearchPar
   return query
 }
 
-/** The seq of the one event that the text `#12` selects, or null. */
-export function seqOf({ text }: EventFilter): number | null {
-  const match = /^#(\d+)$/.exec(text.trim())
-  return match === null ? null : Number(match[1])
+/** The number of the one event that the text `#12` selects, or null. */
+export function requestedNumber({ text }: EventFilter): string | null {
+  return /^#0*(\d+)$/.exec(text.trim())?.[1] ?? null
 }

@@ -23,19 +23,19 @@ export function outcomeNotes(summary: unknown): readonly string[] {
 }
 
 function setAsideNotes({ entries, more, failed }: Fields): readonly string[] {
-  const lines = listOf(entries)
+  const lines = toList(entries)
     .filter(isFields)
     .map(({ path, why, left, kept }) => `Set aside: ${text(path)}, because ${text(why)}${LEFT[text(left)] ?? ''}. It is kept in the data folder as ${text(kept)}.`)
   const rest = typeof more === 'number' && more > 0 ? [`Set aside: ${String(more)} more.`] : []
   const advice = lines.length === 0 ? [] : ['The agent can request such a file as a file action: you are then asked and shown its content.']
-  return [...lines, ...rest, ...advice, ...listOf(failed).map((what) => `Review this, it could not be set aside: ${text(what)}.`)]
+  return [...lines, ...rest, ...advice, ...toList(failed).map((what) => `Review this, it could not be set aside: ${text(what)}.`)]
 }
 
 function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function listOf(value: unknown): readonly unknown[] {
+function toList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? (value as readonly unknown[]) : []
 }
 

@@ -4,12 +4,12 @@
  * The daemon filters. While the window reaches the end of the log, new events are
  * followed; otherwise later pages are read when they are scrolled to.
  */
-import type { Event, EventsPage } from '../../proto/index.ts'
+import { eventNumber, formatCursor, type Event, type EventsPage, type LogCursor } from '../../proto/index.ts'
 import { EventStream, sendRequest } from '../../net/index.ts'
 import { nextFrame } from '../documents/next-frame.ts'
 import { latestValue, Resource } from '../resource/resource.svelte.ts'
-import { EventWindow, type TimelineRows, type WindowEdges } from './event-window.ts'
-import { eventQuery, NO_FILTER, seqOf, type EventFilter, type EventScope } from './filter.ts'
+import { EventWindow, type PageStart, type TimelineRows, type WindowEdges } from './event-window.ts'
+import { eventQuery, isEmptyFilter, NO_FILTER, requestedNumber, type EventFilter, type EventScope } from './filter.ts'
 
 /** The loading state of the rows. */
 export type TimelineState =
@@ -43,7 +43,7 @@ export class TimelineStore {
   #generation = 0
   #reading = false
   #stream: EventStream | null = null
-  #followed: number | null = null
+  #followed: LogCursor | null = null
   #following = false
   #waiting: Event[] = []
   #flushed: Promise<void> | null = null
@@ -75,8 +75,8 @@ export class TimelineStore {
     return this.#partial
   }
 
-  /** Selects the events. If `event` is given, the window includes it. */
-  select(scope: EventScope, filter: EventFilter, event: number | null): void {
+  /** Selects the events. If the number of one is given, the window includes it. */
+  select(scope: EventScope, filter: EventFilter, event: string | null): void {
     this.#scope = scope
     this.#filter = filter
     this.#query = eventQuery(scope, filter)
@@ -84,9 +84,10 @@ export class TimelineStore {
   }
 
   /** Loads one event with its whole body, if it is not loaded. */
-  loadDetail(seq: number): void {
-    if (latestValue(this.detail.state)?.events[0]?.seq === seq) return
-    void this.detail.load(`/api/events?after=${String(seq - 1)}&limit=1&bodies=whole`)
+  loadDetail(number: string): void {
+    const loaded = latestValue(this.detail.state)?.events[0]
+    if (loaded !== undefined && eventNumber(loaded) === number) return
+    void this.detail.load(`/api/events?from=${encodeURIComponent(number)}&limit=1&bodies=whole`)
   }
 
   /** Reads the log again: it was replaced, or events were missed. */
@@ -103,7 +104,7 @@ export class TimelineStore {
   async showEarliest(): Promise<void> {
     if (this.#window.edges.earlier === null) return
     const generation = this.#restart()
-    const page = await this.#fetchRows({ after: 0 }, generation)
+    const page = await this.#fetchRows({ after: 'start' }, generation)
     if (page !== null) this.#show(page.events, { earlier: null, later: page.next }, page.head)
   }
 
@@ -128,9 +129,9 @@ export class TimelineStore {
     if (this.#state.kind === 'failed') void this.#load(null)
   }
 
-  /** The event with this seq, if it is in memory. */
-  find(seq: number): Event | undefined {
-    return this.#window.find(seq)
+  /** The event with this number, if it is in memory. */
+  find(number: string): Event | undefined {
+    return this.#window.find(number)
   }
 
   #restart(): number {
@@ -141,35 +142,35 @@ export class TimelineStore {
     return ++this.#generation
   }
 
-  async #load(event: number | null): Promise<void> {
+  async #load(event: string | null): Promise<void> {
     const generation = this.#restart()
     this.#window.replace([], { earlier: null, later: null })
     this.#publish()
     this.#state = { kind: 'loading' }
     if (this.#scope.kind === 'none') return
-    const only = seqOf(this.#filter)
+    const only = requestedNumber(this.#filter)
     if (only !== null) return this.#loadOnly(only, generation)
     const newest = await this.#fetchRows({}, generation)
     if (newest === null) return
     const events = newest.events.toReversed()
-    const first = events[0]?.seq ?? 0
-    if (event !== null && newest.next !== null && event < first) return this.#loadAround(event, generation)
+    const isShown = event === null || events.some((one) => eventNumber(one) === event)
+    if (!isShown && newest.next !== null) return this.#loadAround(event, generation)
     this.#show(events, { earlier: newest.next, later: null }, newest.head)
   }
 
   /** Loads the events before and after one. */
-  async #loadAround(event: number, generation: number): Promise<void> {
-    const [before, after] = await Promise.all([this.#fetchRows({ before: event }, generation), this.#fetchRows({ after: event - 1 }, generation)])
+  async #loadAround(event: string, generation: number): Promise<void> {
+    const [before, after] = await Promise.all([this.#fetchRows({ before: event }, generation), this.#fetchRows({ from: event }, generation)])
     if (before === null || after === null) return
     this.#show([...before.events.toReversed(), ...after.events], { earlier: before.next, later: after.next }, after.head)
   }
 
-  async #loadOnly(seq: number, generation: number): Promise<void> {
-    const page = await this.#fetchPage({ after: seq - 1, limit: 1 }, generation)
-    if (page !== null) this.#show(page.events.filter((event) => event.seq === seq), { earlier: null, later: null }, null)
+  async #loadOnly(number: string, generation: number): Promise<void> {
+    const page = await this.#fetchPage({ from: number, limit: 1 }, generation)
+    if (page !== null) this.#show(page.events.filter((event) => eventNumber(event) === number), { earlier: null, later: null }, null)
   }
 
-  #show(events: readonly Event[], edges: WindowEdges, head: number | null): void {
+  #show(events: readonly Event[], edges: WindowEdges, head: LogCursor | null): void {
     this.#window.replace(events, edges)
     this.#note(events)
     this.#state = { kind: 'loaded' }
@@ -178,18 +179,21 @@ export class TimelineStore {
     this.#follow()
   }
 
-  async #readEarlier(before: number): Promise<void> {
-    await this.#readPage({ before }, (page) => {
-      this.#window.prepend(page.events.toReversed(), page.next)
+  async #readEarlier(before: LogCursor): Promise<void> {
+    await this.#readPage({ before: formatCursor(before) }, (page) => {
+      const events = page.events.toReversed()
+      this.#window.prepend(events, page.next)
+      this.#note(events)
       if (this.#window.edges.later === null) return
       this.#stopStream()
       this.#followed = null
     })
   }
 
-  async #readLater(after: number): Promise<void> {
-    await this.#readPage({ after }, (page) => {
+  async #readLater(after: PageStart): Promise<void> {
+    await this.#readPage({ after: after === 'start' ? after : formatCursor(after) }, (page) => {
       this.#window.append(page.events, page.next)
+      this.#note(page.events)
       if (page.next !== null) return
       this.#followed = page.head
       this.#follow()
@@ -204,7 +208,6 @@ export class TimelineStore {
     this.#reading = false
     if (page === null) return
     apply(page)
-    this.#note(page.events)
     this.#publish()
   }
 
@@ -213,18 +216,19 @@ export class TimelineStore {
     let page = await this.#fetchPage({ ...cursor, limit: FIRST_ROWS }, generation)
     while (page !== null && page.next !== null && page.events.length < FIRST_ROWS) {
       const { events } = page
-      const more = await this.#fetchPage(cursor.after === undefined ? { before: page.next } : { after: page.next }, generation)
+      const next = formatCursor(page.next)
+      const isForward = cursor.after !== undefined || cursor.from !== undefined
+      const more = await this.#fetchPage(isForward ? { after: next } : { before: next }, generation)
       page = more === null ? null : { ...more, events: [...events, ...more.events] }
     }
     return page
   }
 
   /** A page of matching events; null if that failed or another selection was made since. */
-  async #fetchPage({ before, after, limit = PAGE_SIZE }: PageCursor, generation: number): Promise<EventsPage | null> {
+  async #fetchPage({ limit = PAGE_SIZE, ...cursor }: PageCursor, generation: number): Promise<EventsPage | null> {
     const query = new URLSearchParams(this.#query)
     query.set('limit', String(limit))
-    if (before !== undefined) query.set('before', String(before))
-    if (after !== undefined) query.set('after', String(after))
+    for (const [name, position] of Object.entries(cursor)) query.set(name, position)
     const result = await sendRequest<EventsPage>({ method: 'GET', path: `/api/events?${query.toString()}` })
     if (generation !== this.#generation) return null
     if (result.kind === 'ok') return result.value
@@ -284,13 +288,13 @@ export class TimelineStore {
     this.#publish()
   }
 
-  /** Notes the actors, and whether events are missing where none should be. */
+  /** Notes the actors of events that are in order, and whether some are missing where none should be. */
   #note(events: readonly Event[]): void {
     const unseen = events.filter(({ actor }) => !this.#actors.has(actor))
     if (unseen.length > 0) this.#actors = new Set([...this.#actors, ...unseen.map(({ actor }) => actor)])
-    if (this.#query.size > 0) return
-    const seqs = events.map(({ seq }) => seq).sort((a, b) => a - b)
-    if (seqs.some((seq, index) => index > 0 && seq !== (seqs[index - 1] ?? 0) + 1)) this.#partial = true
+    if (this.#scope.kind !== 'all' || !isEmptyFilter(this.#filter)) return
+    // Each event has the hash of the one before it in the log.
+    if (events.some(({ prev }, index) => index > 0 && prev !== events[index - 1]?.hash)) this.#partial = true
   }
 
   #publish(): void {
@@ -298,4 +302,5 @@ export class TimelineStore {
   }
 }
 
-type PageCursor = { readonly before?: number; readonly after?: number; readonly limit?: number }
+/** Where a page begins, and in which direction it goes: at most one of the three, as text. */
+type PageCursor = { readonly before?: string; readonly after?: string; readonly from?: string; readonly limit?: number }

@@ -9,9 +9,13 @@ const encoder = new TextEncoder()
 /** Waits until this does not fail any more. */
 const until = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: 5_000, interval: 5 })
 
+/** The position before an event, as text. */
+const previous = (event: string | null): string | null => (event === null ? null : String(Number(event) - 1))
+
 /** A daemon with a log of this many events, of which every third one matches a filter. */
 function daemon(length: number) {
   let head = length
+  let isHidden = (seq: number): boolean => seq < 0
   const requests: string[] = []
   const followers = new Set<ReadableStreamDefaultController<Uint8Array>>()
   vi.stubGlobal('fetch', (path: string, init?: RequestInit) => {
@@ -25,12 +29,13 @@ function daemon(length: number) {
     }
     const step = query.has('text') ? 3 : 1
     const limit = Number(query.get('limit'))
-    const after = query.get('after')
+    const after = query.get('after') ?? previous(query.get('from'))
     const seqs: number[] = []
     if (after === null) for (let seq = Number(query.get('before') ?? head + 1) - 1; seq >= 1 && seqs.length < limit; seq--) seqs.push(...(seq % step === 0 ? [seq] : []))
-    else for (let seq = Number(after) + 1; seq <= head && seqs.length < limit; seq++) seqs.push(...(seq % step === 0 ? [seq] : []))
+    else for (let seq = (after === 'start' ? 0 : Number(after)) + 1; seq <= head && seqs.length < limit; seq++) seqs.push(...(seq % step === 0 ? [seq] : []))
     const next = seqs.length === limit ? seqs.at(-1) : null
-    return Promise.resolve(new Response(JSON.stringify({ events: seqs.map((seq) => sampleEvent(seq, opened('p1'))), next, head }), { status: 200 }))
+    const shown = seqs.filter((seq) => !isHidden(seq))
+    return Promise.resolve(new Response(JSON.stringify({ events: shown.map((seq) => sampleEvent(seq, opened('p1'))), next, head }), { status: 200 }))
   })
   const grow = (count: number): void => {
     for (let more = 0; more < count; more++) {
@@ -38,10 +43,13 @@ function daemon(length: number) {
       for (const follower of followers) follower.enqueue(encoder.encode(text))
     }
   }
-  return { requests, grow, followers }
+  const hide = (test: (seq: number) => boolean): void => {
+    isHidden = test
+  }
+  return { requests, grow, followers, hide }
 }
 
-const ends = ({ rows }: TimelineStore): readonly (number | undefined)[] => [rows.at(0)?.seq, rows.at(rows.length - 1)?.seq, rows.length]
+const ends = ({ rows }: TimelineStore): readonly unknown[] => [rows.at(0)?.seq, rows.at(rows.length - 1)?.seq, rows.length]
 
 describe('the timeline', () => {
   let timeline: TimelineStore
@@ -107,12 +115,27 @@ describe('the timeline', () => {
 
   it('goes to an event that is far from the end, and to the beginning', async () => {
     daemon(10_000)
-    timeline.select({ kind: 'all' }, NO_FILTER, 500)
+    timeline.select({ kind: 'all' }, NO_FILTER, '500')
     await until(() => expect(ends(timeline)).toEqual([440, 559, 120]))
-    expect(timeline.find(500)?.seq).toBe(500)
+    expect(timeline.find('500')?.seq).toBe(500)
     await timeline.showEarliest()
     expect(ends(timeline)).toEqual([1, 60, 60])
     expect(timeline.rows).toMatchObject({ hasEarlier: false, hasLater: true })
+  })
+
+  it('says that events are missing in a log that this login sees in parts', async () => {
+    daemon(10)
+    timeline.select({ kind: 'all' }, NO_FILTER, null)
+    await until(() => expect(ends(timeline)).toEqual([1, 10, 10]))
+    expect(timeline.partial).toBe(false)
+    const log = daemon(10)
+    timeline.select({ kind: 'all' }, { ...NO_FILTER, text: 'x' }, null)
+    await until(() => expect(ends(timeline)).toEqual([3, 9, 3]))
+    expect(timeline.partial).toBe(false)
+    log.hide((seq) => seq === 5)
+    timeline.select({ kind: 'all' }, NO_FILTER, null)
+    await until(() => expect(ends(timeline)).toEqual([1, 10, 9]))
+    expect(timeline.partial).toBe(true)
   })
 
   it('shows one event by its number', async () => {

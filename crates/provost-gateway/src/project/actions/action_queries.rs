@@ -59,9 +59,9 @@ impl ActionService {
         else {
             return Ok(None);
         };
-        let before = LogCursor::from_seq(read.event.saturating_sub(1));
-        let page = self.log.store().read_events(EventScope::All, before, 1).await?;
-        let Some(event) = page.events.first() else { return Ok(None) };
+        let Some(event) = self.log.store().read_event_at(read.event).await? else {
+            return Ok(None);
+        };
         let event = event.decode_event()?;
         let fact = self.log.hydrate_event_fact(&event).await?;
         Ok(fact.and_then(|fact| read_action_view(EventMetadata::from_event(&event), &fact)))

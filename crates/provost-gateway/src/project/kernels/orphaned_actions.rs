@@ -47,7 +47,7 @@ impl KernelPool {
         }
     }
 
-    /// Records the end of an action, and notifies the request that waits for it.
+    /// Records the end of an action if it has none, and notifies the request that waits for it.
     pub(super) async fn finish_action(
         &self,
         action: &ActionView,
@@ -59,8 +59,10 @@ impl KernelPool {
             report: None,
             outcome: outcome.clone(),
         };
-        self.log.record_project_events(action.project, Actor::Kernel, vec![fact]).await?;
-        self.notify_finished(action.id, outcome);
+        let append = self.log.build_project_append(action.project, Actor::Kernel, vec![fact]);
+        if self.log.append_end(action.id, append).await? {
+            self.notify_finished(action.id, outcome);
+        }
         Ok(())
     }
 

@@ -243,7 +243,7 @@ fn run_watched(
         || matches!(action, FileAction::MoveFile(_))
         || paths.iter().any(|path| path.components().any(is_git_entry_name))
         || paths.iter().filter_map(RelPath::name).any(is_judged_name)
-        || quarantine.is_led_to(&paths.iter().map(to_path).collect::<Vec<_>>());
+        || quarantine.is_referenced(&paths.iter().map(to_path).collect::<Vec<_>>());
     if !is_relevant {
         return run(&action);
     }

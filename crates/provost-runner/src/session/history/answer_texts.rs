@@ -87,24 +87,24 @@ mod tests {
 
     #[test]
     fn a_text_that_is_a_part_is_left_out_wherever_it_stands_and_put_back() {
-        let (said, thought) = ("said ".repeat(20), "thought ".repeat(20));
+        let (reply, thought) = ("said ".repeat(20), "thought ".repeat(20));
         let parts = [
             MessagePart::Reasoning { text: thought.clone() },
-            MessagePart::Text { text: said.clone() },
+            MessagePart::Text { text: reply.clone() },
             MessagePart::Text { text: "short".to_owned() },
         ];
         let whole = json!({
             "items": [
                 { "content": { "text": thought }, "native": { "a/b": [{ "~": thought }] } },
-                { "content": { "text": said }, "native": { "text": said, "other": said.len() } },
-                { "content": { "text": "short" }, "native": format!("{said}!") },
+                { "content": { "text": reply }, "native": { "text": reply, "other": reply.len() } },
+                { "content": { "text": "short" }, "native": format!("{reply}!") },
             ],
         });
         let mut answer = whole.clone();
         let shared = share_texts(&mut answer, &parts);
         assert_eq!(shared.len(), 4);
         let text = answer.to_string();
-        assert!(!text.contains(&thought) && text.matches(&said).count() == 1, "{text}");
+        assert!(!text.contains(&thought) && text.matches(&reply).count() == 1, "{text}");
         assert!(restore_texts(&mut answer, &parts, &shared));
         assert_eq!(answer, whole);
         assert!(!restore_texts(&mut answer, &parts[..1], &shared), "a part is missing");

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use provost_gateway::{Gateway, GatewayError, SessionAppend};
 use provost_proto::session::{ItemNumber, SessionView};
-use provost_proto::{Actor, Fact, ProjectId, Seq, SessionId};
+use provost_proto::{Actor, Fact, LogCursor, ProjectId, SessionId};
 use provost_store::{AppendOutcome, Durability, Idempotency};
 
 use crate::session::CallerIdentity;
@@ -55,12 +55,12 @@ impl SessionLog {
         &self,
         by: &CallerIdentity,
         facts: Vec<Fact>,
-    ) -> Result<Seq, GatewayError> {
+    ) -> Result<LogCursor, GatewayError> {
         let principal = by.principal.clone();
         let actor = Actor::Agent(self.role.clone());
         let (command, durability) = (None, Durability::Buffered);
         let append = SessionAppend { principal, actor, command, durability, facts };
         let appended = self.gateway.sessions.append_session_events(self.session, append).await?;
-        Ok(appended.events().last().map_or(0, |event| event.seq))
+        Ok(appended.events().last().map_or(LogCursor::START, |event| event.cursor()))
     }
 }

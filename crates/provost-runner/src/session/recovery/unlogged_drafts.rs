@@ -8,7 +8,7 @@ use provost_gateway::{JournaledDraft, SessionAppend};
 use provost_proto::session::{
     CompletionDraft, ItemNumber, MessageAdded, MessageAuthor, SessionView, TurnView,
 };
-use provost_proto::{Actor, Fact, LogCursor, Stream, TurnId};
+use provost_proto::{Actor, Fact, Stream, TurnId};
 use provost_store::{Durability, EventScope, LogTail, hydrate_fact};
 
 use super::interrupt_turn::{draft_parts, list_attempt_bytes};
@@ -89,7 +89,7 @@ impl Runner {
     ) -> Result<Option<CompletionDraft>, RunnerError> {
         let store = self.gateway.store();
         let scope = EventScope::Stream(Stream::Session(session.id));
-        let mut tail = LogTail::new(Arc::clone(store), scope, LogCursor::from_seq(journaled.since));
+        let mut tail = LogTail::new(Arc::clone(store), scope, journaled.since);
         let mut restarts = 0;
         loop {
             let events = tail.next_available().await?;

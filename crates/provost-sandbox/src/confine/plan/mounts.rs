@@ -63,7 +63,7 @@ pub(in crate::confine) fn apply_mount_plan(
         add_landlock_rule(plan, c"/dev/pts", rights).at_step(SetupStep::Terminals)?;
     }
     let project = open_project(&plan.start).at_step(SetupStep::Mounts)?;
-    for pin in mounts.pins.iter().chain(&plan.read_only) {
+    for pin in plan.pins.iter().copied().chain(&plan.read_only) {
         self::apply_self_bind(project.as_fd(), pin).at_step(SetupStep::Mounts)?;
     }
     for path in &plan.held_paths {
@@ -122,7 +122,10 @@ fn mount_private_folders(plan: &SpawnPlan<'_>, mounts: &MountPlan) -> Result<(),
 /// overlay that this machine refuses: the run then has its own layer only.
 fn clone_folder(plan: &SpawnPlan<'_>, folder: &FolderMount) -> Result<Option<OwnedFd>, Errno> {
     if let Some(layer) = folder.layer.and_then(|number| plan.layers.get(number)) {
-        return Ok(create_overlay(&folder.source, layer).ok());
+        return match &layer.mount {
+            Some(mount) => rustix::io::fcntl_dupfd_cloexec(mount, 3).map(Some),
+            None => Ok(create_overlay(&folder.source, layer).ok()),
+        };
     }
     let tree = match clone_tree_recursive(&folder.source) {
         Err(Errno::NOENT) if folder.inside_home.is_some() => return Ok(None),
@@ -151,7 +154,10 @@ fn mount_in_home(tree: BorrowedFd<'_>, home: &CStr, inside: &CStr) -> Result<(),
 
 /// An overlay of a shared folder and the layer of the run, detached. The folders are
 /// given by descriptor: their paths may be long, and contain any character.
-fn create_overlay(lower: &CStr, layer: &OverlayLayer) -> Result<OwnedFd, Errno> {
+pub(in crate::confine) fn create_overlay(
+    lower: &CStr,
+    layer: &OverlayLayer,
+) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let overlay = rustix::mount::fsopen(c"overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
     let open = |folder: &CStr| rustix::fs::open(folder, flags, Mode::empty());

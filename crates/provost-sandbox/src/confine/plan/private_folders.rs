@@ -49,6 +49,17 @@ pub(in crate::confine) struct LayerDir {
     pub(in crate::confine) below: Option<PathBuf>,
 }
 
+impl LayerDir {
+    pub(in crate::confine) fn upper(&self) -> PathBuf {
+        self.dir.join("upper")
+    }
+
+    /// The layer below, if a run with the network has made it.
+    pub(in crate::confine) fn find_layer_below(&self) -> Option<&Path> {
+        self.below.as_deref().filter(|below| below.is_dir())
+    }
+}
+
 /// Whether a run can have a private `/tmp`: paths of the shared one that it must reach
 /// are mounted into it, unless they are too many or contain hidden paths, which the
 /// rules could not exclude there.

@@ -5,7 +5,7 @@
 //! tables and descriptors, and the child only makes system calls with them.
 
 use std::ffi::{CStr, CString, OsStr, c_char};
-use std::os::fd::{BorrowedFd, RawFd};
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::ptr::null;
 use std::sync::Arc;
@@ -98,6 +98,8 @@ pub(in crate::confine) struct OverlayLayer {
     pub(in crate::confine) upper: CString,
     /// No two mounts use the same at one time.
     pub(in crate::confine) work: CString,
+    /// The overlay, if it was mounted in advance; detached.
+    pub(in crate::confine) mount: Option<OwnedFd>,
 }
 
 /// The mounts of the namespace. The same for every run of a policy.
@@ -156,6 +158,8 @@ pub(in crate::confine) struct SpawnPlan<'a> {
     pub(in crate::confine) flags: i32,
     pub(in crate::confine) maps: Option<&'a UserMaps>,
     pub(in crate::confine) mounts: Option<&'a MountPlan>,
+    /// Those of the protected paths that exist.
+    pub(in crate::confine) pins: Vec<&'a SelfBindMount>,
     /// The layers of this run, by the number in [`FolderMount::layer`].
     pub(in crate::confine) layers: &'a [OverlayLayer],
     /// Files that are mounted over files of the project.

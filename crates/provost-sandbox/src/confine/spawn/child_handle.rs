@@ -220,8 +220,7 @@ impl SandboxRun {
             SandboxExit::Signal(ended.and_then(|status| status.terminating_signal()).unwrap_or(9));
         let exit = self.state.status.unwrap_or(killed);
         self.state.ended = Some(exit);
-        drop(std::mem::take(&mut self.namespace));
-        drop(self.slot.take());
+        std::mem::take(&mut self.namespace).release(self.slot.take());
         if let Some(stack) = self.stack.take() {
             stack.release();
         }

@@ -3,16 +3,19 @@
 //! Two overlays can share an upper layer as long as they do not share the folder in
 //! which they prepare changes.
 
+use std::ffi::CStr;
 use std::fs::{self, Permissions};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 
 use crate::confine::SandboxError;
+use crate::confine::plan::mounts::create_overlay;
 use crate::confine::plan::private_folders::{LayerDir, create_private_dir};
-use crate::confine::plan::spawn_plan::{OverlayLayer, to_cstring};
+use crate::confine::plan::spawn_plan::{MountPlan, OverlayLayer, to_cstring};
 
 /// Which numbers are in use in this process, by bit. All policies of a project have the
 /// same layers.
@@ -20,41 +23,81 @@ static USED_SLOTS: Mutex<[u64; 8]> = Mutex::new([0; 8]);
 
 /// A number that no other run has, until it is dropped.
 #[derive(Debug)]
-pub(in crate::confine) struct LayerSlot(usize);
+pub(in crate::confine) struct LayerSlot {
+    number: usize,
+    /// The work folders of its overlays, to be emptied for the next run.
+    work_dirs: Vec<PathBuf>,
+}
 
-impl LayerSlot {
-    /// A number and the layers of a run with it, if there are folders for layers.
-    pub(in crate::confine) fn acquire_layers(
-        layer_dirs: &[LayerDir],
-    ) -> Result<(Option<Self>, Vec<OverlayLayer>), SandboxError> {
-        let slot = (!layer_dirs.is_empty()).then(Self::acquire).flatten();
-        let layers = slot.as_ref().map(|slot| slot.create_layers(layer_dirs)).transpose()?;
-        Ok((slot, layers.unwrap_or_default()))
+/// The layers of one run.
+#[derive(Debug)]
+pub(in crate::confine) struct RunLayers {
+    /// Unmounted, if they are not in use, before the number is free again.
+    pub(in crate::confine) layers: Vec<OverlayLayer>,
+    pub(in crate::confine) slot: Option<LayerSlot>,
+}
+
+impl RunLayers {
+    /// The layers of a run in these folders, if there are any.
+    pub(in crate::confine) fn acquire(layer_dirs: &[LayerDir]) -> Result<Self, SandboxError> {
+        let mut slot = (!layer_dirs.is_empty()).then(LayerSlot::acquire).flatten();
+        let layers = slot.as_mut().map(|slot| slot.create_layers(layer_dirs)).transpose()?;
+        Ok(Self { layers: layers.unwrap_or_default(), slot })
     }
 
+    /// Mounts them in advance, which takes longer than the rest of a start. What this
+    /// machine refuses is left to the start.
+    pub(in crate::confine) fn mount(mut self, mounts: &MountPlan) -> Self {
+        for folder in &mounts.folders {
+            if let Some(layer) = folder.layer.and_then(|number| self.layers.get_mut(number)) {
+                layer.mount = create_overlay(&folder.source, layer).ok();
+            }
+        }
+        self
+    }
+
+    /// Whether they are what a run in these folders would get now.
+    pub(in crate::confine) fn is_current(&self, layer_dirs: &[LayerDir]) -> bool {
+        self.layers.len() == layer_dirs.len()
+            && self.layers.iter().zip(layer_dirs).all(|(layer, dir)| {
+                let below = dir.find_layer_below().map(|below| below.as_os_str().as_bytes());
+                below == layer.below.as_deref().map(CStr::to_bytes)
+                    && dir.upper().as_os_str().as_bytes() == layer.upper.to_bytes()
+            })
+    }
+}
+
+impl LayerSlot {
     /// The lowest free number; `None` if hundreds of runs have one.
     fn acquire() -> Option<Self> {
         let mut used = USED_SLOTS.lock();
         let (index, word) = used.iter_mut().enumerate().find(|(_, word)| **word != u64::MAX)?;
         let bit = word.trailing_ones();
         *word |= 1 << bit;
-        Some(Self(index * 64 + usize::try_from(bit).unwrap_or(0)))
+        let number = index * 64 + usize::try_from(bit).unwrap_or(0);
+        Some(Self { number, work_dirs: Vec::new() })
     }
 
     /// The layers of a run with this number, in these folders.
-    fn create_layers(&self, layer_dirs: &[LayerDir]) -> Result<Vec<OverlayLayer>, SandboxError> {
-        let create = |LayerDir { dir, below }: &LayerDir| {
-            let below = below.as_ref().filter(|below| below.is_dir());
-            let (upper, work) = (dir.join("upper"), dir.join(format!("work{}", self.0)));
+    fn create_layers(
+        &mut self,
+        layer_dirs: &[LayerDir],
+    ) -> Result<Vec<OverlayLayer>, SandboxError> {
+        let create = |layer_dir: &LayerDir| {
+            let (dir, below) = (&layer_dir.dir, layer_dir.find_layer_below());
+            let (upper, work) = (layer_dir.upper(), dir.join(format!("work{}", self.number)));
             create_private_dir(&work)
                 .and_then(|()| remove_leftover_work(&work))
                 .map_err(SandboxError::wrap_io("create the layer of a cache"))?;
             let what = "the layer of a cache";
-            Ok(OverlayLayer {
+            let layer = OverlayLayer {
                 below: below.map(|below| to_cstring(below.as_os_str(), what)).transpose()?,
                 upper: to_cstring(upper.as_os_str(), what)?,
                 work: to_cstring(work.as_os_str(), what)?,
-            })
+                mount: None,
+            };
+            self.work_dirs.push(work);
+            Ok(layer)
         };
         layer_dirs.iter().map(create).collect()
     }
@@ -64,6 +107,9 @@ impl LayerSlot {
 /// volatile one again, because its layer may have lost writes if the machine crashed. A layer
 /// holds caches only, and a run before would have lost the same writes without an overlay.
 fn remove_leftover_work(work: &Path) -> io::Result<()> {
+    if !work.join("work").try_exists()? {
+        return Ok(());
+    }
     // Linux creates these without any permissions.
     for folder in ["work", "work/incompat", "work/incompat/volatile"] {
         match fs::set_permissions(work.join(folder), Permissions::from_mode(0o700)) {
@@ -79,9 +125,13 @@ fn remove_leftover_work(work: &Path) -> io::Result<()> {
 
 impl Drop for LayerSlot {
     fn drop(&mut self) {
+        for work in &self.work_dirs {
+            // If it fails, the next run with this number tries it again, and says why.
+            drop(remove_leftover_work(work));
+        }
         let mut used = USED_SLOTS.lock();
-        if let Some(word) = used.get_mut(self.0 / 64) {
-            *word &= !(1 << (self.0 % 64));
+        if let Some(word) = used.get_mut(self.number / 64) {
+            *word &= !(1 << (self.number % 64));
         }
     }
 }

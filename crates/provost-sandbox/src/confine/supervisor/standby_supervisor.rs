@@ -25,6 +25,7 @@ use crate::confine::SandboxError;
 use crate::confine::plan::spawn_plan::{NamespaceMounts, SetupFailure, SpawnPlan};
 use crate::confine::raw_syscall::{self, int_arg, ptr_arg, syscall};
 use crate::confine::spawn::cgroup_pool::{CgroupPool, RunCgroup};
+use crate::confine::spawn::layer_slot::RunLayers;
 use crate::confine::spawn::{self, ControlSocketPair, Supervisor};
 use crate::confine::supervisor;
 
@@ -59,6 +60,8 @@ pub(in crate::confine) struct StandbySupervisor {
     namespace: MountNamespaceHandle,
     context: Box<StandbyContext>,
     groups: Option<(Arc<CgroupPool>, RunCgroup)>,
+    /// The layers of its run, mounted.
+    layers: Option<RunLayers>,
     started_at: Instant,
 }
 
@@ -87,7 +90,18 @@ impl StandbySupervisor {
         let (pid, pidfd) = unsafe { spawn::clone_process(shared, &stack, standby_main, argument) }?;
         let namespace = MountNamespaceHandle::open_for_process(pid, flags);
         let (sockets, stack, started_at) = (Some(sockets), Some(stack), Instant::now());
-        Ok(Self { pid, pidfd, sockets, stack, namespace, context, groups, started_at })
+        let layers = None;
+        Ok(Self { pid, pidfd, sockets, stack, namespace, context, groups, layers, started_at })
+    }
+
+    /// The same with layers that were mounted in advance.
+    pub(in crate::confine) fn with_layers(mut self, layers: Option<RunLayers>) -> Self {
+        self.layers = layers;
+        self
+    }
+
+    pub(in crate::confine) fn take_layers(&mut self) -> Option<RunLayers> {
+        self.layers.take()
     }
 
     /// How long it has been waiting.

@@ -139,8 +139,8 @@ async fn follow_events(
 
 /// The position after the last event.
 pub(crate) async fn fetch_head_cursor(client: &DaemonClient) -> anyhow::Result<LogCursor> {
-    let page: AuditPage = client.get(&format!("/api/audit?before={}&limit=1", i64::MAX)).await?;
-    Ok(page.events.first().map_or(LogCursor::START, Event::cursor))
+    let page: EventsPage = client.get("/api/events?limit=1").await?;
+    Ok(page.head)
 }
 
 /// A message of a session's stream.

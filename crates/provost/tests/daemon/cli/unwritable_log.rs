@@ -52,11 +52,11 @@ fn a_daemon_on_a_full_disk_says_so_and_works_again_when_there_is_space() {
         (!output.status.success()).then(|| String::from_utf8_lossy(&output.stderr).into_owned())
     };
     // There is room in what SQLite has taken already.
-    let said = (0..1000).find_map(|_| full()).unwrap();
-    assert!(said.contains("NO_SPACE"), "{said}");
+    let printed = (0..1000).find_map(|_| full()).unwrap();
+    assert!(printed.contains("NO_SPACE"), "{printed}");
     for _ in 0..3 {
-        let said = full().unwrap();
-        assert!(said.contains("NO_SPACE"), "it stays what it was: {said}");
+        let printed = full().unwrap();
+        assert!(printed.contains("NO_SPACE"), "it stays what it was: {printed}");
     }
     fs::remove_file(&ballast).unwrap();
     home.run_ok(&create);

@@ -9,7 +9,8 @@ async fn threat_24_of_32_answers_at_once_one_counts_and_it_runs_once() {
     let all = (0..32).map(|_| fixture.allow(&question, json!({})));
     let answers = futures::future::join_all(all).await;
     let won = answers.iter().filter(|(status, _)| *status == 200).count();
-    let late = answers.iter().filter(|(_, said)| said["code"] == "APPROVAL_RESOLVED").count();
+    let late =
+        answers.iter().filter(|(_, response)| response["code"] == "APPROVAL_RESOLVED").count();
     assert_eq!((won, late), (1, 31), "{answers:?}");
     fixture.wait_finished(&question).await;
     assert_eq!(fixture.read("ran"), "x\n");
@@ -23,16 +24,16 @@ async fn threat_25_an_answer_to_something_else_runs_nothing() {
     let harmless = fixture.request_command(json!({ "command": "echo good" })).await;
     let harmful = fixture.request_command(json!({ "command": "echo x >> ran" })).await;
     let swapped = json!({ "id": harmful["id"], "actionHash": harmless["actionHash"] });
-    let (status, said) = fixture.allow(&swapped, json!({})).await;
-    assert_eq!((status.as_u16(), &said["code"]), (409, &json!("HASH_MISMATCH")), "{said}");
+    let (status, response) = fixture.allow(&swapped, json!({})).await;
+    assert_eq!((status.as_u16(), &response["code"]), (409, &json!("HASH_MISMATCH")), "{response}");
     // Answered once, it is not there for another time.
     fixture.allow(&harmful, json!({})).await;
     fixture.wait_finished(&harmful).await;
     let (_, again) = fixture.allow(&harmful, json!({})).await;
     assert_eq!(again["code"], "APPROVAL_RESOLVED");
     assert_eq!(fixture.read("ran"), "x\n");
-    let (_, said) = fixture.allow(&harmless, json!({ "rule": "x" })).await;
-    assert_eq!(said["code"], "INVALID_REQUEST", "{said}");
+    let (_, response) = fixture.allow(&harmless, json!({ "rule": "x" })).await;
+    assert_eq!(response["code"], "INVALID_REQUEST", "{response}");
     fixture.assert_log_intact();
 }
 
@@ -58,11 +59,11 @@ async fn threat_26_a_script_that_is_edited_after_the_question_is_asked_about_aga
         let question = fixture.request_command(json!({ "command": command })).await;
         assert!(!question["question"]["pins"].as_array().unwrap().is_empty(), "{command}");
         fixture.write(file, "echo evil >> ran");
-        let (status, said) = fixture.allow(&question, json!({})).await;
+        let (status, response) = fixture.allow(&question, json!({})).await;
         assert_eq!(
-            (status.as_u16(), &said["code"]),
+            (status.as_u16(), &response["code"]),
             (409, &json!("HASH_MISMATCH")),
-            "{command}: {said}"
+            "{command}: {response}"
         );
         let old =
             fixture.get(&format!("/api/approvals/{}", question["id"].as_str().unwrap())).await;
@@ -89,8 +90,8 @@ async fn questions_outlive_a_kill_and_their_actions_run_once() {
     fixture.daemon = fixture.home.up();
     assert_eq!(fixture.pending_approvals().await, before);
     assert_eq!(before.len(), 2);
-    let (status, said) = fixture.allow(&first, json!({})).await;
-    assert_eq!(status, 200, "{said}");
+    let (status, response) = fixture.allow(&first, json!({})).await;
+    assert_eq!(status, 200, "{response}");
     fixture.wait_finished(&first).await;
     fixture.daemon.kill();
     fixture.daemon = fixture.home.up();
@@ -127,8 +128,8 @@ async fn questions_are_taken_back_by_their_asker_and_with_their_project() {
     let cancel = format!("/api/actions/{}/cancel", question["action"].as_str().unwrap());
     let (status, _) = fixture.send(&other, Method::POST, &cancel, &json!({})).await;
     assert_eq!(status, 404, "it is not theirs");
-    let (_, said) = fixture.send(&fixture.agent, Method::POST, &cancel, &json!({})).await;
-    assert_eq!(said["stopping"], true, "{said}");
+    let (_, response) = fixture.send(&fixture.agent, Method::POST, &cancel, &json!({})).await;
+    assert_eq!(response["stopping"], true, "{response}");
     let (_, late) = fixture.allow(&question, json!({})).await;
     assert_eq!(late["code"], "APPROVAL_RESOLVED");
 
@@ -156,11 +157,11 @@ async fn a_flood_of_questions_is_bounded_and_the_same_key_asks_once() {
     }
     assert_eq!(fixture.pending_approvals().await.len(), 1);
 
-    let refused = |said: &Value| said["code"] == "TOO_MANY_QUESTIONS";
+    let refused = |reply: &Value| reply["code"] == "TOO_MANY_QUESTIONS";
     let all =
         (0..50).map(|n| fixture.request_action("fs.createDir", json!({ "path": format!("d{n}") })));
     let answers = futures::future::join_all(all).await;
-    assert_eq!(answers.iter().filter(|(_, said)| refused(said)).count(), 50 - 31);
+    assert_eq!(answers.iter().filter(|(_, reply)| refused(reply)).count(), 50 - 31);
     assert_eq!(
         fixture.pending_approvals().await.len(),
         32,
@@ -188,10 +189,13 @@ async fn what_is_asked_again_while_it_is_open_joins_the_question_and_runs_once()
     let command = |limit: u64| json!({ "command": "echo x >> ran", "timeoutMs": 60_000 + limit });
     let first = fixture.request_command(command(0)).await;
     let again = (1..25).map(|n| fixture.request_action("terminal.runCommand", command(n)));
-    for (status, said) in futures::future::join_all(again).await {
-        assert_eq!(status, 202, "{said}");
-        assert_eq!((&said["approvalId"], &said["actionId"]), (&first["id"], &first["action"]));
-        assert_eq!(said["actionHash"], first["actionHash"], "of what waits");
+    for (status, response) in futures::future::join_all(again).await {
+        assert_eq!(status, 202, "{response}");
+        assert_eq!(
+            (&response["approvalId"], &response["actionId"]),
+            (&first["id"], &first["action"])
+        );
+        assert_eq!(response["actionHash"], first["actionHash"], "of what waits");
     }
     assert_eq!(fixture.pending_approvals().await.len(), 1);
     // The same action of another agent, or in another session, has its own approval.
@@ -216,8 +220,8 @@ async fn a_script_that_changed_is_asked_about_again_also_if_the_mode_was_loosene
     let question = fixture.request_command(json!({ "command": "sh build.sh" })).await;
     fixture.write("build.sh", "echo evil >> ran");
     fixture.set_mode("full").await;
-    let (status, said) = fixture.allow(&question, json!({})).await;
-    assert_eq!((status.as_u16(), &said["code"]), (409, &json!("HASH_MISMATCH")), "{said}");
+    let (status, response) = fixture.allow(&question, json!({})).await;
+    assert_eq!((status.as_u16(), &response["code"]), (409, &json!("HASH_MISMATCH")), "{response}");
     let open = fixture.pending_approvals().await;
     assert_eq!((open.len(), &open[0]["action"]), (1, &question["action"]));
     assert_eq!(fixture.read("ran"), "");
@@ -240,8 +244,12 @@ async fn a_session_belongs_to_the_token_that_used_it_first() {
     let agent = fixture.agent.clone();
     assert_eq!(fixture.send(&agent, Method::POST, path, &body("a")).await.0, 202);
     for again in 0..2 {
-        let (status, said) = fixture.send(&other, Method::POST, path, &body("b")).await;
-        assert_eq!((status.as_u16(), &said["code"]), (403, &json!("FORBIDDEN")), "{again} {said}");
+        let (status, response) = fixture.send(&other, Method::POST, path, &body("b")).await;
+        assert_eq!(
+            (status.as_u16(), &response["code"]),
+            (403, &json!("FORBIDDEN")),
+            "{again} {response}"
+        );
         assert_eq!(fixture.send(&agent, Method::POST, path, &body("c")).await.0, 202, "{again}");
         fixture.daemon.kill();
         fixture.daemon = fixture.home.up();

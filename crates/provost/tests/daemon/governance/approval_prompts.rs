@@ -6,9 +6,9 @@ impl GovernanceFixture {
     /// The agent requests an action that needs an approval: its prompt. The action is then
     /// cancelled.
     async fn request_with_approval(&self, action: &str, params: Value) -> Value {
-        let said = params.to_string();
+        let request = params.to_string();
         let (status, answer) = self.request_action(action, params).await;
-        assert_eq!(status, 202, "{action} {said}: {answer}");
+        assert_eq!(status, 202, "{action} {request}: {answer}");
         let id = answer["approvalId"].as_str().unwrap();
         let question = self.get(&format!("/api/approvals/{id}")).await["question"].clone();
         let cancel = format!("/api/actions/{}/cancel", answer["actionId"].as_str().unwrap());
@@ -56,11 +56,11 @@ async fn a_question_says_what_is_there_and_what_becomes_of_it() {
             vec!["tree/a.txt, a file of 3 bytes", "old.txt, a file of 8 bytes", "in the way"],
         ),
     ] {
-        let said = params.to_string();
+        let request = params.to_string();
         let question = fixture.request_with_approval(action, params).await;
         let notes = question["notes"].to_string();
         for part in parts {
-            assert!(notes.contains(part), "{action} {said}: {part}\n{notes}");
+            assert!(notes.contains(part), "{action} {request}: {part}\n{notes}");
         }
         assert!(!question["what"].as_str().unwrap().contains("replacing"), "{question}");
     }
@@ -86,8 +86,8 @@ async fn an_edit_that_cannot_match_asks_nobody_but_tells_nothing_that_may_not_be
     let edit =
         |path: &str, old: &str| json!({ "path": path, "edits": [{ "old": old, "new": "" }] });
     for (old, code) in [("missing", "NO_MATCH"), ("x", "AMBIGUOUS")] {
-        let (status, said) = fixture.request_action("fs.editFile", edit("a.txt", old)).await;
-        assert_eq!((status.as_u16(), &said["code"]), (409, &json!(code)), "{said}");
+        let (status, response) = fixture.request_action("fs.editFile", edit("a.txt", old)).await;
+        assert_eq!((status.as_u16(), &response["code"]), (409, &json!(code)), "{response}");
     }
     assert!(fixture.pending_approvals().await.is_empty());
     assert_eq!(fixture.daemon.events("ACTION_DENIED").await.len(), 2, "the log says so");

@@ -40,20 +40,20 @@ async fn threat_23_an_agents_token_decides_nothing_and_sees_nothing_that_governs
         (Method::POST, "/api/login-links", &none),
         (Method::POST, "/api/shutdown", &none),
     ] {
-        let (status, said) = fixture.send(&fixture.agent, method.clone(), path, body).await;
-        assert_eq!(status.as_u16(), 403, "{method} {path}: {status} {said}");
+        let (status, response) = fixture.send(&fixture.agent, method.clone(), path, body).await;
+        assert_eq!(status.as_u16(), 403, "{method} {path}: {status} {response}");
     }
     // The role of its token and no other, in its project and no other.
     let act = |role: &str| json!({ "action": "fs.stat", "params": { "path": "." }, "role": role });
     let path = "/api/projects/app/actions";
-    let (status, said) = fixture.send(&fixture.agent, Method::POST, path, &act("admin")).await;
-    assert_eq!(status, 403, "{said}");
+    let (status, response) = fixture.send(&fixture.agent, Method::POST, path, &act("admin")).await;
+    assert_eq!(status, 403, "{response}");
     let other = fixture.home.path("other");
     std::fs::create_dir(&other).unwrap();
     fixture.operator(Method::POST, "/api/projects", &json!({ "path": other })).await;
     let there = "/api/projects/other/actions";
-    let (status, said) = fixture.send(&fixture.agent, Method::POST, there, &act("dev")).await;
-    assert_eq!(status, 403, "{said}");
+    let (status, response) = fixture.send(&fixture.agent, Method::POST, there, &act("dev")).await;
+    assert_eq!(status, 403, "{response}");
     assert_eq!(fixture.pending_approvals().await.len(), 1, "nothing of that answered the question");
     assert_eq!(fixture.get("/api/projects/app/mode").await["mode"], "sandbox");
     assert_eq!(fixture.read("ran"), "");
@@ -82,10 +82,10 @@ async fn threat_27_no_mode_lets_an_agent_write_what_governs() {
         &absolute,
         &around,
     ] {
-        let (status, said) =
+        let (status, response) =
             fixture.request_action("terminal.runCommand", json!({ "command": command })).await;
-        let code = (status.as_u16(), &said["code"]);
-        assert_eq!(code, (403, &json!("PROTECTED_PATH")), "{command}: {said}");
+        let code = (status.as_u16(), &response["code"]);
+        assert_eq!(code, (403, &json!("PROTECTED_PATH")), "{command}: {response}");
     }
     for path in [
         ".git/config",
@@ -97,16 +97,20 @@ async fn threat_27_no_mode_lets_an_agent_write_what_governs() {
         ".provost/policy.toml",
     ] {
         let params = json!({ "path": path, "content": "x" });
-        let (status, said) = fixture.request_action("fs.writeFile", params).await;
-        let code = (status.as_u16(), &said["code"]);
-        assert_eq!(code, (403, &json!("PROTECTED_PATH")), "{path}: {said}");
+        let (status, response) = fixture.request_action("fs.writeFile", params).await;
+        let code = (status.as_u16(), &response["code"]);
+        assert_eq!(code, (403, &json!("PROTECTED_PATH")), "{path}: {response}");
     }
     // What runs in other tools is shown to a person, also through a link.
     for path in ["rc", "sub/.npmrc", ".vscode/tasks.json"] {
         let params = json!({ "path": path, "content": "x" });
-        let (status, said) = fixture.request_action("fs.writeFile", params).await;
-        assert_eq!((status.as_u16(), &said["status"]), (202, &json!("waiting")), "{path}: {said}");
-        let id = said["approvalId"].as_str().unwrap();
+        let (status, response) = fixture.request_action("fs.writeFile", params).await;
+        assert_eq!(
+            (status.as_u16(), &response["status"]),
+            (202, &json!("waiting")),
+            "{path}: {response}"
+        );
+        let id = response["approvalId"].as_str().unwrap();
         let approval = fixture.get(&format!("/api/approvals/{id}")).await;
         assert!(approval["question"]["gate"].is_string(), "{path}: {approval}");
     }
@@ -117,9 +121,9 @@ async fn threat_27_no_mode_lets_an_agent_write_what_governs() {
         ("fs.createDir", json!({ "path": "g/hooks/x" })),
         ("fs.editFile", json!({ "path": "g/config", "edits": [{ "old": "core", "new": "x" }] })),
     ] {
-        let (status, said) = fixture.request_action(action, params).await;
-        let code = (status.as_u16(), &said["code"]);
-        assert_eq!(code, (403, &json!("PROTECTED_PATH")), "{action}: {said}");
+        let (status, response) = fixture.request_action(action, params).await;
+        let code = (status.as_u16(), &response["code"]);
+        assert_eq!(code, (403, &json!("PROTECTED_PATH")), "{action}: {response}");
     }
     assert_eq!((fixture.read(".git/config"), fixture.read(ROLE)), before);
     fixture.assert_log_intact();
@@ -151,8 +155,8 @@ async fn a_link_to_a_file_that_a_rule_denies_is_denied_too() {
     fixture.deny_files("**/.env");
     fixture.write(".env", "KEY=1");
     std::os::unix::fs::symlink(".env", fixture.home.path("app").join("notes.md")).unwrap();
-    let (_, said) = fixture.request_action("fs.readFile", json!({ "path": "notes.md" })).await;
-    assert_eq!(said["code"], "POLICY_DENIED", "{said}");
+    let (_, response) = fixture.request_action("fs.readFile", json!({ "path": "notes.md" })).await;
+    assert_eq!(response["code"], "POLICY_DENIED", "{response}");
     fixture.assert_log_intact();
 }
 
@@ -163,7 +167,7 @@ async fn a_read_through_a_link_that_may_be_followed_is_answered_and_recorded_onc
     let app = fixture.home.path("app");
     std::os::unix::fs::symlink("docs", app.join("d")).unwrap();
     std::os::unix::fs::symlink("/etc/hostname", app.join("out")).unwrap();
-    for (params, status, said) in [
+    for (params, status, expected) in [
         (json!({ "path": "docs/real.md" }), 200, "here"),
         (json!({ "path": "d/real.md" }), 200, "here"),
         (json!({ "path": "d/none.md" }), 404, "NOT_FOUND"),
@@ -171,7 +175,7 @@ async fn a_read_through_a_link_that_may_be_followed_is_answered_and_recorded_onc
     ] {
         let (is, answer) = fixture.request_action("fs.readFile", params.clone()).await;
         assert_eq!(is.as_u16(), status, "{params}: {answer}");
-        assert!(answer.to_string().contains(said), "{params}: {answer}");
+        assert!(answer.to_string().contains(expected), "{params}: {answer}");
     }
     let read = fixture.daemon.events("ACTION_READ").await;
     assert_eq!(read.len(), 4, "{read:?}");
@@ -214,8 +218,13 @@ async fn a_command_reaches_no_file_through_a_link_that_it_may_not_reach_by_its_n
         (json!({ "command": "echo x > lnk" }), "POLICY_DENIED"),
         (json!({ "command": "echo x > g/config" }), "PROTECTED_PATH"),
     ] {
-        let (status, said) = fixture.request_action("terminal.runCommand", params.clone()).await;
-        assert_eq!((status.as_u16(), &said["code"]), (403, &json!(code)), "{params}: {said}");
+        let (status, response) =
+            fixture.request_action("terminal.runCommand", params.clone()).await;
+        assert_eq!(
+            (status.as_u16(), &response["code"]),
+            (403, &json!(code)),
+            "{params}: {response}"
+        );
     }
     fixture.request_command(json!({ "command": "find here/ -delete" })).await;
     let ended = fixture.run_command(json!({ "command": "cat fine none" })).await;

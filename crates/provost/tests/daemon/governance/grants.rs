@@ -23,13 +23,14 @@ async fn threat_32_what_is_granted_asks_the_third_time_in_a_row_and_after_it_is_
     let (other, _) = fixture.new_agent().await;
     let body = json!({ "action": "terminal.runCommand", "params": command(0) });
     let path = "/api/projects/app/actions?wait=0";
-    let (_, said) = fixture.send(&other, Method::POST, path, &body).await;
-    assert_eq!(said["status"], "waiting", "{said}");
+    let (_, response) = fixture.send(&other, Method::POST, path, &body).await;
+    assert_eq!(response["status"], "waiting", "{response}");
 
     let grants = fixture.get("/api/projects/app/grants").await;
     let path = format!("/api/grants/{}", grants["grants"][0]["id"].as_str().unwrap());
-    let (status, said) = fixture.send(&fixture.agent, Method::DELETE, &path, &Value::Null).await;
-    assert_eq!(status, 403, "{said}");
+    let (status, response) =
+        fixture.send(&fixture.agent, Method::DELETE, &path, &Value::Null).await;
+    assert_eq!(status, 403, "{response}");
     assert_eq!(fixture.operator(Method::DELETE, &path, &Value::Null).await.0, 200);
     fixture.request_command(command(0)).await;
     assert_eq!(fixture.read("ran"), "x\nx\nx\n");
@@ -48,8 +49,12 @@ async fn always_writes_a_rule_that_allows_this_or_nothing() {
     let question = fixture.request_command(json!({ "command": "echo x" })).await;
     for wrong in [rule("['ls']"), "[[rule]]\nid = 'x'\n".to_owned(), "nonsense".to_owned()] {
         let more = json!({ "scope": "always", "rule": wrong });
-        let (status, said) = fixture.allow(&question, more).await;
-        assert_eq!((status.as_u16(), &said["code"]), (422, &json!("BAD_GOVERNANCE")), "{said}");
+        let (status, response) = fixture.allow(&question, more).await;
+        assert_eq!(
+            (status.as_u16(), &response["code"]),
+            (422, &json!("BAD_GOVERNANCE")),
+            "{response}"
+        );
         assert_eq!(policy(), None, "{wrong}");
     }
     // That the mode allows it by now makes no rule of this.
@@ -58,8 +63,8 @@ async fn always_writes_a_rule_that_allows_this_or_nothing() {
     assert_eq!(fixture.allow(&question, more).await.1["code"], "BAD_GOVERNANCE");
     assert_eq!(policy(), None);
     fixture.set_mode("sandbox").await;
-    let (status, said) = fixture.allow(&question, json!({ "scope": "always" })).await;
-    assert_eq!(status, 200, "{said}");
+    let (status, response) = fixture.allow(&question, json!({ "scope": "always" })).await;
+    assert_eq!(status, 200, "{response}");
     fixture.wait_finished(&question).await;
     assert!(policy().unwrap().contains(r#"line = ["echo x"]"#), "{:?}", policy());
 
@@ -77,8 +82,8 @@ async fn a_rule_that_cannot_be_written_answers_nothing() {
     let question = fixture.request_command(json!({ "command": "echo x >> ran" })).await;
     // Where the rules would be, there is a folder.
     std::fs::create_dir(fixture.home.path("policy.toml")).unwrap();
-    let (status, said) = fixture.allow(&question, json!({ "scope": "always" })).await;
-    assert_eq!((status.as_u16(), &said["code"]), (422, &json!("BAD_GOVERNANCE")), "{said}");
+    let (status, response) = fixture.allow(&question, json!({ "scope": "always" })).await;
+    assert_eq!((status.as_u16(), &response["code"]), (422, &json!("BAD_GOVERNANCE")), "{response}");
     assert_eq!(fixture.pending_approvals().await.len(), 1);
     assert_eq!(fixture.read("ran"), "");
     std::fs::remove_dir(fixture.home.path("policy.toml")).unwrap();
@@ -94,8 +99,8 @@ async fn a_hard_gate_is_opened_once_and_no_further() {
     for scope in ["session", "until", "always"] {
         let minutes = (scope == "until").then_some(5);
         let more = json!({ "scope": scope, "minutes": minutes });
-        let (status, said) = fixture.allow(&question, more).await;
-        assert_eq!(status, 422, "{scope}: {said}");
+        let (status, response) = fixture.allow(&question, more).await;
+        assert_eq!(status, 422, "{scope}: {response}");
     }
     assert_eq!(fixture.pending_approvals().await.len(), 1);
     fixture.assert_log_intact();

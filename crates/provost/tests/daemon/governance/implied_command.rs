@@ -34,8 +34,8 @@ async fn what_a_planted_file_has_the_project_run_is_asked_about_and_shown() {
     assert!(pins.contains("provost.toml") && pins.contains("serve.sh"), "{pins}");
     // What was shown is not what runs if it changes before the answer.
     plant("sh other.sh");
-    let (status, said) = fixture.allow(&question, json!({})).await;
-    assert_eq!((status.as_u16(), &said["code"]), (409, &json!("HASH_MISMATCH")), "{said}");
+    let (status, response) = fixture.allow(&question, json!({})).await;
+    assert_eq!((status.as_u16(), &response["code"]), (409, &json!("HASH_MISMATCH")), "{response}");
     let again = fixture.pending_approvals().await.remove(0);
     assert!(again["question"].to_string().contains("sh other.sh"), "{again}");
     assert_eq!(fixture.allow(&again, json!({})).await.0, 200);
@@ -60,13 +60,17 @@ async fn what_a_rule_denies_the_project_does_not_run_for_an_agent() {
         "[runtime]\ndev = 'sleep 1'\nbuild = 'git push'\nbuild_first = true\n",
     );
     for action in ["runtime.run", "runtime.build", "runtime.restart"] {
-        let (status, said) = fixture.request_action(action, json!({})).await;
-        assert_eq!((status.as_u16(), &said["code"]), (403, &json!("POLICY_DENIED")), "{said}");
+        let (status, response) = fixture.request_action(action, json!({})).await;
+        assert_eq!(
+            (status.as_u16(), &response["code"]),
+            (403, &json!("POLICY_DENIED")),
+            "{response}"
+        );
     }
     // A person runs their project with one click.
     let body = json!({ "action": "runtime.build", "params": {} });
-    let (_, said) = fixture.operator(Method::POST, "/api/projects/app/actions", &body).await;
-    assert_ne!(said["code"], "POLICY_DENIED", "{said}");
+    let (_, response) = fixture.operator(Method::POST, "/api/projects/app/actions", &body).await;
+    assert_ne!(response["code"], "POLICY_DENIED", "{response}");
     let trusted = fixture.daemon.events("FILE_TRUSTED").await;
     assert!(trusted.iter().any(|body| body["file"] == "provost.toml"), "{trusted:?}");
     fixture.assert_log_intact();
@@ -85,9 +89,9 @@ async fn what_is_typed_into_a_shell_is_a_command_and_into_an_interpreter_is_aske
     std::fs::write(fixture.home.path("policy.toml"), rule).unwrap();
     fixture.set_mode("auto").await;
     let typed = |id: &str, text: &str| json!({ "id": id, "text": text });
-    let (status, said) =
+    let (status, response) =
         fixture.request_action("terminal.write", typed(&ids[0], "git push\n")).await;
-    assert_eq!((status.as_u16(), &said["code"]), (403, &json!("POLICY_DENIED")), "{said}");
+    assert_eq!((status.as_u16(), &response["code"]), (403, &json!("POLICY_DENIED")), "{response}");
     for (id, text, waits) in [
         (&ids[0], "echo hi\n", false),
         (&ids[0], "eval \"$X\"\n", true),
@@ -95,8 +99,8 @@ async fn what_is_typed_into_a_shell_is_a_command_and_into_an_interpreter_is_aske
         (&ids[1], "print(1)\n", true),
         (&ids[2], "git push\n", false),
     ] {
-        let (_, said) = fixture.request_action("terminal.write", typed(id, text)).await;
-        assert_eq!(said["status"] == "waiting", waits, "{text:?}: {said}");
+        let (_, response) = fixture.request_action("terminal.write", typed(id, text)).await;
+        assert_eq!(response["status"] == "waiting", waits, "{text:?}: {response}");
     }
     fixture.assert_log_intact();
 }

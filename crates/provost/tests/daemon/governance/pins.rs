@@ -20,8 +20,8 @@ async fn what_runs_by_another_name_than_its_file_is_pinned_and_a_grant_ends_when
         let pins = question["question"]["pins"].to_string();
         assert!(pins.contains(file), "{command}: {pins}");
         assert_eq!(scopes(&question), ["once", "session", "until"], "{command}");
-        let (status, said) = fixture.allow(&question, json!({ "scope": "session" })).await;
-        assert_eq!(status, 200, "{said}");
+        let (status, response) = fixture.allow(&question, json!({ "scope": "session" })).await;
+        assert_eq!(status, 200, "{response}");
         fixture.wait_finished(&question).await;
         fixture.run_command(asked.clone()).await;
         fixture.write(file, "changed\n");

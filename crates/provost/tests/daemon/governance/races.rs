@@ -80,9 +80,9 @@ async fn a_link_that_is_swapped_after_the_decision_leads_nowhere_that_governs() 
             ("fs.deleteFile", json!({ "path": "d/mine", "recursive": true })),
             ("fs.deleteFile", json!({ "path": "d/new", "recursive": true })),
         ] {
-            let (status, said) = fixture.await_action(action, params).await;
+            let (status, response) = fixture.await_action(action, params).await;
             written += u32::from(status.is_success());
-            assert!(status != 500, "{action}: {said}");
+            assert!(status != 500, "{action}: {response}");
         }
         for name in ["pre-commit", "post-merge", "commit-msg", "new"] {
             assert!(!app.join(".git/hooks").join(name).exists(), "{name} was planted");
@@ -104,9 +104,9 @@ async fn an_answer_is_for_the_place_and_the_content_that_were_shown() {
         std::os::unix::fs::symlink(to, app.join("l")).unwrap();
     };
     let asks = async |action: &str, params: Value| {
-        let (_, said) = fixture.request_action(action, params).await;
-        assert_eq!(said["status"], "waiting", "{action}: {said}");
-        fixture.get(&format!("/api/approvals/{}", said["approvalId"].as_str().unwrap())).await
+        let (_, response) = fixture.request_action(action, params).await;
+        assert_eq!(response["status"], "waiting", "{action}: {response}");
+        fixture.get(&format!("/api/approvals/{}", response["approvalId"].as_str().unwrap())).await
     };
     for (action, params) in [
         ("fs.deleteFile", json!({ "path": "l/x" })),
@@ -124,8 +124,12 @@ async fn an_answer_is_for_the_place_and_the_content_that_were_shown() {
         // What leads elsewhere tomorrow is allowed today only.
         assert_eq!(question["question"]["choices"].as_array().unwrap().len(), 1, "{question}");
         link("two");
-        let (status, said) = fixture.allow(&question, json!({})).await;
-        assert_eq!((status.as_u16(), &said["code"]), (409, &json!("HASH_MISMATCH")), "{said}");
+        let (status, response) = fixture.allow(&question, json!({})).await;
+        assert_eq!(
+            (status.as_u16(), &response["code"]),
+            (409, &json!("HASH_MISMATCH")),
+            "{response}"
+        );
         assert_eq!(fixture.read("two/x"), "same", "{action}");
         let open = fixture.pending_approvals().await;
         assert_eq!(open.len(), 1, "{action}: {open:?}");
@@ -154,17 +158,17 @@ async fn a_grant_for_a_file_is_none_for_what_a_link_in_its_place_leads_to() {
     fixture.write(".env", "A=1");
     fixture.write("id_rsa", "KEY");
     let read = || fixture.request_action("fs.readFile", json!({ "path": ".env" }));
-    let (_, said) = read().await;
+    let (_, response) = read().await;
     let question =
-        fixture.get(&format!("/api/approvals/{}", said["approvalId"].as_str().unwrap())).await;
+        fixture.get(&format!("/api/approvals/{}", response["approvalId"].as_str().unwrap())).await;
     assert_eq!(fixture.allow(&question, json!({ "scope": "session" })).await.0, 200);
     fixture.wait_finished(&question).await;
     assert_eq!(read().await.0, 200);
     let env = fixture.home.path("app").join(".env");
     std::fs::remove_file(&env).unwrap();
     std::os::unix::fs::symlink("id_rsa", &env).unwrap();
-    let (_, said) = read().await;
-    assert_eq!(said["status"], "waiting", "{said}");
+    let (_, response) = read().await;
+    assert_eq!(response["status"], "waiting", "{response}");
     fixture.assert_log_intact();
 }
 
@@ -174,9 +178,9 @@ async fn whoever_allows_what_is_forbidden_by_now_is_told_that_it_was_not_done() 
     let question = fixture.request_command(json!({ "command": "echo x > made" })).await;
     fixture.deny_files("made");
     let id = question["id"].as_str().unwrap();
-    let said = fixture.home.provost(&["approvals", "allow", "-y", id]).assert().code(1);
-    let said = String::from_utf8_lossy(&said.get_output().stdout).into_owned();
-    assert!(said.contains("You allowed it") && said.contains("audit --action"), "{said}");
+    let printed = fixture.home.provost(&["approvals", "allow", "-y", id]).assert().code(1);
+    let printed = String::from_utf8_lossy(&printed.get_output().stdout).into_owned();
+    assert!(printed.contains("You allowed it") && printed.contains("audit --action"), "{printed}");
     assert_eq!(fixture.read("made"), "");
 }
 
@@ -198,10 +202,10 @@ async fn a_link_that_is_swapped_after_the_decision_shows_nothing_that_a_rule_den
             ("fs.searchFiles", json!({ "path": "d", "pattern": "HID|SHO" })),
             ("fs.searchFiles", json!({ "path": "links/f", "pattern": "HID|SHO" })),
         ] {
-            let (status, said) = fixture.await_action(action, params).await;
-            assert!(!said.to_string().contains("HIDDEN"), "{action}: {said}");
-            assert!(status != 500, "{action}: {said}");
-            shown += u32::from(said.to_string().contains("SHOWN"));
+            let (status, response) = fixture.await_action(action, params).await;
+            assert!(!response.to_string().contains("HIDDEN"), "{action}: {response}");
+            assert!(status != 500, "{action}: {response}");
+            shown += u32::from(response.to_string().contains("SHOWN"));
         }
     }
     assert!(shown > 0, "what is public was shown through the link");
@@ -218,9 +222,9 @@ async fn links_that_stay_work_as_before_and_are_answered_by_their_name() {
         std::os::unix::fs::symlink(to, app.join(link)).unwrap();
     }
     let done = async |action: &str, params: Value| {
-        let (status, said) = fixture.await_action(action, params).await;
-        assert!(status.is_success(), "{action}: {said}");
-        said["result"].clone()
+        let (status, response) = fixture.await_action(action, params).await;
+        assert!(status.is_success(), "{action}: {response}");
+        response["result"].clone()
     };
     let read = done("fs.readFile", json!({ "path": "l/again/b.txt" })).await;
     assert_eq!(read["content"], "one");
@@ -260,9 +264,13 @@ async fn an_agent_reaches_no_process_of_anybody_else() {
             ("terminal.signal", json!({ "id": id, "signal": "KILL" })),
             ("terminal.stop", json!({ "id": id })),
         ] {
-            let (status, said) = fixture.await_action(action, params).await;
-            assert_eq!((status.as_u16(), &said["code"]), (403, &json!("FORBIDDEN")), "{said}");
-            assert!(said["error"].as_str().unwrap().contains("terminal.list"), "{said}");
+            let (status, response) = fixture.await_action(action, params).await;
+            assert_eq!(
+                (status.as_u16(), &response["code"]),
+                (403, &json!("FORBIDDEN")),
+                "{response}"
+            );
+            assert!(response["error"].as_str().unwrap().contains("terminal.list"), "{response}");
         }
     }
     assert_eq!(fixture.daemon.events("ACTION_DENIED").await.len(), 8, "the log says so");
@@ -276,19 +284,23 @@ async fn an_agent_reaches_no_process_of_anybody_else() {
     assert_eq!(ids.len(), 1, "{listed}");
     assert_eq!(ids[0]["id"], own["actionId"]);
     let typed = json!({ "id": own["actionId"], "text": "hello\n", "eof": true });
-    let (status, said) = fixture.await_action("terminal.write", typed).await;
-    assert!(status.is_success(), "{said}");
+    let (status, response) = fixture.await_action("terminal.write", typed).await;
+    assert!(status.is_success(), "{response}");
     fixture.daemon.until(own["actionId"].as_str().unwrap(), "finished").await;
-    let (status, said) =
+    let (status, response) =
         fixture.await_action("terminal.read", json!({ "id": own["actionId"] })).await;
-    assert_eq!((status.as_u16(), &said["result"]["text"]), (200, &json!("hello\n")), "{said}");
+    assert_eq!(
+        (status.as_u16(), &response["result"]["text"]),
+        (200, &json!("hello\n")),
+        "{response}"
+    );
     let all = json!({ "action": "terminal.list", "params": {} });
     let (_, listed) = fixture.operator(Method::POST, path, &all).await;
     assert_eq!(listed["result"]["processes"].as_array().unwrap().len(), 2, "{listed}");
     for id in theirs {
         let stop = json!({ "action": "terminal.stop", "params": { "id": id } });
-        let (status, said) = fixture.operator(Method::POST, path, &stop).await;
-        assert!(status.is_success(), "{said}");
+        let (status, response) = fixture.operator(Method::POST, path, &stop).await;
+        assert!(status.is_success(), "{response}");
     }
     fixture.assert_log_intact();
 }
@@ -323,13 +335,13 @@ async fn git_runs_no_program_that_a_repository_in_the_project_names() {
     let done = fixture.run_command(json!({ "command": honest })).await;
     assert_eq!(done["outcome"]["exitCode"], 0, "{done}");
     // What keeps it so cannot be taken away.
-    let (status, said) = fixture
+    let (status, response) = fixture
         .request_action(
             "terminal.runCommand",
             json!({ "command": "git status", "env": { "GIT_CONFIG_COUNT": "0" } }),
         )
         .await;
-    assert_eq!(status, 422, "{said}");
+    assert_eq!(status, 422, "{response}");
     fixture.assert_log_intact();
 }
 
@@ -369,9 +381,9 @@ async fn a_script_that_was_shown_is_what_runs_whatever_is_put_in_its_place() {
             ran += u32::from(ended["outcome"]["exitCode"] == 0);
         }
         let stop = json!({ "action": "terminal.stop", "params": { "id": meddler, "graceMs": 0 } });
-        let (status, said) =
+        let (status, response) =
             fixture.operator(Method::POST, "/api/projects/app/actions", &stop).await;
-        assert!(status.is_success(), "{said}");
+        assert!(status.is_success(), "{response}");
         drop(std::fs::remove_dir_all(fixture.home.path("app").join("old")));
         fixture.write("src/build.sh", "echo good\n");
     }
@@ -398,8 +410,8 @@ async fn of_a_script_behind_a_link_a_person_is_told_and_it_is_allowed_once_only(
     let app = fixture.home.path("app");
     std::fs::rename(app.join("src"), app.join("real")).unwrap();
     std::os::unix::fs::symlink("real", app.join("src")).unwrap();
-    let (status, said) = fixture.allow(&plain, json!({})).await;
-    assert_eq!((status.as_u16(), &said["code"]), (409, &json!("HASH_MISMATCH")), "{said}");
+    let (status, response) = fixture.allow(&plain, json!({})).await;
+    assert_eq!((status.as_u16(), &response["code"]), (409, &json!("HASH_MISMATCH")), "{response}");
     fixture.assert_log_intact();
 }
 
@@ -416,8 +428,8 @@ async fn a_script_that_runs_cannot_be_written_by_an_agent_until_it_has_ended() {
     fixture.write("provost.toml", "[runtime]\ndev = 'sh serve.sh'\n");
     fixture.write("serve.sh", &format!("{meddling}; echo $? > served; exec sleep 1000\n"));
     let run = "/api/projects/app/runtime/run";
-    let (status, said) = fixture.operator(Method::POST, run, &json!({})).await;
-    assert!(status.is_success(), "{said}");
+    let (status, response) = fixture.operator(Method::POST, run, &json!({})).await;
+    assert!(status.is_success(), "{response}");
     let question =
         fixture.request_command(json!({ "command": "sh build.sh; sh ./build.sh" })).await;
     assert_eq!(fixture.allow(&question, json!({})).await.0, 200);
@@ -428,8 +440,8 @@ async fn a_script_that_runs_cannot_be_written_by_an_agent_until_it_has_ended() {
         ("fs.deleteFile", json!({ "path": "build.sh" })),
         ("fs.moveFile", json!({ "from": "build.sh", "to": "b.sh" })),
     ] {
-        let (status, said) = fixture.await_action(action, params).await;
-        assert_eq!((status.as_u16(), &said["code"]), (409, &json!("CONFLICT")), "{said}");
+        let (status, response) = fixture.await_action(action, params).await;
+        assert_eq!((status.as_u16(), &response["code"]), (409, &json!("CONFLICT")), "{response}");
     }
     for command in ["echo 'echo EVIL' > build.sh", "rm build.sh", "cp build.sh x; mv x build.sh"] {
         let ended = fixture.run_command(json!({ "command": command })).await;

@@ -10,8 +10,8 @@ async fn threat_28_a_role_that_changes_is_asked_about_and_one_that_is_gone_denie
     let pending = fixture.request_command(json!({ "command": "echo x >> ran" })).await;
 
     fixture.write(ROLE, "---\nname: dev\nskills: [fs.read]\n---\nLess.\n");
-    let (_, said) = read().await;
-    assert_eq!(said["status"], "waiting", "{said}");
+    let (_, response) = read().await;
+    assert_eq!(response["status"], "waiting", "{response}");
     let open = fixture.pending_approvals().await;
     let trust =
         &open.iter().find(|open| open["question"]["trust"].is_object()).unwrap()["question"];
@@ -34,11 +34,11 @@ async fn threat_28_a_role_that_changes_is_asked_about_and_one_that_is_gone_denie
             Some(text) => fixture.write(ROLE, text),
             None => std::fs::remove_file(fixture.home.path("app").join(ROLE)).unwrap(),
         }
-        let (status, said) = read().await;
+        let (status, response) = read().await;
         assert_eq!(
-            (status.as_u16(), &said["code"]),
+            (status.as_u16(), &response["code"]),
             (403, &json!("SKILL_DENIED")),
-            "{what}: {said}"
+            "{what}: {response}"
         );
     }
     // A folder, a link that leads out, and bytes that are no text are no roles either.
@@ -69,21 +69,21 @@ async fn threat_27_a_role_is_trusted_exactly_as_it_was_shown() {
     let fixture = GovernanceFixture::new().await;
     let skills = |skills: &str| format!("---\nname: dev\nskills: [{skills}]\n---\n");
     fixture.write(ROLE, &skills("fs.read"));
-    let (_, said) = fixture.request_action("fs.stat", json!({ "path": "." })).await;
-    let id = said["approvalId"].as_str().unwrap();
+    let (_, response) = fixture.request_action("fs.stat", json!({ "path": "." })).await;
+    let id = response["approvalId"].as_str().unwrap();
     let shown = fixture.get(&format!("/api/approvals/{id}")).await;
     // It is swapped while the person looks.
     fixture.write(ROLE, &skills("fs.read, fs.write"));
-    let (status, said) = fixture.allow(&shown, json!({})).await;
-    assert_eq!((status.as_u16(), &said["code"]), (409, &json!("HASH_MISMATCH")), "{said}");
-    let (_, said) = fixture.request_action("fs.createDir", json!({ "path": "x" })).await;
-    assert_eq!(said["status"], "waiting", "{said}");
+    let (status, response) = fixture.allow(&shown, json!({})).await;
+    assert_eq!((status.as_u16(), &response["code"]), (409, &json!("HASH_MISMATCH")), "{response}");
+    let (_, response) = fixture.request_action("fs.createDir", json!({ "path": "x" })).await;
+    assert_eq!(response["status"], "waiting", "{response}");
     // The changed role gets an approval of its own; once trusted, the action continues.
     let again = fixture.about_trust(&shown["action"]).await;
     assert_ne!(again["id"], shown["id"]);
     assert!(again["question"]["trust"]["diff"].as_str().unwrap().contains("fs.write"), "{again}");
-    let (status, said) = fixture.allow(&again, json!({})).await;
-    assert_eq!(status, 200, "{said}");
+    let (status, response) = fixture.allow(&again, json!({})).await;
+    assert_eq!(status, 200, "{response}");
     fixture.daemon.until(shown["action"].as_str().unwrap(), "finished").await;
     // So do those that were asked about when the file was another, when it is trusted.
     fixture.write(ROLE, &skills("fs.write"));
@@ -97,7 +97,8 @@ async fn threat_27_a_role_is_trusted_exactly_as_it_was_shown() {
     );
     // A second file that claims the same name gives it nothing.
     fixture.write(".claude/agents/dev.md", "---\nname: dev\ndescription: x\ntools: Bash\n---\n");
-    let (_, said) = fixture.request_action("terminal.runCommand", json!({ "command": "ls" })).await;
-    assert_eq!(said["code"], "SKILL_DENIED", "{said}");
+    let (_, response) =
+        fixture.request_action("terminal.runCommand", json!({ "command": "ls" })).await;
+    assert_eq!(response["code"], "SKILL_DENIED", "{response}");
     fixture.assert_log_intact();
 }

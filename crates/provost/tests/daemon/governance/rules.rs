@@ -12,12 +12,12 @@ async fn threat_27_a_planted_policy_tightens_at_once_and_never_loosens() {
     planted(ALLOW);
     fixture.request_command(json!({ "command": "ls" })).await;
     planted(&format!("{ALLOW}[[rule]]\nid = 'no'\neffect = 'deny'\non = ['fs.stat']\n"));
-    let (status, said) = fixture.request_action("fs.stat", json!({ "path": "." })).await;
-    assert_eq!((status.as_u16(), &said["code"]), (403, &json!("POLICY_DENIED")), "{said}");
+    let (status, response) = fixture.request_action("fs.stat", json!({ "path": "." })).await;
+    assert_eq!((status.as_u16(), &response["code"]), (403, &json!("POLICY_DENIED")), "{response}");
     // A broken rule file is not the same as none: even a read needs an approval.
     planted("[[rule]]\nid = 1\n");
-    let (_, said) = fixture.request_action("fs.listFiles", json!({ "path": "." })).await;
-    assert_eq!(said["status"], "waiting", "{said}");
+    let (_, response) = fixture.request_action("fs.listFiles", json!({ "path": "." })).await;
+    assert_eq!(response["status"], "waiting", "{response}");
     std::fs::remove_file(fixture.home.path("app").join(".provost/policy.toml")).unwrap();
     assert_eq!(fixture.request_action("fs.stat", json!({ "path": "." })).await.0, 200);
 
@@ -46,12 +46,12 @@ async fn rules_that_are_kept_elsewhere_and_linked_take_effect_when_they_change_t
     assert_eq!(read().await.0, 200);
     fixture.deny_files("a.txt");
     assert!(kept.metadata().unwrap().len() > 0, "it was written through the link");
-    let (_, said) = read().await;
-    assert_eq!(said["code"], "POLICY_DENIED", "{said}");
+    let (_, response) = read().await;
+    assert_eq!(response["code"], "POLICY_DENIED", "{response}");
     // A link that leads nowhere is not as if there were no rules.
     std::fs::remove_file(&kept).unwrap();
-    let (_, said) = read().await;
-    assert_eq!(said["status"], "waiting", "{said}");
+    let (_, response) = read().await;
+    assert_eq!(response["status"], "waiting", "{response}");
     std::fs::remove_file(fixture.home.path("policy.toml")).unwrap();
     assert_eq!(read().await.0, 200);
     fixture.assert_log_intact();
@@ -67,8 +67,8 @@ async fn when_a_persons_own_rules_are_broken_everything_asks_and_nothing_more_is
     std::fs::write(&policy, "[[rule]]\nid = 'x'\neffect = 'alow'\n").unwrap();
     let question = fixture.request_command(json!({ "command": "ls" })).await;
     assert_eq!(question["question"]["choices"].as_array().unwrap().len(), 1, "{question}");
-    let (_, said) = fixture.request_action("fs.listFiles", json!({ "path": "." })).await;
-    assert_eq!(said["status"], "waiting", "{said}");
+    let (_, response) = fixture.request_action("fs.listFiles", json!({ "path": "." })).await;
+    assert_eq!(response["status"], "waiting", "{response}");
     std::fs::write(&policy, "").unwrap();
     fixture.run_command(json!({ "command": "ls" })).await;
     fixture.assert_log_intact();
@@ -117,11 +117,11 @@ async fn threats_7_to_11_no_line_passes_for_what_a_rule_allows() {
     fixture.write("git", "#!/bin/sh\necho x >> ran\n");
     fixture.run_command(json!({ "command": "ls -la" })).await;
     for (threat, line) in LINES {
-        let (_, said) =
+        let (_, response) =
             fixture.request_action("terminal.runCommand", json!({ "command": line })).await;
-        assert_eq!(said["status"], "waiting", "threat {threat}: {line}: {said}");
+        assert_eq!(response["status"], "waiting", "threat {threat}: {line}: {response}");
         // One requester may have so many questions open and no more.
-        let cancel = format!("/api/actions/{}/cancel", said["actionId"].as_str().unwrap());
+        let cancel = format!("/api/actions/{}/cancel", response["actionId"].as_str().unwrap());
         fixture.send(&fixture.agent, Method::POST, &cancel, &json!({})).await;
     }
     for (threat, line) in [
@@ -130,10 +130,10 @@ async fn threats_7_to_11_no_line_passes_for_what_a_rule_allows() {
         (10, "ls \u{202e}nar hcuot"),
         (11, "ls\u{0}; touch ran"),
     ] {
-        let (status, said) =
+        let (status, response) =
             fixture.request_action("terminal.runCommand", json!({ "command": line })).await;
-        let waits = said["status"] == "waiting";
-        assert!(waits || status == 422, "threat {threat}: {line:?}: {said}");
+        let waits = response["status"] == "waiting";
+        assert!(waits || status == 422, "threat {threat}: {line:?}: {response}");
     }
     for params in [
         json!({ "argv": ["./git", "status"] }),
@@ -143,13 +143,13 @@ async fn threats_7_to_11_no_line_passes_for_what_a_rule_allows() {
     ] {
         fixture.request_command(params).await;
     }
-    let (status, said) = fixture
+    let (status, response) = fixture
         .request_action(
             "terminal.runCommand",
             json!({ "command": "git x", "env": { "PATH": "." } }),
         )
         .await;
-    assert_eq!((status.as_u16(), &said["code"]), (422, &json!("INVALID_ACTION")), "{said}");
+    assert_eq!((status.as_u16(), &response["code"]), (422, &json!("INVALID_ACTION")), "{response}");
     assert_eq!(fixture.read("ran"), "");
     assert_eq!(fixture.daemon.events("ACTION_STARTED").await.len(), 1, "only the `ls` above");
     fixture.assert_log_intact();
@@ -167,37 +167,41 @@ async fn a_rule_on_a_path_holds_for_searches_and_listings_around_it() {
     for file in ["a.txt", "private/x.txt", "drafts/y.txt", "certs/server.key"] {
         fixture.write(file, "needle\n");
     }
-    let paths = |said: &Value, of: &str| {
+    let paths = |response: &Value, of: &str| {
         let path = |one: &Value| one["path"].as_str().unwrap().to_owned();
-        said["result"][of].as_array().unwrap().iter().map(path).collect::<Vec<_>>()
+        response["result"][of].as_array().unwrap().iter().map(path).collect::<Vec<_>>()
     };
     let search = json!({ "pattern": "needle" });
     let body = json!({ "action": "fs.searchFiles", "params": search });
     let path = "/api/projects/app/actions";
-    let (_, said) = fixture.send(&fixture.agent, Method::POST, path, &body).await;
-    assert_eq!(paths(&said, "matches"), ["a.txt"], "{said}");
-    assert_eq!(said["result"]["leftOut"]["count"], 3, "{said}");
-    let why = said["result"]["leftOut"]["why"].to_string();
+    let (_, response) = fixture.send(&fixture.agent, Method::POST, path, &body).await;
+    assert_eq!(paths(&response, "matches"), ["a.txt"], "{response}");
+    assert_eq!(response["result"]["leftOut"]["count"], 3, "{response}");
+    let why = response["result"]["leftOut"]["why"].to_string();
     for rule in ["`no`", "`ask`", "`secrets`"] {
         assert!(why.contains(rule), "{why}");
     }
     // Named itself, it is asked for, as reading it is.
     for (place, code) in [("drafts/y.txt", 202), ("certs/server.key", 202), ("private", 403)] {
         let params = json!({ "pattern": "needle", "path": place });
-        let (status, said) = fixture.request_action("fs.searchFiles", params).await;
-        assert_eq!(status.as_u16(), code, "{place}: {said}");
+        let (status, response) = fixture.request_action("fs.searchFiles", params).await;
+        assert_eq!(status.as_u16(), code, "{place}: {response}");
     }
     let drafts = fixture.pending_approvals().await.into_iter().next().unwrap();
     fixture.allow(&drafts, json!({})).await;
     fixture.wait_finished(&drafts).await;
     let list = json!({ "action": "fs.listFiles", "params": { "path": ".", "depth": 2 } });
-    let (_, said) = fixture.send(&fixture.agent, Method::POST, path, &list).await;
-    let names = paths(&said, "entries");
+    let (_, response) = fixture.send(&fixture.agent, Method::POST, path, &list).await;
+    let names = paths(&response, "entries");
     assert!(names.contains(&"drafts/y.txt".to_owned()), "{names:?}");
     assert!(!names.iter().any(|name| name.starts_with("private")), "{names:?}");
     // A person sees everything.
-    let (_, said) = fixture.operator(Method::POST, path, &body).await;
-    assert_eq!((paths(&said, "matches").len(), said["result"].get("leftOut")), (4, None), "{said}");
+    let (_, response) = fixture.operator(Method::POST, path, &body).await;
+    assert_eq!(
+        (paths(&response, "matches").len(), response["result"].get("leftOut")),
+        (4, None),
+        "{response}"
+    );
     fixture.assert_log_intact();
 }
 
@@ -247,16 +251,16 @@ async fn what_a_rule_denies_to_write_holds_for_builds_and_in_the_background() {
     let rule = "[[rule]]\nid = 'no'\neffect = 'deny'\non = ['fs.write']\npath = ['deploy/**']\n";
     std::fs::write(fixture.home.path("policy.toml"), rule).unwrap();
     let background = json!({ "argv": ["sh", "w.sh"], "background": true });
-    let (_, said) = fixture.request_action("terminal.runCommand", background).await;
+    let (_, response) = fixture.request_action("terminal.runCommand", background).await;
     let written = |name: &str| std::fs::read_to_string(fixture.home.path("app").join(name));
     let is_written = |name| written(name).is_ok_and(|text| text == "x\n");
     while !is_written("free") {
-        assert!(said.get("code").is_none(), "{said}");
+        assert!(response.get("code").is_none(), "{response}");
         tokio::task::yield_now().await;
     }
-    let (_, said) = fixture.request_action("runtime.build", json!({})).await;
+    let (_, response) = fixture.request_action("runtime.build", json!({})).await;
     while !is_written("built") {
-        assert!(said.get("code").is_none(), "{said}");
+        assert!(response.get("code").is_none(), "{response}");
         tokio::task::yield_now().await;
     }
     assert_eq!(fixture.read("deploy/prod.yaml"), "kept");
@@ -271,8 +275,12 @@ async fn a_denied_request_that_is_repeated_is_counted_and_no_other_is_lost() {
     let before = fixture.daemon.events("ACTION_DENIED").await.len();
     let read = |path: &'static str| fixture.request_action("fs.readFile", json!({ "path": path }));
     for n in 0..120 {
-        let (status, said) = read("a.txt").await;
-        assert_eq!((status.as_u16(), &said["code"]), (403, &json!("POLICY_DENIED")), "{n} {said}");
+        let (status, response) = read("a.txt").await;
+        assert_eq!(
+            (status.as_u16(), &response["code"]),
+            (403, &json!("POLICY_DENIED")),
+            "{n} {response}"
+        );
     }
     read("b.txt").await;
     assert_eq!(fixture.daemon.events("ACTION_DENIED").await.len() - before, 4);
@@ -293,12 +301,12 @@ async fn what_a_command_reads_outside_is_named_by_a_setting() {
     let path = fixture.home.path("datasets/a").display().to_string();
     let body = json!({ "action": "terminal.runCommand", "params": { "argv": ["cat", path] } });
     let read = || fixture.send(&fixture.agent, Method::POST, "/api/projects/app/actions", &body);
-    let (_, said) = read().await;
-    let hint = said["result"]["hint"].as_str().unwrap_or_default().to_owned();
-    assert!(hint.contains(&path) && hint.contains("[sandbox] read"), "{said}");
+    let (_, response) = read().await;
+    let hint = response["result"]["hint"].as_str().unwrap_or_default().to_owned();
+    assert!(hint.contains(&path) && hint.contains("[sandbox] read"), "{response}");
     let setting = "[sandbox]\nread = ['~/datasets']\n";
     std::fs::write(fixture.home.path("policy.toml"), setting).unwrap();
-    let (_, said) = read().await;
-    assert_eq!(said["result"]["stdout"], "content", "{said}");
+    let (_, response) = read().await;
+    assert_eq!(response["result"]["stdout"], "content", "{response}");
     fixture.assert_log_intact();
 }

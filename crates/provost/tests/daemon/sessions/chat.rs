@@ -253,6 +253,6 @@ async fn what_a_tool_returned_is_shown_in_lines() {
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let _daemon = home.with_model(&model, ALL[1], "");
     fs::write(home.path("app/lines.txt"), "one\n\ttwo\x07\nthree\n").unwrap();
-    let said = home.run_ok_with_stderr(&["chat", "--project", "app", "-p", "Read it."]);
-    assert!(said.contains("→ one\n    \ttwo\\u{7}\n    three"), "{said}");
+    let printed = home.run_ok_with_stderr(&["chat", "--project", "app", "-p", "Read it."]);
+    assert!(printed.contains("→ one\n    \ttwo\\u{7}\n    three"), "{printed}");
 }

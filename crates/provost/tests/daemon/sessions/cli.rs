@@ -22,8 +22,11 @@ async fn one_shot_prints_the_answer_and_it_is_listed_with_what_it_used() {
     ];
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let _daemon = home.with_model(&model, ALL[0], "");
-    let said = home.run_ok_with_stderr(&["chat", "--project", "app", "-p", "What does it say?"]);
-    assert!(said.contains("· fs.readFile") && said.ends_with("It says hello.\n"), "{said}");
+    let printed = home.run_ok_with_stderr(&["chat", "--project", "app", "-p", "What does it say?"]);
+    assert!(
+        printed.contains("· fs.readFile") && printed.ends_with("It says hello.\n"),
+        "{printed}"
+    );
     let events = home.run_ok(&["chat", "--project", "app", "--json", "-p", "Again"]);
     let kinds: Vec<Value> = events
         .lines()
@@ -71,11 +74,11 @@ async fn a_key_that_the_daemon_was_started_without_is_explained() {
     };
     let ask = ["chat", "--project", "app", "--model", "openai/gpt-5", "-p", "Hello"];
     let key = "sk-a-key-that-only-the-caller-has-0123456789";
-    let said = run(&ask, key);
-    assert!(said.contains(WHY) && said.contains("OPENAI_API_KEY"), "{said}");
-    assert!(!said.contains("set OPENAI_API_KEY") && !said.contains(key), "{said}");
-    let said = run(&ask, "");
-    assert!(said.contains("set OPENAI_API_KEY") && !said.contains(WHY), "{said}");
+    let printed = run(&ask, key);
+    assert!(printed.contains(WHY) && printed.contains("OPENAI_API_KEY"), "{printed}");
+    assert!(!printed.contains("set OPENAI_API_KEY") && !printed.contains(key), "{printed}");
+    let printed = run(&ask, "");
+    assert!(printed.contains("set OPENAI_API_KEY") && !printed.contains(WHY), "{printed}");
 
     let shown = run(&["config"], key);
     assert!(shown.contains(WHY) && shown.contains("openai") && !shown.contains(key), "{shown}");

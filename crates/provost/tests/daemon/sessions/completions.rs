@@ -24,9 +24,9 @@ impl Running {
         if !stream {
             let response: Value = serde_json::from_str(&response).unwrap();
             let choice = &response["choices"][0];
-            let (said, why) = (&choice["message"]["content"], &choice["finish_reason"]);
-            let [said, why] = [said, why].map(|text| text.as_str().unwrap().to_owned());
-            return (said, why, response["usage"].clone());
+            let (printed, why) = (&choice["message"]["content"], &choice["finish_reason"]);
+            let [printed, why] = [printed, why].map(|text| text.as_str().unwrap().to_owned());
+            return (printed, why, response["usage"].clone());
         }
         let pieces = response.lines().filter_map(|line| line.strip_prefix("data: {"));
         let pieces: Vec<Value> =
@@ -55,8 +55,8 @@ async fn all_that_is_said_in_a_turn_is_told_in_either_form_with_what_it_used() {
     let model = model.await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     for stream in [false, true] {
-        let (said, why, usage) = daemon.completes(stream, None).await;
-        assert_eq!(said, "I look twice.\n\nIt says hello.", "{stream}");
+        let (printed, why, usage) = daemon.completes(stream, None).await;
+        assert_eq!(printed, "I look twice.\n\nIt says hello.", "{stream}");
         assert_eq!(why, "stop", "{stream}");
         let used = json!({
             "prompt_tokens": 300, "completion_tokens": 60, "total_tokens": 360,
@@ -86,8 +86,8 @@ async fn what_was_said_before_an_answer_began_anew_stays() {
     ];
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
-    let (said, ..) = daemon.completes(false, None).await;
-    assert_eq!(said, "I look.\n\nIt says hello.");
+    let (printed, ..) = daemon.completes(false, None).await;
+    assert_eq!(printed, "I look.\n\nIt says hello.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -100,12 +100,16 @@ async fn an_answer_of_a_provider_that_keeps_no_limit_ends_at_it() {
         let model =
             FakeModelServer::start_with_replies(vec![FakeReply::Completion(long)]).await.unwrap();
         let daemon = home.with_model(&model, wire, "");
-        let (said, why, _) = daemon.completes(false, Some(16)).await;
-        assert!(!said.is_empty() && said.len() <= 16 * 5, "{wire:?} {}: {said}", said.len());
+        let (printed, why, _) = daemon.completes(false, Some(16)).await;
+        assert!(
+            !printed.is_empty() && printed.len() <= 16 * 5,
+            "{wire:?} {}: {printed}",
+            printed.len()
+        );
         assert_eq!(why, "length", "{wire:?}");
         // What was sent cannot be taken back; but it does not go on.
-        let (said, why, _) = daemon.completes(true, Some(16)).await;
-        assert!(said.len() <= 16 * 8 + 64, "{wire:?} {}", said.len());
+        let (printed, why, _) = daemon.completes(true, Some(16)).await;
+        assert!(printed.len() <= 16 * 8 + 64, "{wire:?} {}", printed.len());
         assert_eq!(why, "length", "{wire:?}");
         model.wait_until_idle().await;
     }
@@ -122,8 +126,8 @@ async fn an_answer_whose_tokens_nobody_tells_is_whole_if_it_fits() {
     let daemon = home.with_model(&model, ALL[1], "");
     // By an estimate it has 15 tokens: rather too many, which is no reason to cut it.
     for (stream, most) in [(false, 100), (true, 100), (false, 12)] {
-        let (said, why, usage) = daemon.completes(stream, Some(most)).await;
-        assert_eq!((said.as_str(), why.as_str()), (text, "stop"), "{stream} {most}");
+        let (printed, why, usage) = daemon.completes(stream, Some(most)).await;
+        assert_eq!((printed.as_str(), why.as_str()), (text, "stop"), "{stream} {most}");
         assert_eq!(usage["completion_tokens"], 15, "{stream} {most}: {usage}");
     }
 }

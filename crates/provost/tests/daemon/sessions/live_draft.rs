@@ -67,13 +67,13 @@ async fn a_follower_has_the_text_so_far_wherever_it_attaches_and_then_the_messag
     // It is disconnected and connects again, while another one attaches late.
     for bytes in [1, 50, 300] {
         let followed = follow(&daemon, &session, bytes).await;
-        let (_, said) = &followed.drafts[0];
-        assert!(text.starts_with(said) && followed.drafts.len() == 1, "{said}");
+        let (_, response) = &followed.drafts[0];
+        assert!(text.starts_with(response) && followed.drafts.len() == 1, "{response}");
         assert!(followed.messages.is_empty());
     }
     let followed = follow(&daemon, &session, usize::MAX).await;
-    let (message, said) = &followed.drafts[0];
-    assert_eq!((said, followed.drafts.len()), (&text, 1));
+    let (message, response) = &followed.drafts[0];
+    assert_eq!((response, followed.drafts.len()), (&text, 1));
     assert_eq!(followed.messages, [(message.clone(), 1)], "the message follows its draft");
     let detail = daemon.turn_end(&session, "finished").await;
     assert_eq!((texts(&detail)[1].as_str(), &detail["draft"]), (text.as_str(), &Value::Null));

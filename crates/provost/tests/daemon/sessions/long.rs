@@ -21,8 +21,8 @@ async fn a_long_answer_arrives_whole_by_every_way() {
     .await
     .unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
-    let said = home.run_ok(&["chat", "--project", "app", "-p", "Tell me."]);
-    assert_eq!(said.trim_end(), text.trim_end());
+    let printed = home.run_ok(&["chat", "--project", "app", "-p", "Tell me."]);
+    assert_eq!(printed.trim_end(), text.trim_end());
     let body = json!({ "model": "role/dev", "messages": [{ "role": "user", "content": "x" }] });
     let (_, whole) = daemon.post("/v1/chat/completions", &daemon.token, &body).await;
     assert_eq!(whole["choices"][0]["message"]["content"], text);

@@ -28,11 +28,11 @@ async fn any_client_of_chat_completions_talks_to_a_governed_agent() {
     assert_eq!(daemon.get("/v1/models").await["data"][0]["id"], "role/dev");
     let body =
         json!({ "model": "role/dev", "messages": [{ "role": "user", "content": "Read it" }] });
-    let (status, said) = daemon.post("/v1/chat/completions", &daemon.token, &body).await;
-    assert_eq!(status, 200, "{said}");
-    assert_eq!(said["choices"][0]["message"]["content"], "It says hello.");
+    let (status, reply) = daemon.post("/v1/chat/completions", &daemon.token, &body).await;
+    assert_eq!(status, 200, "{reply}");
+    assert_eq!(reply["choices"][0]["message"]["content"], "It says hello.");
     // Two answers, of 100 tokens in and 20 out each.
-    assert_eq!(said["usage"]["total_tokens"], 240, "{said}");
+    assert_eq!(reply["usage"]["total_tokens"], 240, "{reply}");
     let options = json!({ "include_usage": true });
     let body = json!({ "model": "role/dev", "stream": true, "stream_options": options, "messages": [{ "role": "user", "content": "Again" }] });
     let post = |session: Option<String>, body: Value| {
@@ -286,18 +286,18 @@ async fn a_limit_of_tokens_holds_for_all_answers_of_the_turn() {
     let daemon = home.with_model(&model, ALL[1], "");
     let ask = async |most: u32| {
         let body = json!({ "model": "role/dev", "max_completion_tokens": most, "messages": [{ "role": "user", "content": "x" }] });
-        let (status, said) = daemon.post("/v1/chat/completions", &daemon.token, &body).await;
-        assert_eq!(status, 200, "{said}");
-        said
+        let (status, response) = daemon.post("/v1/chat/completions", &daemon.token, &body).await;
+        assert_eq!(status, 200, "{response}");
+        response
     };
-    let said = ask(50).await;
+    let printed = ask(50).await;
     let limits: Vec<_> =
         model.received_requests().iter().map(|one| one.body["max_tokens"].clone()).collect();
     assert_eq!(limits, [json!(50), json!(30)]);
-    assert_eq!(said["choices"][0]["finish_reason"], "length", "{said}");
-    assert_eq!(content(&said.to_string()), "It says");
+    assert_eq!(printed["choices"][0]["finish_reason"], "length", "{printed}");
+    assert_eq!(content(&printed.to_string()), "It says");
     // The remaining budget is too small for a request.
-    let said = ask(30).await;
-    assert_eq!(said["choices"][0]["finish_reason"], "length", "{said}");
+    let printed = ask(30).await;
+    assert_eq!(printed["choices"][0]["finish_reason"], "length", "{printed}");
     assert_eq!(model.received_requests().len(), 3);
 }

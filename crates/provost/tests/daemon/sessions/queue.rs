@@ -14,8 +14,8 @@ fn slowly(n_words: usize) -> FakeReply {
     FakeReply::Completion(slow)
 }
 
-fn text(said: &str) -> FakeReply {
-    FakeReply::Completion(FakeCompletion::from_text(said))
+fn text(printed: &str) -> FakeReply {
+    FakeReply::Completion(FakeCompletion::from_text(printed))
 }
 
 fn n_queued(detail: &Value) -> usize {
@@ -132,11 +132,11 @@ async fn what_is_said_twice_under_one_key_is_heard_twice_and_happens_once() {
     let model = FakeModelServer::start_with_replies(vec![text("Hello you.")]).await.unwrap();
     let daemon = home.with_model(&model, ALL[1], "");
     // One that is kept in the log, and one that is kept beside it.
-    for (key, said) in [("short", "Hello".to_owned()), ("long", "Hello ".repeat(2000))] {
+    for (key, response) in [("short", "Hello".to_owned()), ("long", "Hello ".repeat(2000))] {
         let session = daemon.session(json!({})).await;
-        let first = daemon.send_and_read(&session, key, &said).await;
+        let first = daemon.send_and_read(&session, key, &response).await;
         assert!(first.contains("TURN_FINISHED") && first.contains("Hello you."), "{first}");
-        let second = daemon.send_and_read(&session, key, &said).await;
+        let second = daemon.send_and_read(&session, key, &response).await;
         assert_eq!(join_deltas(&second), join_deltas(&first));
     }
     assert_eq!(model.received_requests().len(), 2);

@@ -30,8 +30,8 @@ params.n_ctx = 4096
 params.n_parallel = 1
 params.n_predict = 200
 server = xllamacpp.Server(params)
-with open(sys.argv[1] + ".part", "w") as said:
-    said.write(server.listening_address)
+with open(sys.argv[1] + ".part", "w") as printed:
+    printed.write(server.listening_address)
 os.rename(sys.argv[1] + ".part", sys.argv[1])
 threading.Event().wait()
 "#;
@@ -58,12 +58,12 @@ fn serve(home: &Home) -> (Server, String) {
     );
     let done = launch::run_and_capture(Path::new("sh"), &["-c", &install]).unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let (said, log) = (home.path("listens"), home.path("serve.log"));
-    let args = [program.to_str().unwrap(), said.to_str().unwrap()];
+    let (printed, log) = (home.path("listens"), home.path("serve.log"));
+    let args = [program.to_str().unwrap(), printed.to_str().unwrap()];
     let pid = launch::spawn_detached(&folder.join("bin/python"), &args, &log, &[]).unwrap();
     let server = Server(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap());
     loop {
-        match fs::read_to_string(&said) {
+        match fs::read_to_string(&printed) {
             Ok(address) => return (server, address),
             Err(_) => std::thread::sleep(Duration::from_millis(20)),
         }
@@ -89,8 +89,8 @@ async fn a_real_model_streams_is_cancelled_and_tells_what_it_used() {
     let session = daemon.session(json!({})).await;
 
     daemon.send_message(&session, "Write a long story about a lighthouse.").await;
-    let said = |now: &Value| now["draft"]["text"].as_str().is_some_and(|text| text.len() > 20);
-    daemon.session_until(&session, said).await;
+    let printed = |now: &Value| now["draft"]["text"].as_str().is_some_and(|text| text.len() > 20);
+    daemon.session_until(&session, printed).await;
     let cancel = format!("/api/sessions/{session}/cancel");
     assert_eq!(daemon.post(&cancel, &daemon.token, &json!({})).await.0, 200);
     let detail = daemon.turn_end(&session, "cancelled").await;

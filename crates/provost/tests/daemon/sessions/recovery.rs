@@ -27,7 +27,7 @@ async fn hand_over_without_a_task(home: &Home, session: &Value) -> SessionId {
     let store = SqliteStore::open(StoreOptions { path, clock: clock.clone() }).unwrap();
     let (parent, turn) = (parsed(&session["id"]), parsed(&session["turn"]["id"]));
     let (child, item): (SessionId, u32) = (clock.new_id(), parsed(&session["items"]));
-    let said = MessageAdded {
+    let added = MessageAdded {
         session: parent,
         item,
         message: clock.new_id(),
@@ -61,7 +61,7 @@ async fn hand_over_without_a_task(home: &Home, session: &Value) -> SessionId {
     let handed = HandedOff { session: parent, turn, item: item + 1, to: child, role };
     let by = session["turn"]["principal"].as_str().unwrap();
     for (stream, fact) in [
-        (parent, Fact::MessageAdded(said)),
+        (parent, Fact::MessageAdded(added)),
         (parent, Fact::ToolCalled(called)),
         (child, Fact::SessionOpened(opened)),
         (parent, Fact::HandedOff(handed)),

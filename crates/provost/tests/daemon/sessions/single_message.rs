@@ -32,7 +32,7 @@ async fn what_is_piped_in_follows_what_is_asked() {
     .await
     .unwrap();
     let _daemon = home.with_model(&model, ALL[1], "");
-    for (args, piped, said) in [
+    for (args, piped, expected) in [
         (&["-p", "Explain this:"][..], "an error\n", "Explain this:\n\nan error\n"),
         (&["-p", "Hello"], "", "Hello"),
         (&["-p", "-"], "only this\n", "only this\n"),
@@ -40,7 +40,7 @@ async fn what_is_piped_in_follows_what_is_asked() {
     ] {
         let (status, printed, _) = home.run_with_stdin(args, piped);
         assert_eq!((status, printed.as_str()), (0, "I see.\n"), "{args:?}");
-        assert_eq!(asked(&model), said, "{args:?}");
+        assert_eq!(asked(&model), expected, "{args:?}");
     }
     let n_asked = model.received_requests().len();
     for (piped, why) in [

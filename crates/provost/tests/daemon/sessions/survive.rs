@@ -31,12 +31,12 @@ async fn what_was_streamed_is_shown_and_the_turn_can_be_gone_on_with() {
     let daemon = home.up();
     let detail = daemon.turn_end(&session, "interrupted").await;
     assert_eq!(detail["session"]["status"], "interrupted");
-    let said = texts(&detail);
-    assert!(said[1].starts_with(seen["draft"]["text"].as_str().unwrap()), "{said:?}");
+    let printed = texts(&detail);
+    assert!(printed[1].starts_with(seen["draft"]["text"].as_str().unwrap()), "{printed:?}");
     // The partial completion is charged once, by an estimate.
     let usage = &detail["session"]["usage"];
     let output = usage["output"].as_u64().unwrap();
-    assert!(output >= said[1].len() as u64 / 3 && output < 10_000, "{usage}");
+    assert!(output >= printed[1].len() as u64 / 3 && output < 10_000, "{usage}");
     assert!(usage["input"].as_u64().unwrap() > 1000, "{usage}");
     let used = daemon.events("USAGE_RECORDED").await;
     assert_eq!((used.len(), &used[0]["estimated"]), (1, &json!(true)), "{used:?}");
@@ -218,8 +218,8 @@ async fn cut_off(daemon: &Running, open: &Value) {
     kill_process(kernel, Signal::STOP).unwrap();
     let answer = json!({ "decision": "allow", "actionHash": open["actionHash"] });
     let path = format!("/api/approvals/{}", open["id"].as_str().unwrap());
-    let (status, said) = daemon.post(&path, &daemon.token, &answer).await;
-    assert_eq!(status, 200, "{said}");
+    let (status, response) = daemon.post(&path, &daemon.token, &answer).await;
+    assert_eq!(status, 200, "{response}");
     daemon.until(open["action"].as_str().unwrap(), "allowed").await;
     daemon.kill();
     kill_process(kernel, Signal::CONT).unwrap();

@@ -108,24 +108,24 @@ async fn a_turn_is_told_by_the_conventions_and_nothing_of_what_was_said() {
     assert_eq!((chats.len(), tools.len(), spans.len()), (2, 2, 5), "{spans:#?}");
     assert_eq!((&turn["kind"], turn.get("parentSpanId")), (&json!(1), None));
     chats.iter().chain(&tools).for_each(|span| lies_in(span, turn));
-    let said = attributes(turn);
-    assert_eq!(said["gen_ai.operation.name"]["stringValue"], "invoke_agent");
-    assert_eq!(said["gen_ai.agent.name"]["stringValue"], "dev");
-    assert_eq!(said["gen_ai.conversation.id"]["stringValue"], session);
-    assert_eq!(said["gen_ai.usage.input_tokens"]["intValue"], "200");
-    let said = attributes(chats[1]);
-    assert_eq!(said["gen_ai.operation.name"]["stringValue"], "chat");
-    assert_eq!(said["gen_ai.provider.name"]["stringValue"], "fake");
-    assert_eq!(said["gen_ai.request.model"]["stringValue"], "model-1");
-    assert_eq!(said["gen_ai.usage.output_tokens"]["intValue"], "20");
-    let finish = &said["gen_ai.response.finish_reasons"]["arrayValue"]["values"][0];
+    let attribute = attributes(turn);
+    assert_eq!(attribute["gen_ai.operation.name"]["stringValue"], "invoke_agent");
+    assert_eq!(attribute["gen_ai.agent.name"]["stringValue"], "dev");
+    assert_eq!(attribute["gen_ai.conversation.id"]["stringValue"], session);
+    assert_eq!(attribute["gen_ai.usage.input_tokens"]["intValue"], "200");
+    let attribute = attributes(chats[1]);
+    assert_eq!(attribute["gen_ai.operation.name"]["stringValue"], "chat");
+    assert_eq!(attribute["gen_ai.provider.name"]["stringValue"], "fake");
+    assert_eq!(attribute["gen_ai.request.model"]["stringValue"], "model-1");
+    assert_eq!(attribute["gen_ai.usage.output_tokens"]["intValue"], "20");
+    let finish = &attribute["gen_ai.response.finish_reasons"]["arrayValue"]["values"][0];
     assert_eq!(finish["stringValue"], "stop");
     assert_eq!((&chats[1]["kind"], chats[1]["status"].get("code")), (&json!(3), None));
     let failed = tools.iter().find(|span| span["status"]["code"] == 2).unwrap();
-    let said = attributes(failed);
-    assert_eq!(said["error.type"]["stringValue"], "error");
-    assert_eq!(said["gen_ai.tool.name"]["stringValue"], "fs.readFile");
-    assert_eq!(said["gen_ai.tool.call.id"]["stringValue"], "call_b");
+    let attribute = attributes(failed);
+    assert_eq!(attribute["error.type"]["stringValue"], "error");
+    assert_eq!(attribute["gen_ai.tool.name"]["stringValue"], "fs.readFile");
+    assert_eq!(attribute["gen_ai.tool.call.id"]["stringValue"], "call_b");
 
     daemon.send_message(&session, "And again?").await;
     let spans = collector.turns(2).await;
@@ -177,12 +177,12 @@ async fn a_second_switch_tells_what_was_said_and_a_task_hangs_where_it_was_given
     let taker = one(&spans, "invoke_agent reader");
     assert_eq!(taker["traceId"], giver["traceId"]);
     assert_eq!(taker["parentSpanId"], tool["spanId"]);
-    let said = attributes(giver);
-    assert!(said["gen_ai.input.messages"].to_string().contains("Have it read."));
-    assert!(said["gen_ai.output.messages"].to_string().contains("All done."));
-    let said = attributes(tool);
-    assert!(said["gen_ai.tool.call.arguments"].to_string().contains("Read it."));
-    assert_eq!(said["gen_ai.tool.call.result"]["stringValue"], "I have read it.");
+    let attribute = attributes(giver);
+    assert!(attribute["gen_ai.input.messages"].to_string().contains("Have it read."));
+    assert!(attribute["gen_ai.output.messages"].to_string().contains("All done."));
+    let attribute = attributes(tool);
+    assert!(attribute["gen_ai.tool.call.arguments"].to_string().contains("Read it."));
+    assert_eq!(attribute["gen_ai.tool.call.result"]["stringValue"], "I have read it.");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -115,11 +115,11 @@ fn taken(home: &Home, answers: impl Future<Output = ()>) -> String {
     let runtime = tokio::runtime::Handle::current();
     tokio::task::block_in_place(|| {
         std::thread::scope(|scope| {
-            let said = scope.spawn(|| {
+            let printed = scope.spawn(|| {
                 home.run_ok_with_stderr(&["chat", "--model", "script/tour", "-p", "Hello"])
             });
             runtime.block_on(answers);
-            said.join().unwrap()
+            printed.join().unwrap()
         })
     })
 }
@@ -134,9 +134,9 @@ async fn the_tour_is_taken_from_the_command_line_too() {
             daemon.decide(&session, "deny").await;
         }
     };
-    let said = taken(&home, answers);
-    assert!(said.contains("I am a script, not a model"), "{said}");
-    assert!(said.contains("Send me any message"), "{said}");
+    let printed = taken(&home, answers);
+    assert!(printed.contains("I am a script, not a model"), "{printed}");
+    assert!(printed.contains("Send me any message"), "{printed}");
     // What it calls is told in words, as is where to look without a page.
     for words in [
         "· fs.listFiles: list the files of the project",
@@ -147,9 +147,9 @@ async fn the_tour_is_taken_from_the_command_line_too() {
         "· runtime.run: build the project if that is needed and run its dev server",
         "`provost run`",
     ] {
-        assert!(said.contains(words), "{words}: {said}");
+        assert!(printed.contains(words), "{words}: {printed}");
     }
-    assert!(!said.contains("{\"entries\"") && !said.contains("Allow once"), "{said}");
+    assert!(!printed.contains("{\"entries\"") && !printed.contains("Allow once"), "{printed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -203,8 +203,8 @@ async fn without_a_daemon_the_tour_starts_one_and_anything_else_says_what_to_typ
             daemon.decide(&session, "deny").await;
         }
     };
-    let said = taken(&home, answers);
-    assert!(said.contains("I am a script, not a model"), "{said}");
+    let printed = taken(&home, answers);
+    assert!(printed.contains("I am a script, not a model"), "{printed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -60,8 +60,8 @@ async fn an_error_in_the_midst_and_what_is_no_json_are_tried_again_on_every_wire
         let home = Home::new();
         let model = FakeModelServer::start_with_replies(replies).await.unwrap();
         let daemon = home.with_model(&model, (format, wire), "");
-        let (status, said, remarks) = chat(&home, &["--project", "app", "-p", "Count"]);
-        assert_eq!((status, said.as_str()), (0, "One two three\n"), "{wire}: {remarks}");
+        let (status, printed, remarks) = chat(&home, &["--project", "app", "-p", "Count"]);
+        assert_eq!((status, printed.as_str()), (0, "One two three\n"), "{wire}: {remarks}");
         assert!(remarks.contains("retrying"), "{wire}: {remarks}");
         assert_eq!(model.received_requests().len(), 3, "{wire}");
         let detail = daemon.last_session().await;
@@ -86,16 +86,19 @@ async fn what_is_declined_stays_to_be_read_and_the_conversation_goes_on() {
         ];
         let model = FakeModelServer::start_with_replies(replies).await.unwrap();
         let daemon = home.with_model(&model, at, "");
-        let (status, said, remarks) = chat(&home, &["--project", "app", "-p", "Question one"]);
-        assert_eq!(status, 8, "{at:?}: {said} {remarks}");
-        assert!(said.contains(why) && remarks.contains("declined"), "{at:?}: {said} {remarks}");
+        let (status, printed, remarks) = chat(&home, &["--project", "app", "-p", "Question one"]);
+        assert_eq!(status, 8, "{at:?}: {printed} {remarks}");
+        assert!(
+            printed.contains(why) && remarks.contains("declined"),
+            "{at:?}: {printed} {remarks}"
+        );
         let detail = daemon.last_session().await;
         let items = detail["items"].as_array().unwrap();
         let last = items.last().unwrap()["content"]["parts"].to_string();
         assert!(last.contains("\"refusal\"") && last.contains(why), "{at:?}: {last}");
         let id = detail["session"]["id"].as_str().unwrap();
-        let (status, said, _) = chat(&home, &["--session", id, "-p", "Question two"]);
-        assert_eq!((status, said.as_str()), (0, "Gladly.\n"), "{at:?}");
+        let (status, printed, _) = chat(&home, &["--session", id, "-p", "Question two"]);
+        assert_eq!((status, printed.as_str()), (0, "Gladly.\n"), "{at:?}");
         let again = model.received_requests()[1].body.to_string();
         assert!(again.contains("Question two"), "{at:?}: {again}");
         // Messages would go on to decline; the text of a filter is not the model's.
@@ -117,9 +120,9 @@ async fn a_call_that_gemini_could_not_read_is_made_again() {
     ];
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let _daemon = home.with_model(&model, WIRES[2], "");
-    let (status, said, remarks) = chat(&home, &["--project", "app", "-p", "Call"]);
-    assert_eq!(status, 0, "{said}");
-    assert!(said.ends_with("\nWithout a call.\n"), "{said}");
+    let (status, printed, remarks) = chat(&home, &["--project", "app", "-p", "Call"]);
+    assert_eq!(status, 0, "{printed}");
+    assert!(printed.ends_with("\nWithout a call.\n"), "{printed}");
     assert!(remarks.contains("MALFORMED_FUNCTION_CALL"), "{remarks}");
     assert!(remarks.contains("ignore what was printed of it before"), "{remarks}");
 }
@@ -134,8 +137,8 @@ async fn what_is_thought_in_secret_goes_back_with_the_results_of_both_calls() {
     ];
     let model = FakeModelServer::start_with_replies(replies).await.unwrap();
     let _daemon = home.with_model(&model, WIRES[1], "");
-    let (status, said, _) = chat(&home, &["--project", "app", "-p", "Think"]);
-    assert_eq!(status, 0, "{said}");
+    let (status, printed, _) = chat(&home, &["--project", "app", "-p", "Think"]);
+    assert_eq!(status, 0, "{printed}");
     let messages = model.received_requests()[1].body["messages"].clone();
     let kinds = |n: usize| -> Vec<String> {
         let blocks = messages[n]["content"].as_array().unwrap().iter();
@@ -169,8 +172,8 @@ async fn a_provider_that_is_busy_is_asked_again_when_it_says_so() {
         let model = FakeModelServer::start_with_replies(replies).await.unwrap();
         let _daemon = home.with_model(&model, wire, "");
         let began = std::time::Instant::now();
-        let (status, said, remarks) = chat(&home, &["--project", "app", "-p", "Read"]);
-        assert_eq!((status, said.as_str()), (0, "Hello.\n"), "{wire:?}: {remarks}");
+        let (status, printed, remarks) = chat(&home, &["--project", "app", "-p", "Read"]);
+        assert_eq!((status, printed.as_str()), (0, "Hello.\n"), "{wire:?}: {remarks}");
         assert!(began.elapsed().as_secs() >= 2, "{wire:?} was not left alone");
         assert!(remarks.contains("Busy"), "{wire:?}: {remarks}");
         let last = model.received_requests()[3].body.to_string();

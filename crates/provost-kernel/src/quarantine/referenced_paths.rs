@@ -1,5 +1,5 @@
-//! Paths in a project that a link or a setting of the person leads programs to: what lies there
-//! runs as if it were in the place of the link or the setting.
+//! Paths in a project that a link or a setting of the person refers programs to: what is there
+//! runs in place of the link, or because of the setting.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -13,23 +13,23 @@ use provost_core::quarantine::git_settings::{GitSetting, parse_settings};
 use super::snapshot::{Snapshot, SnapshotEntry};
 use super::tree_scan::EntryJudgement;
 
-/// A path that programs are led to.
+/// A path that a link or a setting refers to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct LedToPath {
+pub(super) struct ReferencedPath {
     pub(super) path: PathBuf,
     /// Whether all that lies in it counts, if it is a folder.
     pub(super) with_content: bool,
 }
 
-/// Finds the paths that the links and settings of `before` lead to, in the worktrees of `now`:
+/// Finds the paths that the links and settings of `before` refer to, in the worktrees of `now`:
 /// git resolves the programs that its settings name in the worktree that it is used in.
-pub(super) fn find_led_to_paths(
+pub(super) fn find_referenced_paths(
     project: &Path,
     before: &Snapshot,
     now: &Snapshot,
-) -> Vec<LedToPath> {
+) -> Vec<ReferencedPath> {
     let tops = find_worktrees(now);
-    let mut found = LedToPaths { project, paths: BTreeSet::new() };
+    let mut found = ReferenceFinder { project, paths: BTreeSet::new() };
     for (path, entry) in &before.entries {
         let Some(content) = entry.content.as_deref() else { continue };
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -49,11 +49,12 @@ pub(super) fn find_led_to_paths(
         }
     }
     // What lies in a git folder is judged there.
-    let in_git = |led: &LedToPath| now.git_folders.iter().any(|git| led.path.starts_with(git));
-    found.paths.into_iter().filter(|led| !in_git(led)).collect()
+    let in_git =
+        |found: &ReferencedPath| now.git_folders.iter().any(|git| found.path.starts_with(git));
+    found.paths.into_iter().filter(|path| !in_git(path)).collect()
 }
 
-/// Whether an entry can lead programs elsewhere.
+/// Whether an entry can refer programs to other paths.
 pub(super) fn is_pointer(path: &Path, entry: &SnapshotEntry) -> bool {
     entry.kind == EntryType::Symlink
         || matches!(entry.judgement, EntryJudgement::Settings { .. })
@@ -77,12 +78,12 @@ fn is_shell_settings(path: &Path) -> bool {
     name.starts_with(".envrc") || name.ends_with("mise.toml")
 }
 
-struct LedToPaths<'a> {
+struct ReferenceFinder<'a> {
     project: &'a Path,
-    paths: BTreeSet<LedToPath>,
+    paths: BTreeSet<ReferencedPath>,
 }
 
-impl LedToPaths<'_> {
+impl ReferenceFinder<'_> {
     /// Adds the real path of a target if it lies in the project, but is not all of it.
     fn add(&mut self, folder: &Path, target: &Path, with_content: bool) {
         if target.as_os_str().is_empty() {
@@ -93,7 +94,7 @@ impl LedToPaths<'_> {
         let real = full.canonicalize().unwrap_or_else(|_| normalize_path(&full));
         match real.strip_prefix(self.project) {
             Ok(inside) if !inside.as_os_str().is_empty() => {
-                self.paths.insert(LedToPath { path: inside.to_owned(), with_content });
+                self.paths.insert(ReferencedPath { path: inside.to_owned(), with_content });
             }
             Ok(_) | Err(_) => {}
         }
