@@ -4,11 +4,12 @@
  * It is the real program. At the end of a test, its daemon is killed and its folder
  * removed.
  */
-import { spawn, type ChildProcess } from 'node:child_process'
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { test as base, expect, type Page } from '@playwright/test'
 
 const BINARY = resolve(process.env['PROVOST_BIN'] ?? join(import.meta.dirname, '../../target/debug/provost'))
@@ -80,6 +81,22 @@ export class Daemon {
     const path = join(this.#root, 'work', name)
     await mkdir(path, { recursive: true })
     return path
+  }
+
+  /** Runs a command of Provost with this daemon's data, and returns its output. It must succeed. */
+  async run(...args: readonly string[]): Promise<string> {
+    const { stdout } = await promisify(execFile)(BINARY, args, { cwd: this.#root, env: { ...this.#environment(), PROVOST_DATA: join(this.#root, 'data') } })
+    return stdout
+  }
+
+  /** Stops the daemon and its kernels in order, as `provost down` does. */
+  async stop(): Promise<void> {
+    const child = this.#child
+    if (child === null) return
+    const gone = new Promise((done) => child.once('exit', done))
+    await this.run('down')
+    await gone
+    this.#child = null
   }
 
   /** Kills the daemon without a shutdown. */
@@ -165,10 +182,14 @@ export class Daemon {
     return processesNaming(join(this.#root, 'data', 'kernels'))
   }
 
+  #environment(): NodeJS.ProcessEnv {
+    return { PATH: process.env['PATH'], HOME: this.#root, SHELL: '/bin/bash', LANG: 'C.UTF-8', PROVOST_CONFIG: join(this.#root, 'config.toml') }
+  }
+
   async #run(listen: string): Promise<void> {
     const child = spawn(BINARY, ['serve', '--listen', listen, '--data', join(this.#root, 'data'), ...this.#args], {
       cwd: this.#root,
-      env: { PATH: process.env['PATH'], HOME: this.#root, SHELL: '/bin/bash', LANG: 'C.UTF-8', PROVOST_CONFIG: join(this.#root, 'config.toml') },
+      env: this.#environment(),
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.#child = child

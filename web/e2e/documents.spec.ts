@@ -14,7 +14,9 @@ async function expectAgreement(page: Page, daemon: Daemon, walked: string): Prom
     const pending = documentsOf(snapshot, 'approvals').filter((approval) => approval['status'] === 'pending').length
     const alpha = documentsOf(snapshot, 'projects').find((project) => project['name'] === 'alpha')?.['id']
     const mode = documentsOf(snapshot, 'modes').find((document) => document['project'] === alpha)?.['mode'] ?? 'sandbox'
+    const { events: newest } = (await daemon.request('GET', `/api/events?text=${String(alpha)}&limit=1`)) as { readonly events: readonly { readonly seq: number }[] }
     const shown = {
+      newest: Math.max(...(await seqs(page))),
       open: (await page.getByRole('list', { name: 'Open projects' }).getByRole('link').allInnerTexts()).map((text) => text.split('\n')[0]?.trim()).sort(),
       closed: (await page.getByText(/^Closed \d+$/).allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' ')),
       approvals: await page.getByRole('button', { name: /pending approvals?$/ }).getAttribute('aria-label'),
@@ -22,6 +24,7 @@ async function expectAgreement(page: Page, daemon: Daemon, walked: string): Prom
     }
     const closed = names('closed').length
     expect(shown).toEqual({
+      newest: newest[0]?.seq,
       open: names('open'),
       closed: closed === 0 ? [] : [`Closed ${String(closed)}`],
       approvals: pending === 0 ? 'No pending approvals' : pending === 1 ? '1 pending approval' : `${String(pending)} pending approvals`,
@@ -30,8 +33,15 @@ async function expectAgreement(page: Page, daemon: Daemon, walked: string): Prom
   }, walked).toPass({ timeout: 15_000 })
 }
 
-test('what is shown is what the daemon folded, over any walk of commands, reloads and killed daemons', async ({ page, daemon }) => {
-  test.setTimeout(180_000)
+/** The documents that a start of the daemon does not change, as a new client gets them. */
+async function readFold(daemon: Daemon): Promise<readonly unknown[]> {
+  const views = ['projects', 'modes', 'approvals', 'grants', 'agentInput', 'sessions']
+  const documents = (await readSnapshot(daemon)).filter(({ view }) => views.includes(view)).map(({ view, key, document }) => ({ view, key, document }))
+  return documents.sort((a, b) => `${a.view} ${a.key}`.localeCompare(`${b.view} ${b.key}`))
+}
+
+test('what is shown is what the daemon folded, over any walk of commands, reloads, killed daemons, archives and restored backups', async ({ page, daemon }) => {
+  test.setTimeout(300_000)
   const seed = Number(process.env['SEED'] ?? Date.now() % 100_000)
   let state = seed
   const draw = (below: number): number => {
@@ -41,11 +51,18 @@ test('what is shown is what the daemon folded, over any walk of commands, reload
   const { project, request } = await agent(daemon)
   const folders = await Promise.all(['beta', 'gamma'].map((name) => daemon.folder(name)))
   await login(page, daemon, '#/projects/alpha/timeline')
+  const backUp = (): Promise<void> => daemon.restartAfter(async (data) => {
+    await rm(`${data}-backup`, { recursive: true, force: true })
+    await cp(data, `${data}-backup`, { recursive: true, filter: (path) => !path.includes('/kernels') })
+  })
+  await backUp()
+  await expectLive(page)
 
   const pick = <T>(list: readonly T[]): T | undefined => list[draw(list.length)]
   type ProjectList = { readonly projects: readonly { readonly id: string; readonly name: string }[] }
   type ApprovalList = { readonly approvals: readonly { readonly id: string; readonly actionHash: string }[] }
-  const steps: readonly (readonly [string, () => Promise<unknown>])[] = [
+  type Step = readonly [string, () => Promise<unknown>]
+  const steps: readonly Step[] = [
     ['open', () => daemon.request('POST', '/api/projects', { path: pick(folders) })],
     ['close', async () => {
       const { projects: open } = (await daemon.request('GET', '/api/projects')) as ProjectList
@@ -62,10 +79,39 @@ test('what is shown is what the daemon folded, over any walk of commands, reload
     ['reload', () => page.reload().then(() => expectLive(page))],
     ['kill', () => daemon.restart().then(() => expectLive(page))],
     ['request and kill', () => request('fs.writeFile', { path: `f${String(draw(1_000_000))}`, content: 'x' }, 0).then(() => daemon.restart()).then(() => expectLive(page))],
+    ['archive', async () => {
+      // Events are archived in blocks of 512.
+      const fill = async (): Promise<void> => {
+        for (let read = 0; read < 130; read++) await request('fs.stat', { path: '.' })
+      }
+      await Promise.all(Array.from({ length: 4 }, fill))
+      expect(await daemon.run('log', 'archive', '--before', new Date().toISOString())).toContain('Archived')
+    }],
+    ['back up', () => backUp().then(() => expectLive(page))],
+    ['restore', async () => {
+      await daemon.stop()
+      await daemon.restartAfter(async (data) => {
+        await rm(data, { recursive: true })
+        await cp(`${data}-backup`, data, { recursive: true })
+      })
+      await expectLive(page)
+    }],
+    ['rebuild', async () => {
+      await daemon.restart()
+      const before = await readFold(daemon)
+      await daemon.restartAfter(async () => {
+        await daemon.run('audit', 'rebuild')
+        expect(await daemon.run('audit', 'verify')).toContain('The log is intact')
+      })
+      expect(await readFold(daemon)).toEqual(before)
+      await expectLive(page)
+    }],
   ]
+  const any = (): readonly Step[] => steps.slice(draw(steps.length)).slice(0, 1)
+  // Whatever else happens, each walk goes over an archive, a backup from before one, and a rebuild.
+  const walk = ['archive', 'back up', 'archive', 'restore', 'rebuild'].flatMap((name) => [any(), any(), any(), any(), steps.filter(([step]) => step === name)].flat())
   const walked: string[] = []
-  for (let step = 0; step < 24; step++) {
-    const [name, run] = steps[draw(steps.length)] ?? ['none', () => Promise.resolve()]
+  for (const [name, run] of walk) {
     walked.push(name)
     await run()
     await expectAgreement(page, daemon, `seed ${String(seed)}: ${walked.join(', ')}`)

@@ -51,12 +51,12 @@ pub use project::kernels::{KernelPool, KernelState};
 pub use project::preview::{IssuedPreviewCookie, PreviewAccess, VerifiedPreviewCookie};
 pub use project::runtime::RuntimeService;
 pub use project::sessions::{SessionAppend, SessionRole, Sessions, session_principal};
-pub use project::terminal::{
-    TerminalAccess, TerminalAttachOptions, TerminalAttachment, TerminalService,
-};
+pub use project::terminal::{TerminalAccess, TerminalService};
 pub use project::trust::TrustService;
 pub use project_lifecycle::ProjectLifecycle;
-pub use provost_kernel::{TerminalReader, TerminalWriter};
+pub use provost_kernel::{
+    TerminalAttachOptions, TerminalAttachment, TerminalReader, TerminalWriter,
+};
 pub use secret::Secret;
 pub use team::auth::{Auth, BrowserCredentials, RequestCredentials};
 pub use team::project_template::NewProjectFolder;

@@ -23,7 +23,9 @@ pub use client::cached_reader::CachedReader;
 pub use client::kernel_client::{
     DaemonSettings, ExecuteLimits, KernelClient, KernelError, ReportReceiver,
 };
-pub use client::terminal_client::{TerminalReader, TerminalWriter, attach_terminal};
+pub use client::terminal_client::{
+    TerminalAttachOptions, TerminalAttachment, TerminalReader, TerminalWriter, attach_terminal,
+};
 pub use error::ActionError;
 pub use file_pinning::{PinnedFileState, pin_file};
 pub use kernel_dir::KernelDir;

@@ -143,6 +143,14 @@ pub(crate) struct FrameReader<R> {
     peeked: Option<KernelFrame>,
 }
 
+/// A connection after its last frame.
+#[derive(Debug)]
+pub(crate) struct UnframedReader<R> {
+    pub(crate) from: R,
+    /// What was read beyond that frame.
+    pub(crate) buffer: BytesMut,
+}
+
 impl<R: AsyncRead + Unpin> FrameReader<R> {
     pub(crate) fn new(from: R) -> Self {
         Self { from, buffer: BytesMut::new(), peeked: None }
@@ -156,10 +164,9 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         Ok(self.peeked.as_ref())
     }
 
-    /// The underlying reader and what was read beyond the last frame. A peeked frame
-    /// counts as taken.
-    pub(crate) fn into_rest(self) -> (R, BytesMut) {
-        (self.from, self.buffer)
+    /// For a connection that continues with another protocol. A peeked frame counts as taken.
+    pub(crate) fn into_unframed(self) -> UnframedReader<R> {
+        UnframedReader { from: self.from, buffer: self.buffer }
     }
 
     /// The next frame; `None` at the end of the stream.

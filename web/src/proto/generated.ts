@@ -2761,70 +2761,6 @@ end: number,
  */
 data: { text: string } | { hex: string }, };
 
-export type ServerMessage = { "type": "snapshot", 
-/**
- * How many bytes of output it includes; the binary message has the same number.
- */
-offset: number, 
-/**
- * The width, in columns.
- */
-cols: number, 
-/**
- * The height, in rows.
- */
-rows: number, 
-/**
- * Its size in bytes.
- */
-bytes: number, } | { "type": "resize", 
-/**
- * The offset in the output.
- */
-offset: number, 
-/**
- * The width, in columns.
- */
-cols: number, 
-/**
- * The height, in rows.
- */
-rows: number, } | { "type": "exit", 
-/**
- * The exit code, if it exited.
- */
-exitCode: number | null, 
-/**
- * The signal that ended it.
- */
-signal: number | null, } | { "type": "title", 
-/**
- * The title, set by programs and so not trusted.
- */
-title: string, } | { "type": "bell" } | { "type": "error", 
-/**
- * The error code.
- */
-code: Code, 
-/**
- * The message for people.
- */
-message: string, } | { "type": "ping" };
-
-export type ClientMessage = { "type": "resize", 
-/**
- * The width, in columns.
- */
-cols: number, 
-/**
- * The height, in rows.
- */
-rows: number, } | { "type": "ack", 
-/**
- * The offset in the output.
- */
-offset: number, } | { "type": "pong", };
-
 export type TerminalTicket = { 
 /**
  * Valid for one connection, and for [`TICKET_SECONDS`](crate::limits::TICKET_SECONDS).
@@ -3905,3 +3841,21 @@ export type EventsPage = { readonly events: readonly Event[]; readonly next: Log
 
 /** A page of `GET /api/audit`. */
 export type AuditPage = { readonly events: readonly Event[]; readonly next: LogCursor | null }
+
+/** The kinds of frames from the terminal. */
+export const OUTPUT_KINDS = { data: 16, snapshot: 17, resize: 18, exit: 19, title: 20, bell: 21, error: 22, ping: 23 } as const
+
+/** The kinds of frames to the terminal. */
+export const INPUT_KINDS = { input: 32, resize: 33, ack: 34 } as const
+
+/** The size of the length and the kind of a frame. */
+export const TERMINAL_FRAME_HEADER_BYTES = 5
+
+/** The longest payload of a frame to the terminal. */
+export const MAX_TERMINAL_INPUT_BYTES = 65536
+
+/** Output is acknowledged in steps of this many bytes. */
+export const TERMINAL_ACK_BYTES = 65536
+
+/** The WebSocket subprotocol of the terminal. */
+export const TERMINAL_SUBPROTOCOL = 'provost.terminal.1'

@@ -36,7 +36,10 @@ fn check_file(file: &SourceFile) -> Vec<String> {
 
 /// Tests may count events: what they check is that numbers have no gap.
 fn is_test(name: &str) -> bool {
-    name.contains("/tests/") || name.starts_with("web/e2e/") || name.ends_with(".test.ts")
+    name.contains("/tests/")
+        || name.contains("/testing/")
+        || name.starts_with("web/e2e/")
+        || name.ends_with(".test.ts")
 }
 
 fn find_uses(code: &str, is_test: bool) -> Vec<&'static str> {
@@ -68,12 +71,26 @@ fn words(code: &str) -> impl Iterator<Item = (usize, &str)> {
 fn is_operand(before: &str, after: &str) -> bool {
     let after = after.trim_start();
     let left_of = after.starts_with(['+', '-', '<', '>']) && !after.starts_with("->");
-    // The beginning of `event.seq` or `rows.at(0)?.seq`.
-    let path = |c: char| is_identifier(c) || ".?()*&".contains(c);
-    let before = before.trim_end_matches(path).trim_end();
+    let before = strip_path(before).trim_end();
     let is_arrow = before.ends_with("=>") || before.ends_with("->");
     let operator = before.strip_suffix('=').unwrap_or(before);
     left_of || (operator.ends_with(['+', '-', '<', '>']) && !is_arrow)
+}
+
+/// What is before an expression such as `event.seq` or `rows.at(-1)?.seq`, of which this is all up
+/// to the last name.
+fn strip_path(code: &str) -> &str {
+    let (mut end, mut depth) = (code.len(), 0_usize);
+    for (at, c) in code.char_indices().rev() {
+        match c {
+            ')' | ']' => depth += 1,
+            '(' | '[' => depth = depth.saturating_sub(1),
+            _ if depth > 0 || is_identifier(c) || ".?#*&".contains(c) => {}
+            _ => break,
+        }
+        end = at;
+    }
+    &code[..end]
 }
 
 #[cfg(test)]
@@ -93,6 +110,9 @@ mod tests {
             ("(rows.at(0)?.seq ?? 0) < seq", 1),
             ("rows.at(0)?.seq < first", 1),
             ("text_end + stored.seq", 1),
+            ("first > rows.at(-1)?.seq", 1),
+            ("length > limit ? (rows.at(-1)?.seq ?? null) : null", 0),
+            ("all.slice(count - 1).map(format(event.seq))", 0),
             ("seq + 1", 1),
             ("const f = ({ seq }) => seq", 0),
             ("fn f(seq: Seq) -> Seq { seq }", 0),

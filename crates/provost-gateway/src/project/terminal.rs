@@ -7,9 +7,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_kernel::{KernelError, TerminalReader, TerminalWriter, attach_terminal};
+use provost_kernel::{KernelError, TerminalAttachOptions, TerminalAttachment, attach_terminal};
 use provost_proto::kernel::ErrorInfo;
-use provost_proto::terminal::TerminalAttachResponse;
 use provost_proto::{
     Code, Project, ProjectId, ProjectStatus, SubmitActionRequest, TokenClass, limits,
 };
@@ -46,28 +45,6 @@ pub struct TerminalAccess {
     pub lease: TokenLease,
     /// The only project, if the access came from a ticket.
     project: Option<ProjectId>,
-}
-
-/// A connection to a terminal.
-#[derive(Debug)]
-pub struct TerminalAttachment {
-    /// The state of the terminal when the client attached.
-    pub attached: TerminalAttachResponse,
-    /// Receives what the terminal sends.
-    pub reader: TerminalReader,
-    /// Sends what the client types.
-    pub writer: TerminalWriter,
-}
-
-/// Where the output of a terminal continues, and the client's window.
-#[derive(Debug, Clone, Copy)]
-pub struct TerminalAttachOptions {
-    /// How many bytes of output the client has.
-    pub after: Option<u64>,
-    /// The width of the window, in columns.
-    pub cols: u16,
-    /// The height of the window, in rows.
-    pub rows: u16,
 }
 
 impl TerminalAccess {
@@ -140,10 +117,7 @@ impl TerminalService {
         project: ProjectId,
         options: TerminalAttachOptions,
     ) -> Result<TerminalAttachment, KernelError> {
-        let TerminalAttachOptions { after, cols, rows } = options;
-        let dir = self.kernels.kernel_dir(project);
-        let (attached, reader, writer) = attach_terminal(&dir, after, (cols, rows)).await?;
-        Ok(TerminalAttachment { attached, reader, writer })
+        attach_terminal(&self.kernels.kernel_dir(project), options).await
     }
 
     /// Submits `pty.open` for the person.

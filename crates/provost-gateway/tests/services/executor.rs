@@ -1,4 +1,4 @@
-//! Executing actions: once, whoever asks at the same time, and not after a cancellation.
+//! Executing actions: once, however many requests there are, and not after a cancellation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,10 +97,10 @@ pub(crate) async fn an_action_that_is_cancelled_while_it_starts_ends() {
         let line = "sleep 60; echo ran >> runs";
         tokio::spawn(async move { test.submit(&test.person, line, Some(id), None, LONG).await })
     };
-    let text = id.uuid().to_string();
+    let name = id.uuid().to_string();
     let cancelled = async {
         loop {
-            match test.gateway.actions.cancel_action(&test.person, &text).await {
+            match test.gateway.actions.cancel_action(&test.person, &name).await {
                 Ok(true) => break,
                 // It is not in the log yet.
                 Err(GatewayError::ActionNotFound(_)) => tokio::task::yield_now().await,

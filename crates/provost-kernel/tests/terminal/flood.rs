@@ -5,7 +5,7 @@ use provost_proto::limits::TERMINAL_WINDOW_BYTES;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use provost_kernel::attach_terminal;
+use provost_kernel::{TerminalAttachOptions, TerminalAttachment, attach_terminal};
 use provost_proto::terminal::TerminalOutputFrame;
 
 use super::Host;
@@ -62,23 +62,27 @@ async fn a_client_that_reads_and_never_acknowledges_is_sent_a_window_and_no_more
     let mut reader = host.attach(None, 80, 24).await;
     reader.until("ready>").await;
     let (n_snapshots, n_bytes) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let (_, mut silent_reader, _writer) =
-        attach_terminal(&host.kernel_dir, None, (80, 24)).await.unwrap();
+    let options = TerminalAttachOptions { after: None, cols: 80, rows: 24 };
+    let TerminalAttachment { reader: mut silent_reader, writer: _writer, .. } =
+        attach_terminal(&host.kernel_dir, options).await.unwrap();
     let counted = (Arc::clone(&n_snapshots), Arc::clone(&n_bytes));
     let silent = tokio::spawn(async move {
-        while let Ok(Some(frame)) = silent_reader.next().await {
-            match frame {
-                TerminalOutputFrame::Snapshot { .. } => {
-                    counted.0.fetch_add(1, Ordering::SeqCst);
+        while let Ok(Some(frames)) = silent_reader.next().await {
+            for frame in TerminalOutputFrame::decode_message(frames.bytes).unwrap() {
+                match frame {
+                    TerminalOutputFrame::Snapshot { .. } => {
+                        counted.0.fetch_add(1, Ordering::SeqCst);
+                    }
+                    TerminalOutputFrame::Data { bytes, .. } => {
+                        counted.1.fetch_add(bytes.len(), Ordering::SeqCst);
+                    }
+                    TerminalOutputFrame::Resize { .. }
+                    | TerminalOutputFrame::Title(_)
+                    | TerminalOutputFrame::Bell
+                    | TerminalOutputFrame::Exit { .. }
+                    | TerminalOutputFrame::Error(_)
+                    | TerminalOutputFrame::Ping => {}
                 }
-                TerminalOutputFrame::Data { bytes, .. } => {
-                    counted.1.fetch_add(bytes.len(), Ordering::SeqCst);
-                }
-                TerminalOutputFrame::Resize { .. }
-                | TerminalOutputFrame::Title(_)
-                | TerminalOutputFrame::Bell
-                | TerminalOutputFrame::Exit { .. }
-                | TerminalOutputFrame::Error(_) => {}
             }
         }
     });

@@ -3,15 +3,20 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod flood;
+mod malformed;
 mod many;
 mod reading;
 mod resume;
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use provost_kernel::host::{self, HostOptions};
-use provost_kernel::{KernelDir, KernelError, TerminalReader, TerminalWriter, attach_terminal};
-use provost_proto::terminal::{TerminalInputFrame, TerminalOutputFrame};
+use provost_kernel::{
+    KernelDir, KernelError, TerminalAttachOptions, TerminalAttachment, TerminalReader,
+    TerminalWriter, attach_terminal,
+};
+use provost_proto::terminal::{ForwardedInput, TerminalInputFrame, TerminalOutputFrame};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -125,11 +130,13 @@ impl Host {
     }
 
     async fn attach(&self, after: Option<u64>, cols: u16, rows: u16) -> Client {
-        Client::new(attach_terminal(&self.kernel_dir, after, (cols, rows)).await.unwrap())
+        let options = TerminalAttachOptions { after, cols, rows };
+        Client::new(attach_terminal(&self.kernel_dir, options).await.unwrap())
     }
 
     async fn refusal(&self, after: Option<u64>) -> String {
-        match attach_terminal(&self.kernel_dir, after, (80, 24)).await {
+        let options = TerminalAttachOptions { after, cols: 80, rows: 24 };
+        match attach_terminal(&self.kernel_dir, options).await {
             Err(KernelError::Fault(fault)) => fault.code.to_string(),
             other => format!("{other:?}"),
         }
@@ -140,6 +147,8 @@ impl Host {
 struct Client {
     reader: TerminalReader,
     writer: TerminalWriter,
+    /// Frames that were received and not handled yet.
+    received: VecDeque<TerminalOutputFrame>,
     /// All output since the last snapshot, and its end.
     output: Vec<u8>,
     at: u64,
@@ -150,21 +159,30 @@ struct Client {
 }
 
 impl Client {
-    fn new(
-        (attached, reader, writer): (
-            provost_proto::terminal::TerminalAttachResponse,
-            TerminalReader,
-            TerminalWriter,
-        ),
-    ) -> Self {
+    fn new(attachment: TerminalAttachment) -> Self {
+        let TerminalAttachment { attached, reader, writer } = attachment;
         assert!(attached.pid > 0 && attached.oldest <= attached.end);
-        let (output, sizes, at) = (Vec::new(), Vec::new(), attached.end);
-        Self { reader, writer, output, at, n_snapshots: 0, sizes, exit: None, error: None }
+        Self {
+            reader,
+            writer,
+            received: VecDeque::new(),
+            output: Vec::new(),
+            at: attached.end,
+            n_snapshots: 0,
+            sizes: Vec::new(),
+            exit: None,
+            error: None,
+        }
     }
 
     /// The next frame, acknowledged; `false` at the end.
     async fn next(&mut self) -> bool {
-        let frame = timeout(LONG, self.reader.next()).await.unwrap().unwrap();
+        if self.received.is_empty()
+            && let Some(frames) = timeout(LONG, self.reader.next()).await.unwrap().unwrap()
+        {
+            self.received.extend(TerminalOutputFrame::decode_message(frames.bytes).unwrap());
+        }
+        let frame = self.received.pop_front();
         match frame {
             None => return false,
             Some(TerminalOutputFrame::Data { offset, bytes }) => {
@@ -189,17 +207,23 @@ impl Client {
             }
             Some(TerminalOutputFrame::Error(fault)) => self.error = Some(fault.code.to_string()),
             Some(TerminalOutputFrame::Title(_) | TerminalOutputFrame::Bell) => {}
+            Some(TerminalOutputFrame::Ping) => self.error = Some("a kernel sent a ping".to_owned()),
         }
         true
     }
 
     async fn acknowledge(&mut self) {
         // The terminal may end before it reads this.
-        drop(self.writer.send(&TerminalInputFrame::Ack { offset: self.at }).await);
+        drop(self.try_send(TerminalInputFrame::Ack { offset: self.at }).await);
     }
 
     async fn send(&mut self, frame: TerminalInputFrame) {
-        self.writer.send(&frame).await.unwrap();
+        self.try_send(frame).await.unwrap();
+    }
+
+    async fn try_send(&mut self, frame: TerminalInputFrame) -> std::io::Result<()> {
+        let frame = ForwardedInput::from_message(frame.encode().unwrap()).unwrap();
+        self.writer.forward(&frame).await
     }
 
     async fn types(&mut self, keys: &str) {

@@ -69,7 +69,7 @@ async fn too_much_input_is_refused_and_none_of_it_lost_in_silence() {
     client.until("raw-1\r\n").await;
     let piece = vec![b'x'; 60_000];
     for _ in 0..40 {
-        if client.writer.send(&TerminalInputFrame::Input(piece.clone().into())).await.is_err() {
+        if client.try_send(TerminalInputFrame::Input(piece.clone().into())).await.is_err() {
             break;
         }
     }

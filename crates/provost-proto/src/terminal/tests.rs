@@ -3,8 +3,10 @@
 use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
 
-use super::frame::{FrameError, TerminalInputFrame, TerminalOutputFrame, encode_data_header};
-use super::{ClientMessage, ServerMessage};
+use super::{
+    ForwardedInput, ForwardedOutput, FrameError, StreamEnd, TerminalInputFrame,
+    TerminalOutputFrame, encode_data_header,
+};
 use crate::Code;
 use crate::kernel::ErrorInfo;
 use crate::limits::{MAX_TERMINAL_FRAME_BYTES, MAX_TERMINAL_INPUT_BYTES};
@@ -64,18 +66,42 @@ fn in_pieces<T>(
     Ok(frames)
 }
 
+/// The frames that the daemon forwards of bytes that arrive in pieces of this size.
+fn forwarded(bytes: &[u8], size: usize) -> Result<Vec<ForwardedOutput>, FrameError> {
+    in_pieces(bytes, size, ForwardedOutput::take)
+}
+
+/// What a client reads in messages.
+fn decode_all(messages: &[ForwardedOutput]) -> Result<Vec<TerminalOutputFrame>, FrameError> {
+    let frames =
+        messages.iter().map(|sent| TerminalOutputFrame::decode_message(sent.bytes.clone()));
+    Ok(frames.collect::<Result<Vec<_>, _>>()?.concat())
+}
+
+fn encode_all(frames: &[TerminalOutputFrame]) -> Vec<u8> {
+    frames.iter().flat_map(|frame| frame.encode().unwrap().into_bytes()).collect()
+}
+
+fn ends_stream(frame: &TerminalOutputFrame) -> bool {
+    matches!(frame, TerminalOutputFrame::Exit { .. } | TerminalOutputFrame::Error(_))
+}
+
 proptest! {
     #[test]
-    fn what_a_terminal_sends_reads_back_in_pieces_of_any_size(
+    fn what_a_kernel_writes_is_forwarded_byte_by_byte_and_read_by_the_client(
         sent in prop::collection::vec(any_from(), 0..8), size in 1_usize..64,
     ) {
-        let mut bytes = Vec::new();
-        for frame in &sent {
-            let (head, payload) = frame.encode().unwrap();
-            bytes.extend_from_slice(&head);
-            bytes.extend_from_slice(&payload);
+        let bytes = encode_all(&sent);
+        let messages = forwarded(&bytes, size).unwrap();
+        let passed: Vec<u8> = messages.iter().flat_map(|message| message.bytes.clone()).collect();
+        prop_assert_eq!(passed, bytes);
+        for message in &messages {
+            let frames = TerminalOutputFrame::decode_message(message.bytes.clone()).unwrap();
+            let last = frames.last().unwrap();
+            prop_assert_eq!(message.end.is_some(), ends_stream(last));
+            prop_assert!(!frames[..frames.len() - 1].iter().any(ends_stream));
         }
-        prop_assert_eq!(in_pieces(&bytes, size, TerminalOutputFrame::decode).unwrap(), sent);
+        prop_assert_eq!(decode_all(&messages).unwrap(), sent);
     }
 
     #[test]
@@ -83,24 +109,45 @@ proptest! {
         sent in prop::collection::vec(any_to(), 0..8), size in 1_usize..64,
     ) {
         let bytes: Vec<u8> = sent.iter().flat_map(|frame| frame.encode().unwrap()).collect();
+        let message = ForwardedInput::from_message(bytes.clone().into()).unwrap();
+        prop_assert_eq!(message.bytes(), &bytes[..]);
         prop_assert_eq!(in_pieces(&bytes, size, TerminalInputFrame::decode).unwrap(), sent);
     }
 
     #[test]
-    fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        drop(in_pieces(&bytes, 7, TerminalOutputFrame::decode));
+    fn no_bytes_make_a_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        drop(forwarded(&bytes, 7));
         drop(in_pieces(&bytes, 7, TerminalInputFrame::decode));
+        drop(TerminalOutputFrame::decode_message(bytes.clone().into()));
+        drop(ForwardedInput::from_message(bytes.into()));
     }
 
     #[test]
-    fn no_payload_of_any_kind_makes_the_reader_panic(
+    fn no_payload_of_any_kind_makes_a_reader_panic(
         kind in 14_u8..36, payload in prop::collection::vec(any::<u8>(), 0..40),
     ) {
         let mut bytes = u32::try_from(payload.len()).unwrap().to_be_bytes().to_vec();
         bytes.push(kind);
         bytes.extend_from_slice(&payload);
-        drop(in_pieces(&bytes, 9, TerminalOutputFrame::decode));
-        drop(in_pieces(&bytes, 9, TerminalInputFrame::decode));
+        drop(forwarded(&bytes, 9));
+        drop(TerminalOutputFrame::decode_message(bytes.clone().into()));
+        // The daemon forwards exactly what the kernel understands.
+        let understood = in_pieces(&bytes, 9, TerminalInputFrame::decode);
+        let checked = ForwardedInput::from_message(bytes.into());
+        prop_assert_eq!(understood.map(|_| ()), checked.map(|_| ()));
+    }
+
+    #[test]
+    fn a_message_that_ends_within_a_frame_is_refused(
+        first in any_to(), last in any_to(), output in any_from(), missing in 1_usize..20,
+    ) {
+        let last = last.encode().unwrap();
+        let cut = last.len().saturating_sub(missing).max(1);
+        let message = [&first.encode().unwrap()[..], &last[..cut]].concat();
+        prop_assert_eq!(ForwardedInput::from_message(message.into()), Err(FrameError::Truncated));
+        let output = output.encode().unwrap().into_bytes();
+        let cut = output.slice(..output.len().saturating_sub(missing).max(1));
+        prop_assert_eq!(TerminalOutputFrame::decode_message(cut), Err(FrameError::Truncated));
     }
 }
 
@@ -109,45 +156,62 @@ fn what_is_too_large_is_refused_before_it_is_read_or_sent() {
     let limit = MAX_TERMINAL_INPUT_BYTES;
     let size = limit + 1;
     let long = TerminalInputFrame::Input(vec![b'x'; size].into());
-    assert_eq!(long.encode(), Err(FrameError::TooLarge { size, limit }));
+    let refusal = FrameError::TooLarge { size, limit };
+    assert_eq!(long.encode(), Err(refusal.clone()));
     let mut head = BytesMut::from(&u32::try_from(size).unwrap().to_be_bytes()[..]);
     head.extend_from_slice(&[32]);
-    assert_eq!(TerminalInputFrame::decode(&mut head), Err(FrameError::TooLarge { size, limit }));
+    assert_eq!(TerminalInputFrame::decode(&mut head), Err(refusal.clone()));
+    assert_eq!(ForwardedInput::from_message(head.freeze()), Err(refusal));
     assert!(encode_data_header(0, MAX_TERMINAL_FRAME_BYTES - 8).is_ok());
     assert!(encode_data_header(0, MAX_TERMINAL_FRAME_BYTES - 7).is_err());
     assert!(encode_data_header(0, usize::MAX).is_err());
+    let mut head = BytesMut::from(&[0xff, 0xff, 0xff, 0xff, 16][..]);
+    let refusal = ForwardedOutput::take(&mut head).unwrap_err();
+    let limit = MAX_TERMINAL_FRAME_BYTES;
+    assert_eq!(refusal, FrameError::TooLarge { size: 0xffff_ffff, limit });
+}
+
+#[test]
+fn frames_that_wait_are_joined_up_to_a_size_and_a_larger_one_is_alone() {
+    let frame = |length| TerminalOutputFrame::Data { offset: 1, bytes: vec![b'x'; length].into() };
+    let frames = [frame(100_000), frame(10_000), frame(30_000), frame(500_000), frame(1)];
+    let messages = forwarded(&encode_all(&frames), usize::MAX).unwrap();
+    let sizes: Vec<_> = messages.iter().map(|message| message.bytes.len()).collect();
+    assert_eq!(sizes, [110_026, 30_013, 500_013, 14]);
+}
+
+#[test]
+fn frames_before_a_malformed_one_are_forwarded_and_none_after_the_end() {
+    let bell = TerminalOutputFrame::Bell;
+    let mut buffer = BytesMut::from(&encode_all(&[bell.clone(), bell.clone()])[..]);
+    buffer.extend_from_slice(&[0, 0, 0, 0, 99]);
+    let first = ForwardedOutput::take(&mut buffer).unwrap().unwrap();
+    assert_eq!(
+        first,
+        ForwardedOutput { bytes: encode_all(&[bell.clone(), bell]).into(), end: None }
+    );
+    assert!(ForwardedOutput::take(&mut buffer).is_err());
+    let exit = TerminalOutputFrame::Exit { exit_code: Some(0), signal: None };
+    let mut buffer = BytesMut::from(&encode_all(&[exit, TerminalOutputFrame::Bell])[..]);
+    let last = ForwardedOutput::take(&mut buffer).unwrap().unwrap();
+    assert_eq!((last.end, last.bytes.len()), (Some(StreamEnd::Exit), 15));
+}
+
+#[test]
+fn only_the_daemon_sends_a_ping() {
+    let ping = TerminalOutputFrame::Ping.encode().unwrap().into_bytes();
+    let read = TerminalOutputFrame::decode_message(ping.clone()).unwrap();
+    assert_eq!(read, [TerminalOutputFrame::Ping]);
+    let refusal = ForwardedOutput::take(&mut BytesMut::from(&ping[..])).unwrap_err();
+    assert_eq!(refusal, FrameError::UnknownKind { kind: 23, size: 0 });
 }
 
 #[test]
 fn a_frame_that_goes_the_other_way_is_not_understood() {
-    let mut bytes = BytesMut::from(&TerminalInputFrame::Ack { offset: 1 }.encode().unwrap()[..]);
-    let error = TerminalOutputFrame::decode(&mut bytes).unwrap_err();
+    let ack = TerminalInputFrame::Ack { offset: 1 }.encode().unwrap();
+    let error = ForwardedOutput::take(&mut BytesMut::from(&ack[..])).unwrap_err();
     assert_eq!(error.to_string(), "a frame of kind 34 with 8 bytes is not valid");
-}
-
-#[test]
-fn the_messages_of_the_websocket_are_these() {
-    let snapshot = ServerMessage::Snapshot { offset: 7, cols: 80, rows: 24, bytes: 3 };
-    let exit = ServerMessage::Exit { exit_code: None, signal: Some(9) };
-    let error = ServerMessage::Error { code: Code::PtyDead, message: "gone".to_owned() };
-    for (message, json) in [
-        (snapshot, r#"{"type":"snapshot","offset":7,"cols":80,"rows":24,"bytes":3}"#),
-        (exit, r#"{"type":"exit","exitCode":null,"signal":9}"#),
-        (error, r#"{"type":"error","code":"PTY_DEAD","message":"gone"}"#),
-        (ServerMessage::Bell, r#"{"type":"bell"}"#),
-        (ServerMessage::Ping, r#"{"type":"ping"}"#),
-    ] {
-        assert_eq!(serde_json::to_string(&message).unwrap(), json);
-        assert_eq!(serde_json::from_str::<ServerMessage>(json).unwrap(), message);
-    }
-    for (message, json) in [
-        (ClientMessage::Resize { cols: 80, rows: 24 }, r#"{"type":"resize","cols":80,"rows":24}"#),
-        (ClientMessage::Ack { offset: 7 }, r#"{"type":"ack","offset":7}"#),
-        (ClientMessage::Pong {}, r#"{"type":"pong"}"#),
-    ] {
-        assert_eq!(serde_json::from_str::<ClientMessage>(json).unwrap(), message);
-    }
-    for wrong in ["{}", r#"{"type":"ack"}"#, r#"{"type":"ack","offset":-1}"#, r#"{"type":"x"}"#] {
-        assert!(serde_json::from_str::<ClientMessage>(wrong).is_err(), "{wrong}");
-    }
+    let bell = TerminalOutputFrame::Bell.encode().unwrap().into_bytes();
+    let error = ForwardedInput::from_message(bell).unwrap_err();
+    assert_eq!(error.to_string(), "a frame of kind 21 with 0 bytes is not valid");
 }

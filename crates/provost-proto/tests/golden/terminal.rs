@@ -1,18 +1,19 @@
-//! The terminal's stream: frames on the kernel's socket, messages on the WebSocket.
+//! The frames of the terminal's stream, on the kernel's socket and on the WebSocket. The tests of
+//! the web UI read the same file.
 
 use std::fmt::Write as _;
 
 use bytes::{Bytes, BytesMut};
 use expect_test::expect_file;
-use provost_proto::Code;
 use provost_proto::terminal::{
-    ClientMessage, ServerMessage, TerminalInputFrame, TerminalOutputFrame, encode_data_header,
+    EncodedFrame, ForwardedInput, ForwardedOutput, FrameKind as _, InputKind, OutputKind,
+    StreamEnd, TerminalInputFrame, TerminalOutputFrame, encode_data_header,
 };
 
 use crate::Golden;
 use crate::samples::{faults, text};
 
-fn from_kernel() -> Vec<TerminalOutputFrame> {
+fn to_client() -> Vec<TerminalOutputFrame> {
     let bytes = Bytes::from_static(b"\x1b[31mred\xff");
     let mut frames = vec![
         TerminalOutputFrame::Data { offset: 7, bytes: bytes.clone() },
@@ -24,9 +25,11 @@ fn from_kernel() -> Vec<TerminalOutputFrame> {
         TerminalOutputFrame::Bell,
     ];
     frames.extend(faults().into_iter().map(TerminalOutputFrame::Error));
+    // The only one that the daemon writes and no kernel.
+    frames.push(TerminalOutputFrame::Ping);
     crate::assert_every_variant!(
         frames,
-        TerminalOutputFrame { Data, Snapshot, Resize, Exit, Title, Bell, Error }
+        TerminalOutputFrame { Data, Snapshot, Resize, Exit, Title, Bell, Error, Ping }
     );
     frames
 }
@@ -41,34 +44,6 @@ fn to_kernel() -> Vec<TerminalInputFrame> {
     frames
 }
 
-fn to_client() -> Vec<ServerMessage> {
-    let messages = vec![
-        ServerMessage::Snapshot { offset: 7, cols: 80, rows: 24, bytes: 3 },
-        ServerMessage::Resize { offset: 7, cols: 120, rows: 40 },
-        ServerMessage::Exit { exit_code: Some(1), signal: None },
-        ServerMessage::Exit { exit_code: None, signal: Some(9) },
-        ServerMessage::Title { title: text("vim \u{e4}") },
-        ServerMessage::Bell,
-        ServerMessage::Error { code: Code::PtyDead, message: text("the shell has ended") },
-        ServerMessage::Ping,
-    ];
-    crate::assert_every_variant!(
-        messages,
-        ServerMessage { Snapshot, Resize, Exit, Title, Bell, Error, Ping }
-    );
-    messages
-}
-
-fn from_client() -> Vec<ClientMessage> {
-    let messages = vec![
-        ClientMessage::Resize { cols: 120, rows: 40 },
-        ClientMessage::Ack { offset: 7 },
-        ClientMessage::Pong {},
-    ];
-    crate::assert_every_variant!(messages, ClientMessage { Resize, Ack, Pong });
-    messages
-}
-
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut hex, byte| {
         write!(hex, "{byte:02x}").unwrap();
@@ -76,31 +51,50 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-#[test]
-fn messages_of_the_websocket_keep_their_fields() {
-    let mut golden = Golden::default();
-    golden.section("to the client", &to_client());
-    golden.section("from the client", &from_client());
-    golden.check(&expect_file!["files/terminal_messages.txt"]);
+/// The daemon forwards a frame of a kernel unchanged, and knows whether it is the last.
+fn assert_forwarded(frame: &TerminalOutputFrame, bytes: &Bytes) {
+    let forwarded = ForwardedOutput::take(&mut BytesMut::from(&bytes[..]));
+    let end = match frame {
+        TerminalOutputFrame::Exit { .. } => Some(StreamEnd::Exit),
+        TerminalOutputFrame::Error(_) => Some(StreamEnd::Error),
+        TerminalOutputFrame::Ping => {
+            assert!(forwarded.is_err(), "no kernel sends it");
+            return;
+        }
+        TerminalOutputFrame::Data { .. }
+        | TerminalOutputFrame::Snapshot { .. }
+        | TerminalOutputFrame::Resize { .. }
+        | TerminalOutputFrame::Title(_)
+        | TerminalOutputFrame::Bell => None,
+    };
+    assert_eq!(forwarded.unwrap(), Some(ForwardedOutput { bytes: bytes.clone(), end }));
 }
 
 #[test]
 fn frames_of_the_terminal_keep_their_bytes() {
     let mut golden = Golden::default();
-    golden.heading("from the kernel");
-    for frame in from_kernel() {
-        let (head, payload) = frame.encode().unwrap();
-        let bytes = [&head[..], &payload[..]].concat();
+    golden.heading("to the client");
+    for frame in to_client() {
+        let EncodedFrame { header, payload } = frame.encode().unwrap();
+        let bytes = Bytes::from([&header[..], &payload[..]].concat());
         golden.line(&hex(&bytes));
-        let decoded = TerminalOutputFrame::decode(&mut BytesMut::from(&bytes[..])).unwrap();
-        assert_eq!(decoded, Some(frame));
+        assert_forwarded(&frame, &bytes);
+        assert_eq!(TerminalOutputFrame::decode_message(bytes).unwrap(), [frame]);
     }
     golden.heading("to the kernel");
     for frame in to_kernel() {
         let bytes = frame.encode().unwrap();
         golden.line(&hex(&bytes));
+        assert_eq!(ForwardedInput::from_message(bytes.clone()).unwrap().bytes(), &bytes[..]);
         let decoded = TerminalInputFrame::decode(&mut BytesMut::from(&bytes[..])).unwrap();
         assert_eq!(decoded, Some(frame));
+    }
+    golden.heading("kinds");
+    for (kind, name) in OutputKind::ALL {
+        golden.line(&format!("{} {name}", kind.to_byte()));
+    }
+    for (kind, name) in InputKind::ALL {
+        golden.line(&format!("{} {name}", kind.to_byte()));
     }
     golden.heading("head of output");
     golden.line(&hex(&encode_data_header(7, 9).unwrap()));

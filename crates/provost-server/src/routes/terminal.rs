@@ -10,7 +10,7 @@ use axum::response::Response;
 use provost_gateway::{TerminalAccess, TerminalAttachOptions};
 use provost_proto::Code;
 use provost_proto::limits::{MAX_TERMINAL_COLS, MAX_TERMINAL_ROWS};
-use provost_proto::terminal::TerminalTicket;
+use provost_proto::terminal::{TERMINAL_SUBPROTOCOL, TerminalTicket};
 use serde::Deserialize;
 
 use super::JsonResult;
@@ -74,6 +74,14 @@ pub(crate) async fn attach(
         ApiError::new(Code::InvalidRequest, why)
     })?;
     let view = TerminalAttachOptions { after, cols, rows };
+    let socket = socket.protocols([TERMINAL_SUBPROTOCOL]);
+    if socket.selected_protocol().is_none() {
+        let why = format!(
+            "this client is of another version: reload the page; the WebSocket must offer the \
+             subprotocol `{TERMINAL_SUBPROTOCOL}`"
+        );
+        return Err(ApiError::new(Code::InvalidRequest, why));
+    }
     let socket = socket
         .read_buffer_size(READ_BUFFER_BYTES)
         .max_message_size(MAX_READ_BYTES)

@@ -1,15 +1,17 @@
 //! Connects a client's WebSocket to the terminal in the project's kernel.
 //!
-//! It forwards one message at a time, so that backpressure of a slow client reaches the kernel,
-//! which decides what to do about it. The bridge ends with either side, with the client's
-//! token, and with the daemon; the terminal itself continues.
+//! Both sides of it speak the same frames. The bridge reads their headers, which tell the size,
+//! the kind and the end of the stream, and forwards them as they are: one message at a time, so
+//! that backpressure of a slow client reaches the kernel, which decides what to do about it. It
+//! ends with either side, with the client's token, and with the daemon; the terminal itself
+//! continues.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
-use bytes::{BufMut as _, Bytes, BytesMut};
+use bytes::Bytes;
 use futures::stream::{SplitSink, SplitStream};
 use futures::{SinkExt as _, StreamExt as _};
 use provost_gateway::{
@@ -17,16 +19,17 @@ use provost_gateway::{
     TerminalWriter,
 };
 use provost_proto::Code;
+use provost_proto::kernel::ErrorInfo;
 use provost_proto::limits::MAX_TERMINAL_INPUT_BYTES;
 use provost_proto::terminal::{
-    ClientMessage, ServerMessage, TerminalInputFrame, TerminalOutputFrame,
+    ForwardedInput, ForwardedOutput, FrameError, StreamEnd, TerminalOutputFrame,
 };
 use tokio::time::{Instant, interval_at, timeout};
 
 use crate::AppState;
 use crate::api_error::ApiError;
 
-/// Largest message of a client, such as a paste. It reaches the terminal in several frames.
+/// Largest message of a client, such as a paste in several frames.
 pub(crate) const MAX_SOCKET_MESSAGE_BYTES: usize = 16 * MAX_TERMINAL_INPUT_BYTES;
 
 /// How often a client is pinged. One that sends nothing between two pings is gone.
@@ -43,10 +46,16 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 enum BridgeEnd {
     /// The client disconnected.
     ClientGone,
-    /// The terminal exited, and the client was told.
-    TerminalExited,
+    /// The kernel's last frame was forwarded.
+    StreamEnded(StreamEnd),
     /// An error to send to the client.
-    Failed(Code, String),
+    Failed { code: Code, message: String },
+}
+
+impl BridgeEnd {
+    fn failed(code: Code, message: impl Into<String>) -> Self {
+        Self::Failed { code, message: message.into() }
+    }
 }
 
 /// Attaches a client to a terminal and forwards messages until either side ends.
@@ -60,11 +69,11 @@ pub(crate) async fn run_bridge(
     let (mut to, mut from) = socket.split();
     let end = match connect_terminal(&app, &access, &project, view).await {
         Err(error) => end_from_error(error),
-        Ok(TerminalAttachment { reader: look, writer: keys, .. }) => {
+        Ok(TerminalAttachment { reader, writer, .. }) => {
             let is_alive = AtomicBool::new(true);
-            let mut up = std::pin::pin!(forward_input(&mut from, keys, &is_alive));
+            let mut up = std::pin::pin!(forward_input(&mut from, writer, &is_alive));
             tokio::select! {
-                end = forward_output(look, &mut to, &is_alive) => {
+                end = forward_output(reader, &mut to, &is_alive) => {
                     if let BridgeEnd::ClientGone = end {
                         // It reads no more, but input that it sent before is still forwarded.
                         drop(timeout(CLOSE_TIMEOUT, &mut up).await);
@@ -73,10 +82,10 @@ pub(crate) async fn run_bridge(
                 }
                 end = &mut up => end,
                 () = app.gateway.auth.wait_lease_end(&mut access.lease) => {
-                    BridgeEnd::Failed(Code::Unauthenticated, "the token is not valid any more".into())
+                    BridgeEnd::failed(Code::Unauthenticated, "the token is not valid any more")
                 }
                 () = app.closing.cancelled() => {
-                    BridgeEnd::Failed(Code::Unavailable, "the daemon is stopping; the terminal keeps running".into())
+                    BridgeEnd::failed(Code::Unavailable, "the daemon is stopping; the terminal keeps running")
                 }
             }
         }
@@ -101,9 +110,11 @@ async fn close_socket(
 ) -> Result<(), axum::Error> {
     let code = match end {
         BridgeEnd::ClientGone => return Ok(()),
-        BridgeEnd::TerminalExited => close_code::NORMAL,
-        BridgeEnd::Failed(code, message) => {
-            to.send(encode_text(&ServerMessage::Error { code, message })).await?;
+        BridgeEnd::StreamEnded(StreamEnd::Exit) => close_code::NORMAL,
+        BridgeEnd::StreamEnded(StreamEnd::Error) => close_code::ERROR,
+        BridgeEnd::Failed { code, message } => {
+            let error = ErrorInfo { code, message, details: None };
+            to.send(encode_frame(&TerminalOutputFrame::Error(error))?).await?;
             close_code::ERROR
         }
     };
@@ -112,22 +123,15 @@ async fn close_socket(
 
 fn end_from_error(error: GatewayError) -> BridgeEnd {
     let body = ApiError::from(error).into_error_body();
-    BridgeEnd::Failed(body.code, body.error)
+    BridgeEnd::failed(body.code, body.error)
 }
 
-fn encode_text(message: &ServerMessage) -> Message {
-    Message::Text(serde_json::to_string(message).unwrap_or_default().into())
+/// A message with a frame of the daemon's own.
+fn encode_frame(frame: &TerminalOutputFrame) -> Result<Message, axum::Error> {
+    Ok(Message::Binary(frame.encode().map_err(axum::Error::new)?.into_bytes()))
 }
 
-/// Output, prefixed by its offset as a 64-bit integer.
-fn encode_output(offset: u64, bytes: &Bytes) -> Message {
-    let mut message = BytesMut::with_capacity(8 + bytes.len());
-    message.put_u64(offset);
-    message.extend_from_slice(bytes);
-    Message::Binary(message.freeze())
-}
-
-/// Forwards output of the terminal to the client.
+/// Forwards the kernel's frames to the client.
 async fn forward_output(
     mut reader: TerminalReader,
     to: &mut SplitSink<WebSocket, Message>,
@@ -135,48 +139,27 @@ async fn forward_output(
 ) -> BridgeEnd {
     let mut pings = interval_at(Instant::now() + PING_INTERVAL, PING_INTERVAL);
     loop {
-        let frame = tokio::select! {
-            frame = reader.next() => frame,
+        let frames = tokio::select! {
+            frames = reader.next() => frames,
             _ = pings.tick() => {
-                if !is_alive.swap(false, Ordering::Relaxed) || !send_message(to, encode_text(&ServerMessage::Ping)).await {
+                let Ok(ping) = encode_frame(&TerminalOutputFrame::Ping) else {
+                    return BridgeEnd::ClientGone;
+                };
+                if !is_alive.swap(false, Ordering::Relaxed) || !send_message(to, ping).await {
                     return BridgeEnd::ClientGone;
                 }
                 continue;
             }
         };
-        let sent = match frame {
-            Ok(Some(TerminalOutputFrame::Data { offset, bytes })) => {
-                send_message(to, encode_output(offset, &bytes)).await
-            }
-            Ok(Some(TerminalOutputFrame::Snapshot { offset, cols, rows, bytes })) => {
-                let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-                let announced = ServerMessage::Snapshot { offset, cols, rows, bytes: size };
-                send_message(to, encode_text(&announced)).await
-                    && send_message(to, encode_output(offset, &bytes)).await
-            }
-            Ok(Some(TerminalOutputFrame::Resize { offset, cols, rows })) => {
-                send_message(to, encode_text(&ServerMessage::Resize { offset, cols, rows })).await
-            }
-            Ok(Some(TerminalOutputFrame::Title(title))) => {
-                send_message(to, encode_text(&ServerMessage::Title { title })).await
-            }
-            Ok(Some(TerminalOutputFrame::Bell)) => {
-                send_message(to, encode_text(&ServerMessage::Bell)).await
-            }
-            Ok(Some(TerminalOutputFrame::Exit { exit_code, signal })) => {
-                send_message(to, encode_text(&ServerMessage::Exit { exit_code, signal })).await;
-                return BridgeEnd::TerminalExited;
-            }
-            Ok(Some(TerminalOutputFrame::Error(fault))) => {
-                return BridgeEnd::Failed(fault.code, fault.message);
-            }
-            Ok(None) | Err(_) => {
-                let message = "the project's kernel ended, and its terminal with it".to_owned();
-                return BridgeEnd::Failed(Code::KernelLost, message);
-            }
+        let Ok(Some(ForwardedOutput { bytes, end })) = frames else {
+            let message = "the project's kernel ended, and its terminal with it";
+            return BridgeEnd::failed(Code::KernelLost, message);
         };
-        if !sent {
-            return BridgeEnd::ClientGone;
+        let is_sent = send_message(to, Message::Binary(bytes)).await;
+        match end {
+            Some(end) => return BridgeEnd::StreamEnded(end),
+            None if !is_sent => return BridgeEnd::ClientGone,
+            None => {}
         }
     }
 }
@@ -186,7 +169,7 @@ async fn send_message(to: &mut SplitSink<WebSocket, Message>, message: Message) 
     timeout(SEND_TIMEOUT, to.send(message)).await.is_ok_and(|sent| sent.is_ok())
 }
 
-/// Forwards input of the client to the terminal.
+/// Forwards the client's frames to the terminal.
 async fn forward_input(
     from: &mut SplitStream<WebSocket>,
     mut writer: TerminalWriter,
@@ -199,59 +182,45 @@ async fn forward_input(
             // Reaches a client that sent a malformed message, but not one that disconnected.
             Some(Err(error)) => {
                 let message = format!("malformed message, nothing of it was typed: {error}");
-                return BridgeEnd::Failed(Code::InvalidRequest, message);
+                return BridgeEnd::failed(Code::InvalidRequest, message);
             }
         };
         is_alive.store(true, Ordering::Relaxed);
-        if message_size(&message) > MAX_SOCKET_MESSAGE_BYTES {
-            let message = format!(
-                "the message is longer than {MAX_SOCKET_MESSAGE_BYTES} bytes, nothing of it was typed; \
-                send it in several messages"
-            );
-            return BridgeEnd::Failed(Code::TooLarge, message);
-        }
-        let sent = match message {
-            Message::Binary(typed) => {
-                let mut sent = Ok(());
-                for chunk in split_input(typed) {
-                    sent = sent.and(writer.send(&TerminalInputFrame::Input(chunk)).await);
-                }
-                sent
-            }
-            Message::Text(text) => match serde_json::from_str(text.as_str()) {
-                Ok(ClientMessage::Resize { cols, rows }) => {
-                    writer.send(&TerminalInputFrame::Resize { cols, rows }).await
-                }
-                Ok(ClientMessage::Ack { offset }) => {
-                    writer.send(&TerminalInputFrame::Ack { offset }).await
-                }
-                Ok(ClientMessage::Pong {}) => Ok(()),
-                Err(error) => {
-                    let message = format!("unknown control message: {error}");
-                    return BridgeEnd::Failed(Code::InvalidRequest, message);
-                }
+        let frames = match message {
+            Message::Binary(bytes) => match check_message(bytes) {
+                Ok(frames) => frames,
+                Err(end) => return end,
             },
-            Message::Ping(_) | Message::Pong(_) => Ok(()),
+            Message::Text(_) => {
+                let message = "the terminal takes frames in binary messages, and no text";
+                return BridgeEnd::failed(Code::InvalidRequest, message);
+            }
+            Message::Ping(_) | Message::Pong(_) => continue,
             Message::Close(_) => return BridgeEnd::ClientGone,
         };
-        if sent.is_err() {
+        if writer.forward(&frames).await.is_err() {
             // The output direction gets the error and reports it.
             return std::future::pending().await;
         }
     }
 }
 
-fn message_size(message: &Message) -> usize {
-    match message {
-        Message::Text(text) => text.len(),
-        Message::Binary(bytes) => bytes.len(),
-        Message::Ping(_) | Message::Pong(_) | Message::Close(_) => 0,
+/// Checks a whole message before anything of it is typed.
+fn check_message(bytes: Bytes) -> Result<ForwardedInput, BridgeEnd> {
+    if bytes.len() > MAX_SOCKET_MESSAGE_BYTES {
+        let message = format!(
+            "the message is longer than {MAX_SOCKET_MESSAGE_BYTES} bytes, nothing of it was typed; \
+            send it in several messages"
+        );
+        return Err(BridgeEnd::failed(Code::TooLarge, message));
     }
-}
-
-/// Splits input into chunks that fit a frame.
-fn split_input(mut typed: Bytes) -> impl Iterator<Item = Bytes> {
-    std::iter::from_fn(move || {
-        (!typed.is_empty()).then(|| typed.split_to(typed.len().min(MAX_TERMINAL_INPUT_BYTES)))
+    ForwardedInput::from_message(bytes).map_err(|error| {
+        let code = match error {
+            FrameError::TooLarge { .. } => Code::TooLarge,
+            FrameError::UnknownKind { .. }
+            | FrameError::InvalidText { .. }
+            | FrameError::Truncated => Code::InvalidRequest,
+        };
+        BridgeEnd::failed(code, format!("malformed message, nothing of it was typed: {error}"))
     })
 }

@@ -18,6 +18,7 @@ async fn a_terminal_ticket_is_refused_before_the_upgrade_of_another_project() {
         let request = server.anyone(Method::GET, &path);
         let request = request.header("connection", "upgrade").header("upgrade", "websocket");
         let request = request.header("sec-websocket-version", "13");
+        let request = request.header("sec-websocket-protocol", "provost.terminal.1");
         request.header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==").send()
     };
     let ticket = server.ticket("app").await;

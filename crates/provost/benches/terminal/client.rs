@@ -4,9 +4,11 @@ use std::time::Instant;
 
 use futures::{SinkExt as _, StreamExt as _};
 use provost_proto::limits::TERMINAL_ACK_BYTES;
-use serde_json::{Value, json};
+use provost_proto::terminal::{TERMINAL_SUBPROTOCOL, TerminalInputFrame, TerminalOutputFrame};
+use serde_json::json;
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::ClientRequestBuilder;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
 use crate::daemon::Daemon;
@@ -18,7 +20,6 @@ pub(crate) struct Client {
     at: u64,
     acknowledged: u64,
     pub(crate) n_snapshots: usize,
-    snapshot: bool,
     /// Bytes of output received.
     n_bytes: usize,
     /// Share of the output of the last line that was received and not skipped.
@@ -28,35 +29,50 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) async fn next(&mut self) -> Option<()> {
         match self.socket.next().await?.ok()? {
-            Message::Binary(bytes) => {
-                let (place, output) = bytes.split_first_chunk::<8>()?;
-                self.at = u64::from_be_bytes(*place);
-                if !std::mem::take(&mut self.snapshot) {
-                    self.at += u64::try_from(output.len()).ok()?;
-                    self.n_bytes += output.len();
-                }
-                self.seen.extend_from_slice(output);
-                // As the web UI does.
-                if self.at.saturating_sub(self.acknowledged) < TERMINAL_ACK_BYTES {
-                    return Some(());
-                }
-                self.acknowledged = self.at;
-                let ack = json!({ "type": "ack", "offset": self.at }).to_string();
-                self.socket.send(Message::Text(ack.into())).await.ok()
-            }
-            Message::Text(text) => {
-                let said: Value = serde_json::from_str(&text).ok()?;
-                self.snapshot = said["type"] == "snapshot";
-                self.n_snapshots += usize::from(self.snapshot);
-                if said["type"] == "ping" {
-                    let pong = json!({ "type": "pong" }).to_string();
-                    self.socket.send(Message::Text(pong.into())).await.ok()?;
+            Message::Binary(message) => {
+                for frame in TerminalOutputFrame::decode_message(message).ok()? {
+                    self.handle_frame(frame).await?;
                 }
                 Some(())
             }
-            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => Some(()),
+            Message::Text(_) | Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => Some(()),
             Message::Close(_) => None,
         }
+    }
+
+    async fn handle_frame(&mut self, frame: TerminalOutputFrame) -> Option<()> {
+        match frame {
+            TerminalOutputFrame::Data { offset, bytes } => {
+                self.at = offset + u64::try_from(bytes.len()).ok()?;
+                self.n_bytes += bytes.len();
+                self.seen.extend_from_slice(&bytes);
+            }
+            TerminalOutputFrame::Snapshot { offset, bytes, .. } => {
+                self.at = offset;
+                self.n_snapshots += 1;
+                self.seen.extend_from_slice(&bytes);
+            }
+            TerminalOutputFrame::Ping => return self.acknowledge().await,
+            TerminalOutputFrame::Resize { .. }
+            | TerminalOutputFrame::Title(_)
+            | TerminalOutputFrame::Bell
+            | TerminalOutputFrame::Exit { .. }
+            | TerminalOutputFrame::Error(_) => return Some(()),
+        }
+        // As the web UI does.
+        if self.at.saturating_sub(self.acknowledged) < TERMINAL_ACK_BYTES {
+            return Some(());
+        }
+        self.acknowledge().await
+    }
+
+    async fn acknowledge(&mut self) -> Option<()> {
+        self.acknowledged = self.at;
+        self.send_frame(&TerminalInputFrame::Ack { offset: self.at }).await
+    }
+
+    async fn send_frame(&mut self, frame: &TerminalInputFrame) -> Option<()> {
+        self.socket.send(Message::Binary(frame.encode().ok()?)).await.ok()
     }
 
     /// Runs a line to its end; returns bytes per second.
@@ -79,7 +95,8 @@ impl Client {
 
 impl Typing for Client {
     async fn send_keys(&mut self, keys: &str) {
-        self.socket.send(Message::Binary(keys.to_owned().into())).await.unwrap();
+        let keys = TerminalInputFrame::Input(keys.to_owned().into());
+        self.send_frame(&keys).await.unwrap();
     }
 
     async fn hear(&mut self) {
@@ -103,15 +120,15 @@ impl Daemon {
         let path = format!("/api/projects/app/terminal/attach?cols=80&rows=24&ticket={ticket}");
         let stream = TcpStream::connect(&self.address).await.unwrap();
         stream.set_nodelay(true).unwrap();
-        let (socket, _) =
-            client_async(format!("ws://{}{path}", self.address), stream).await.unwrap();
+        let url = format!("ws://{}{path}", self.address).parse().unwrap();
+        let request = ClientRequestBuilder::new(url).with_sub_protocol(TERMINAL_SUBPROTOCOL);
+        let (socket, _) = client_async(request, stream).await.unwrap();
         Client {
             socket,
             seen: Vec::new(),
             at: 0,
             acknowledged: 0,
             n_snapshots: 0,
-            snapshot: false,
             n_bytes: 0,
             passed: 1.0,
         }

@@ -1,5 +1,7 @@
 //! The archive of the log: what a person sees, and a daemon that is killed while it archives.
 
+mod settings;
+
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -12,8 +14,13 @@ use super::{Home, Running};
 
 /// Adds events to the log of a daemon that is not running.
 async fn fill(home: &Home, n_events: u64) {
-    let options = StoreOptions { path: home.data().join("log.db"), clock: Clock::system() };
-    let store = SqliteStore::open(options).unwrap();
+    fill_at(home, Clock::system(), n_events).await;
+}
+
+/// Adds events with the time of this clock.
+async fn fill_at(home: &Home, clock: Clock, n_events: u64) {
+    let store =
+        SqliteStore::open(StoreOptions { path: home.data().join("log.db"), clock }).unwrap();
     for number in 0..n_events {
         let fact = Fact::DaemonStopped { reason: format!("test {number}") };
         let append = AppendRequest::single_event("local:ann", Actor::Daemon, Stream::Sys, fact);

@@ -1,141 +1,18 @@
 //! The terminal over WebSocket and with `provost attach`.
 
+mod client;
+mod frames;
+
 use std::time::Duration;
 
-use futures::{SinkExt as _, StreamExt as _};
-use provost_proto::terminal::{ClientMessage, ServerMessage};
-use reqwest::{Method, StatusCode};
+use provost_proto::terminal::{TerminalInputFrame, TerminalOutputFrame};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
-use tokio::time::timeout;
-use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
-use tokio_tungstenite::tungstenite::{self, Message};
-use tokio_tungstenite::{WebSocketStream, client_async};
 
-use super::{Home, Running};
+use super::Home;
 
 /// Long enough for any machine; only a test that fails waits for it.
 const LONG: Duration = Duration::from_mins(1);
-
-type Refusal = (u16, Value);
-
-impl Running {
-    /// A ticket for the owner.
-    async fn fresh_ticket(&self) -> String {
-        let (status, ticket) = self.ticket(&self.token).await;
-        assert_eq!(status, 200, "{ticket}");
-        ticket["ticket"].as_str().unwrap().to_owned()
-    }
-
-    async fn ticket(&self, token: &str) -> (StatusCode, Value) {
-        let url = format!("{}/api/projects/app/terminal/ticket", self.base);
-        let http = provost_runner::model::local_http_client_builder().build().unwrap();
-        let request = http.request(Method::POST, url).bearer_auth(token);
-        let answer = request.send().await.unwrap();
-        (answer.status(), answer.json().await.unwrap())
-    }
-
-    /// Opens a WebSocket with these words behind the path, and these headers.
-    async fn dial(
-        &self,
-        query: &str,
-        headers: &[(&'static str, String)],
-    ) -> Result<Client, Refusal> {
-        let address = self.base.trim_start_matches("http://");
-        let url = format!("ws://{address}/api/projects/app/terminal/attach?{query}");
-        let mut request = url.into_client_request().unwrap();
-        for (name, value) in headers {
-            request.headers_mut().insert(*name, value.parse().unwrap());
-        }
-        let stream = TcpStream::connect(address).await.unwrap();
-        match client_async(request, stream).await {
-            Ok((socket, _)) => {
-                Ok(Client { socket, seen: Vec::new(), at: 0, snapshot: false, said: vec![] })
-            }
-            Err(tungstenite::Error::Http(response)) => {
-                let body = response.body().clone().unwrap_or_default();
-                Err((response.status().as_u16(), serde_json::from_slice(&body).unwrap_or_default()))
-            }
-            Err(error) => Err((0, json!(error.to_string()))),
-        }
-    }
-
-    async fn attach(&self, after: Option<u64>) -> Client {
-        let ticket = self.fresh_ticket().await;
-        let after = after.map(|after| format!("&after={after}")).unwrap_or_default();
-        self.dial(&format!("cols=80&rows=24&ticket={ticket}{after}"), &[]).await.unwrap()
-    }
-}
-
-/// A client of the terminal.
-#[derive(Debug)]
-struct Client {
-    socket: WebSocketStream<TcpStream>,
-    seen: Vec<u8>,
-    at: u64,
-    snapshot: bool,
-    said: Vec<ServerMessage>,
-}
-
-impl Client {
-    /// The next message, acknowledged; false at the end.
-    async fn next(&mut self) -> bool {
-        match timeout(LONG, self.socket.next()).await.unwrap() {
-            Some(Ok(Message::Binary(bytes))) => {
-                let (place, output) = bytes.split_first_chunk::<8>().unwrap();
-                let offset = u64::from_be_bytes(*place);
-                if std::mem::take(&mut self.snapshot) {
-                    (self.seen, self.at) = (output.to_vec(), offset);
-                } else {
-                    self.seen.extend_from_slice(output);
-                    self.at = offset + u64::try_from(output.len()).unwrap();
-                }
-                self.send_message(&ClientMessage::Ack { offset: self.at }).await;
-                true
-            }
-            Some(Ok(Message::Text(text))) => {
-                let said: ServerMessage = serde_json::from_str(&text).unwrap();
-                self.snapshot |= matches!(said, ServerMessage::Snapshot { .. });
-                self.said.push(said);
-                true
-            }
-            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => true,
-            Some(Ok(Message::Close(_)) | Err(_)) | None => false,
-        }
-    }
-
-    async fn send_message(&mut self, message: &ClientMessage) {
-        let text = serde_json::to_string(message).unwrap();
-        // The connection may be closed; the next read shows it.
-        drop(self.socket.send(Message::Text(text.into())).await);
-    }
-
-    async fn type_keys(&mut self, keys: &str) {
-        self.socket.send(Message::Binary(keys.to_owned().into())).await.unwrap();
-    }
-
-    async fn until(&mut self, text: &str) {
-        while !String::from_utf8_lossy(&self.seen).contains(text) {
-            let so_far = String::from_utf8_lossy(&self.seen).into_owned();
-            assert!(self.next().await, "it ended: {so_far:?} {:?}", self.said);
-        }
-    }
-
-    /// Reads so many bytes, and keeps none of them.
-    async fn read_bytes(&mut self, size: u64) {
-        let end = self.at + size;
-        while self.at < end {
-            self.seen.clear();
-            assert!(self.next().await, "it ended: {:?}", self.said);
-        }
-    }
-
-    async fn read_to_end(&mut self) -> &[ServerMessage] {
-        while self.next().await {}
-        &self.said
-    }
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_ticket_opens_one_connection_and_the_log_says_who_opened_the_terminal() {
@@ -157,7 +34,7 @@ async fn a_ticket_opens_one_connection_and_the_log_says_who_opened_the_terminal(
     second.until("so-42").await;
     assert_eq!(daemon.events("TERMINAL_OPENED").await.len(), 1, "one for all");
     client.type_keys("exit 5\r").await;
-    let exit = ServerMessage::Exit { exit_code: Some(5), signal: None };
+    let exit = TerminalOutputFrame::Exit { exit_code: Some(5), signal: None };
     assert_eq!(client.read_to_end().await.last(), Some(&exit));
     assert_eq!(second.read_to_end().await.last(), Some(&exit));
     let closed = loop {
@@ -230,11 +107,13 @@ async fn a_message_that_is_too_long_is_answered_with_why_and_nothing_of_it_is_ty
     let mut client = daemon.attach(None).await;
     client.type_keys("PS1='ready> '; clear\r").await;
     client.until("ready> ").await;
-    client.type_keys(&"x".repeat(1024 * 1024 + 1)).await;
+    // 32 frames, each within its limit.
+    let frame = TerminalInputFrame::Input("x".repeat(32 * 1024).into()).encode().unwrap();
+    client.send_raw(frame.repeat(32).into()).await;
     let said = client.read_to_end().await.last().cloned();
-    let Some(ServerMessage::Error { code, message }) = said else { panic!("{said:?}") };
-    assert_eq!(code.as_str(), "TOO_LARGE");
-    assert!(message.contains("longer than 1048576 bytes"), "{message}");
+    let Some(TerminalOutputFrame::Error(error)) = said else { panic!("{said:?}") };
+    assert_eq!(error.code.as_str(), "TOO_LARGE");
+    assert!(error.message.contains("longer than 1048576 bytes"), "{}", error.message);
     let mut again = daemon.attach(None).await;
     again.type_keys("echo still-$((1))\r").await;
     again.until("still-1").await;
@@ -265,7 +144,7 @@ async fn whoever_comes_back_to_a_terminal_that_died_with_its_kernel_is_shown_the
     let mut fresh = loop {
         // Until the daemon knows that it is gone, there is nothing to attach to.
         let mut fresh = daemon.attach(None).await;
-        if fresh.next().await && !matches!(fresh.said.last(), Some(ServerMessage::Error { .. })) {
+        if fresh.next().await && !matches!(fresh.said.last(), Some(TerminalOutputFrame::Error(_))) {
             break fresh;
         }
     };
@@ -274,8 +153,7 @@ async fn whoever_comes_back_to_a_terminal_that_died_with_its_kernel_is_shown_the
     fresh.until("of-the-second-1").await;
     let mut back = daemon.attach(Some(before)).await;
     back.until("of-the-second-1").await;
-    let first = back.said.first();
-    assert!(matches!(first, Some(ServerMessage::Snapshot { .. })), "{first:?}");
+    assert_eq!(back.n_snapshots, 1, "{:?}", back.said);
     assert!(!String::from_utf8_lossy(&back.seen).contains("of-the-first"));
 }
 
@@ -370,10 +248,11 @@ async fn the_terminal_and_its_screen_outlive_the_daemon() {
         daemon = home.up();
         client = daemon.attach(Some(at)).await;
         assert!(client.seen.is_empty());
-        client.until(&format!("r{round}-3000")).await;
-        client.until("kept-").await;
-        let all = [before, client.seen.clone()].concat();
-        let text = String::from_utf8_lossy(&all).into_owned();
+        // All of it may have come before.
+        client.seen = before;
+        client.until(&format!("r{round}-3000\r\nkept-")).await;
+        assert_eq!(client.n_snapshots, 0, "all is still kept");
+        let text = String::from_utf8_lossy(&client.seen).into_owned();
         let whole = text.lines().filter_map(|line| line.rsplit('\r').next());
         let mark = format!("r{round}-");
         let lines: Vec<_> = whole.filter(|line| line.starts_with(&mark)).collect();
@@ -382,7 +261,7 @@ async fn the_terminal_and_its_screen_outlive_the_daemon() {
     }
     let mut fresh = daemon.attach(None).await;
     fresh.until("r4-3000").await;
-    assert!(fresh.said.iter().any(|said| matches!(said, ServerMessage::Snapshot { .. })));
+    assert_eq!(fresh.n_snapshots, 1, "{:?}", fresh.said);
     assert_eq!(daemon.events("TERMINAL_OPENED").await.len(), 1);
 }
 

@@ -1,13 +1,23 @@
 /** The terminal socket: no byte twice, none missing, and `live` only when it is. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { encodeAck } from './frames.ts'
 import { TerminalSocket } from './terminal-socket.ts'
 import type { TerminalConnectionState, TerminalDisplay } from './types.ts'
 import type { ApiResult } from '../http/request.ts'
-import type { TerminalTicket } from '../../proto/index.ts'
+import { INPUT_KINDS, OUTPUT_KINDS, type TerminalTicket } from '../../proto/index.ts'
+
+/** Big-endian numbers of so many bytes. */
+const number = (value: number, size: number): number[] => Array.from({ length: size }, (_, n) => Number((BigInt(value) >> BigInt(8 * (size - 1 - n))) & 255n))
+const frame = (kind: number, payload: readonly number[]): number[] => [...number(payload.length, 4), kind, ...payload]
+const utf8 = (text: string): number[] => [...new TextEncoder().encode(text)]
+const output = (offset: number, text: string): number[] => frame(OUTPUT_KINDS.data, [...number(offset, 8), ...utf8(text)])
+const screen = (offset: number, text: string): number[] => frame(OUTPUT_KINDS.snapshot, [...number(offset, 8), ...number(100, 2), ...number(30, 2), ...utf8(text)])
+const resize = (offset: number): number[] => frame(OUTPUT_KINDS.resize, [...number(offset, 8), ...number(100, 2), ...number(30, 2)])
+const error = (code: string, message: string): number[] => frame(OUTPUT_KINDS.error, utf8(JSON.stringify({ code, message })))
 
 class FakeSocket {
   static made: FakeSocket[] = []
-  readonly sent: (string | Uint8Array)[] = []
+  readonly sent: ArrayBuffer[] = []
   readyState: number = 0
   onopen: (() => void) | null = null
   onclose: (() => void) | null = null
@@ -19,7 +29,7 @@ class FakeSocket {
     this.readyState = 1
     this.onopen?.()
   }
-  send(data: string | Uint8Array): void {
+  send(data: ArrayBuffer): void {
     this.sent.push(data)
   }
   close(): void {
@@ -29,15 +39,8 @@ class FakeSocket {
     this.readyState = 3
     this.onclose?.()
   }
-  sendMessage(value: object): void {
-    this.onmessage?.({ data: JSON.stringify(value) })
-  }
-  sendFrame(offset: number, text: string): void {
-    const bytes = new TextEncoder().encode(text)
-    const data = new Uint8Array(8 + bytes.length)
-    new DataView(data.buffer).setBigUint64(0, BigInt(offset))
-    data.set(bytes, 8)
-    this.onmessage?.({ data: data.buffer })
+  receive(...frames: number[][]): void {
+    this.onmessage?.({ data: new Uint8Array(frames.flat()).buffer })
   }
   get after(): string | null {
     return new URL(this.path, 'http://x').searchParams.get('after')
@@ -80,7 +83,9 @@ const socket = async (n: number): Promise<FakeSocket> => {
   if (made === undefined) throw new Error('no socket')
   return made
 }
-const snapshot = { type: 'snapshot', cols: 100, rows: 30, offset: 40, bytes: 6 } as const
+/** What was typed, as the text of each input frame. */
+const typed = (ws: FakeSocket): string[] =>
+  ws.sent.filter((data) => new DataView(data).getUint8(4) === INPUT_KINDS.input).map((data) => new TextDecoder().decode(new Uint8Array(data, 5)))
 const keys = (text: string): Uint8Array => new TextEncoder().encode(text)
 
 describe('the terminal socket', () => {
@@ -95,24 +100,22 @@ describe('the terminal socket', () => {
     ws.open()
     expect(last()).toBe('connecting')
     expect(terminal.sendInput(keys('early'))).toBe(true)
-    ws.sendMessage(snapshot)
-    ws.sendFrame(40, 'screen')
+    ws.receive(screen(40, 'screen'))
     expect(drawn).toEqual(['snapshot 100x30 screen'])
     expect([last(), ws.sent]).toEqual(['connecting', []])
     waiting.shift()?.()
     expect(last()).toBe('live')
-    expect(ws.sent.map((data) => new TextDecoder().decode(data as Uint8Array))).toEqual(['early'])
+    expect(typed(ws)).toEqual(['early'])
   })
 
-  it('splits a large paste into messages', async () => {
+  it('splits a large paste into frames', async () => {
     const { terminal } = attachable()
     void terminal.attach('open')
     const ws = await socket(1)
     ws.open()
-    ws.sendMessage(snapshot)
-    ws.sendFrame(40, 'screen')
+    ws.receive(screen(40, 'screen'))
     expect(terminal.sendInput(new Uint8Array(150_000).fill(120))).toBe(true)
-    expect(ws.sent.map((data) => data.length)).toEqual([65_536, 65_536, 18_928])
+    expect(typed(ws).map((text) => text.length)).toEqual([65_536, 65_536, 18_928])
     ws.drop()
     expect(terminal.sendInput(keys('x'))).toBe(false)
     terminal.detach()
@@ -124,20 +127,19 @@ describe('the terminal socket', () => {
     void terminal.attach('open')
     const first = await socket(1)
     first.open()
-    first.sendMessage(snapshot)
-    first.sendFrame(40, 'screen')
-    first.sendFrame(40, 'abc')
-    first.sendFrame(43, 'def')
+    first.receive(screen(40, 'screen'))
+    // One message may have several frames.
+    first.receive(output(40, 'abc'), output(43, 'def'))
     first.drop()
     await vi.waitFor(() => expect(last()).toBe('lost'))
     expect(states.at(-1)).toMatchObject({ reason: 'the connection was lost', since: 1_000_000, retryAt: 1_000_250 })
     const second = await socket(2)
     expect(second.after).toBe('46')
     second.open()
-    second.sendMessage({ type: 'resize', offset: 46, cols: 100, rows: 30 })
+    second.receive(resize(46))
     expect(last()).toBe('live')
     // Bytes that were sent twice are drawn once.
-    second.sendFrame(43, 'defghi')
+    second.receive(output(43, 'defghi'))
     expect(drawn).toEqual(['snapshot 100x30 screen', 'abc', 'def', 'resize 100x30', 'ghi'])
   })
 
@@ -147,9 +149,8 @@ describe('the terminal socket', () => {
     void terminal.attach('open')
     const first = await socket(1)
     first.open()
-    first.sendMessage(snapshot)
-    first.sendFrame(40, 'screen')
-    first.sendFrame(50, 'later')
+    first.receive(screen(40, 'screen'))
+    first.receive(output(50, 'later'))
     await vi.waitFor(() => expect(states.at(-1)).toMatchObject({ kind: 'lost', reason: 'a part of the output is missing' }))
     expect((await socket(2)).after).toBeNull()
   })
@@ -160,27 +161,57 @@ describe('the terminal socket', () => {
     const ws = await socket(1)
     expect(ws.after).toBe('18446744073709551615')
     ws.open()
-    ws.sendMessage({ ...snapshot, offset: 0 })
-    ws.sendFrame(0, '')
-    ws.sendFrame(0, 'x'.repeat(40_000))
-    ws.sendFrame(40_000, 'x'.repeat(40_000))
+    ws.receive(screen(0, ''))
+    ws.receive(output(0, 'x'.repeat(40_000)))
+    ws.receive(output(40_000, 'x'.repeat(40_000)))
     waiting.splice(0, 2).forEach((parsed) => parsed())
     expect(ws.sent).toEqual([])
     waiting.shift()?.()
-    expect(ws.sent).toEqual([JSON.stringify({ type: 'ack', offset: 80_000 })])
+    expect(ws.sent).toEqual([encodeAck(80_000)])
+  })
+
+  it('answers a ping with what is drawn', async () => {
+    const { terminal, waiting } = attachable(undefined, true)
+    void terminal.attach('open')
+    const ws = await socket(1)
+    ws.open()
+    ws.receive(screen(40, 'screen'), frame(OUTPUT_KINDS.ping, []))
+    waiting.shift()?.()
+    ws.receive(output(40, 'abc'), frame(OUTPUT_KINDS.ping, []))
+    waiting.shift()?.()
+    ws.receive(frame(OUTPUT_KINDS.ping, []))
+    expect(ws.sent).toEqual([encodeAck(0), encodeAck(40), encodeAck(43)])
   })
 
   it.each([
-    [{ type: 'exit', exitCode: 3, signal: null }, { kind: 'ended', exitCode: 3, signal: null }],
-    [{ type: 'error', code: 'KERNEL_LOST', message: 'it is gone' }, { kind: 'refused', reason: 'it is gone', code: 'KERNEL_LOST' }],
-    [{ type: 'error', code: 'UNAUTHENTICATED', message: 'no' }, { kind: 'loggedOut' }],
-  ])('does not reconnect after %j', async (message, expected) => {
+    ['a text message', 'text'],
+    ['a message that ends within a frame', new Uint8Array(output(46, 'x').slice(0, -1)).buffer],
+    ['a frame of kind 99', new Uint8Array(frame(99, [])).buffer],
+  ])('reconnects after %s', async (reason, data) => {
+    vi.useFakeTimers({ shouldAdvanceTime: true })
+    const { terminal, states, drawn } = attachable()
+    void terminal.attach('open')
+    const first = await socket(1)
+    first.open()
+    first.receive(screen(40, 'screen'))
+    first.onmessage?.({ data })
+    await vi.waitFor(() => expect(states.at(-1)).toMatchObject({ kind: 'lost', reason: expect.stringContaining(`received ${reason}`) }))
+    expect((await socket(2)).after).toBe('40')
+    expect(drawn).toEqual(['snapshot 100x30 screen'])
+    terminal.detach()
+  })
+
+  it.each([
+    ['the exit', frame(OUTPUT_KINDS.exit, [1, ...number(3, 4), 0, ...number(0, 4)]), { kind: 'ended', exitCode: 3, signal: null }],
+    ['a lost kernel', error('KERNEL_LOST', 'it is gone'), { kind: 'refused', reason: 'it is gone', code: 'KERNEL_LOST' }],
+    ['the end of the login', error('UNAUTHENTICATED', 'no'), { kind: 'loggedOut' }],
+  ])('does not reconnect after %s', async (_, last, expected) => {
     vi.useFakeTimers({ shouldAdvanceTime: true })
     const { terminal, states } = attachable()
     void terminal.attach('open')
     const ws = await socket(1)
     ws.open()
-    ws.sendMessage(message)
+    ws.receive(last)
     ws.drop()
     await vi.waitFor(() => expect(states.at(-1)).toEqual(expected))
     await vi.advanceTimersByTimeAsync(60_000)
@@ -202,8 +233,7 @@ describe('the terminal socket', () => {
     void terminal.attach('open')
     const ws = await socket(1)
     terminal.detach()
-    ws.sendMessage(snapshot)
-    ws.sendFrame(40, 'screen')
+    ws.receive(screen(40, 'screen'))
     await vi.advanceTimersByTimeAsync(60_000)
     expect(states.map(({ kind }) => kind)).toEqual(['connecting'])
     expect(FakeSocket.made).toHaveLength(1)

@@ -6,10 +6,10 @@
  * draw: bytes go to the display, in order and none twice. It reports `live` only
  * after the terminal has sent something, and does not retry after a refusal.
  */
-import type { ClientMessage, Code, ProjectId, ServerMessage, TerminalSize } from '../../proto/index.ts'
+import { MAX_TERMINAL_INPUT_BYTES, TERMINAL_ACK_BYTES, type Code, type ProjectId, type TerminalSize } from '../../proto/index.ts'
 import { backoffDelay } from '../retry/backoff.ts'
 import { CancellableDelay } from '../retry/cancellable-delay.ts'
-import { parseOutputFrame, parseServerMessage } from './frames.ts'
+import { encodeAck, encodeInput, encodeResize, parseMessage, type OutputFrame } from './frames.ts'
 import { BROWSER, type TerminalConnectionState, type TerminalDisplay, type TerminalEnvironment, type TerminalObserver } from './types.ts'
 
 /** An offset beyond any output: the daemon sends a snapshot and opens no shell if the last one has exited. */
@@ -23,10 +23,6 @@ const FIRST_MESSAGE_TIMEOUT_MS = 40_000
 const SILENCE_TIMEOUT_MS = 45_000
 /** A connection that lasted this long resets the backoff. */
 const STABLE_MS = 2_000
-/** Output is acknowledged in steps of this many bytes: an eighth of what may be in flight. */
-const ACK_STEP = 64 * 1024
-/** The largest input message, in bytes; a paste may need several. */
-const INPUT_CHUNK = 64 * 1024
 /** How many bytes of input are buffered until the screen is drawn. */
 const INPUT_BUFFER_LIMIT = 64 * 1024
 
@@ -51,6 +47,8 @@ export class TerminalSocket {
   /** The offset of the next byte to receive; null before anything was drawn. */
   #nextOffset: number | null = null
   #acknowledged = 0
+  /** The offset up to which the display shows what this connection received. */
+  #drawn = 0
   #announcedSize: TerminalSize | null = null
   #liveSince: number | null = null
   /** Input from before the screen was drawn; null afterwards. */
@@ -115,7 +113,8 @@ export class TerminalSocket {
       return true
     }
     if (this.#socket?.readyState !== OPEN) return false
-    for (let at = 0; at < keys.length; at += INPUT_CHUNK) this.#socket.send(keys.slice(at, at + INPUT_CHUNK))
+    // A large paste needs several frames.
+    for (let at = 0; at < keys.length; at += MAX_TERMINAL_INPUT_BYTES) this.#send(encodeInput(keys.subarray(at, at + MAX_TERMINAL_INPUT_BYTES)))
     return true
   }
 
@@ -123,7 +122,7 @@ export class TerminalSocket {
   resize({ cols, rows }: TerminalSize): void {
     if (this.#announcedSize?.cols === cols && this.#announcedSize.rows === rows) return
     this.#announcedSize = { cols, rows }
-    this.#send({ type: 'resize', cols, rows })
+    this.#send(encodeResize({ cols, rows }))
   }
 
   /** Announces the size again, so that this window determines it. */
@@ -136,8 +135,8 @@ export class TerminalSocket {
     this.#observer.state(state)
   }
 
-  #send(message: ClientMessage): void {
-    if (this.#socket?.readyState === OPEN) this.#socket.send(JSON.stringify(message))
+  #send(frame: ArrayBuffer): void {
+    if (this.#socket?.readyState === OPEN) this.#socket.send(frame)
   }
 
   #reset(): { readonly liveSince: number | null } {
@@ -146,6 +145,7 @@ export class TerminalSocket {
     this.#socket = null
     this.#end = null
     this.#liveSince = null
+    this.#drawn = 0
     this.#bufferedInput = []
     this.#bufferedBytes = 0
     return { liveSince }
@@ -187,7 +187,6 @@ export class TerminalSocket {
         clearTimeout(timer)
         timer = setTimeout(() => resolve({ kind: 'lost', reason }), ms)
       }
-      let snapshot: TerminalSize | null = null
       let announcedEnd: TerminalConnectionEnd | null = null
       this.#end = resolve
       setTimeoutFor(CONNECT_TIMEOUT_MS, 'the connection timed out')
@@ -197,14 +196,8 @@ export class TerminalSocket {
         if (this.#socket !== socket) return
         setTimeoutFor(SILENCE_TIMEOUT_MS, 'no data was received for 45 s')
         try {
-          if (typeof data === 'string') {
-            const message = parseServerMessage(data)
-            if (message.type === 'snapshot') snapshot = message
-            else announcedEnd = this.#handleMessage(message) ?? announcedEnd
-          } else {
-            this.#handleFrame(data, snapshot)
-            snapshot = null
-          }
+          if (typeof data === 'string') throw new Error('received a text message')
+          for (const frame of parseMessage(data)) announcedEnd = this.#handleFrame(frame) ?? announcedEnd
         } catch (error) {
           resolve({ kind: 'lost', reason: error instanceof Error ? error.message : 'received an invalid message' })
         }
@@ -214,27 +207,37 @@ export class TerminalSocket {
     return end
   }
 
-  /** Handles a control message; returns how the connection ends if the message announces it. */
-  #handleMessage(message: Exclude<ServerMessage, { type: 'snapshot' }>): TerminalConnectionEnd | null {
-    switch (message.type) {
+  /** Handles a frame; returns how the connection ends if the frame announces it. */
+  #handleFrame(frame: OutputFrame): TerminalConnectionEnd | null {
+    switch (frame.kind) {
+      case 'data':
+        this.#handleOutput(frame.offset, frame.bytes)
+        return null
+      case 'snapshot': {
+        const socket = this.#socket
+        this.#nextOffset = frame.offset
+        this.#acknowledged = frame.offset
+        this.#display.snapshot(frame.size, frame.bytes, () => this.#markDrawn(socket, frame.offset))
+        return null
+      }
       case 'resize':
-        this.#display.resize(message)
-        // After a reconnect this is the first message: what was drawn before is still valid.
+        this.#display.resize(frame.size)
+        // After a reconnect this is the first frame: what was drawn before is still valid.
         if (this.#nextOffset !== null) this.#markLive(this.#socket)
         return null
       case 'title':
-        this.#display.title(message.title)
+        this.#display.title(frame.title)
         return null
       case 'bell':
         this.#display.bell()
         return null
       case 'ping':
-        this.#send({ type: 'pong' })
+        this.#send(encodeAck(this.#drawn))
         return null
       case 'exit':
-        return { kind: 'final', state: { kind: 'ended', exitCode: message.exitCode, signal: message.signal } }
+        return { kind: 'final', state: { kind: 'ended', exitCode: frame.exitCode, signal: frame.signal } }
       case 'error':
-        return this.#handleError(message.code, message.message)
+        return this.#handleError(frame.code, frame.message)
     }
   }
 
@@ -253,15 +256,8 @@ export class TerminalSocket {
     }
   }
 
-  #handleFrame(data: ArrayBuffer, snapshot: TerminalSize | null): void {
-    const { offset, bytes } = parseOutputFrame(data)
+  #handleOutput(offset: number, bytes: Uint8Array): void {
     const socket = this.#socket
-    if (snapshot !== null) {
-      this.#nextOffset = offset
-      this.#acknowledged = offset
-      this.#display.snapshot(snapshot, bytes, () => this.#markLive(socket))
-      return
-    }
     const expected = this.#nextOffset ?? offset
     const end = offset + bytes.length
     if (offset > expected) {
@@ -272,15 +268,20 @@ export class TerminalSocket {
     if (end <= expected) return
     this.#nextOffset = end
     this.#display.output(bytes.subarray(expected - offset), () => {
-      this.#markLive(socket)
+      this.#markDrawn(socket, end)
       this.#acknowledge(end)
     })
   }
 
+  #markDrawn(socket: WebSocket | null, offset: number): void {
+    if (this.#socket === socket) this.#drawn = offset
+    this.#markLive(socket)
+  }
+
   #acknowledge(offset: number): void {
-    if (offset - this.#acknowledged < ACK_STEP) return
+    if (offset - this.#acknowledged < TERMINAL_ACK_BYTES) return
     this.#acknowledged = offset
-    this.#send({ type: 'ack', offset })
+    this.#send(encodeAck(offset))
   }
 
   /** The display shows what the terminal shows: sends the buffered input. */

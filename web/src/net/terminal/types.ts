@@ -1,5 +1,5 @@
 /** The states that a terminal socket reports, and the interfaces it needs. */
-import type { Code, ProjectId, TerminalSize, TerminalTicket } from '../../proto/index.ts'
+import { TERMINAL_SUBPROTOCOL, type Code, type ProjectId, type TerminalSize, type TerminalTicket } from '../../proto/index.ts'
 import { sendRequest, type ApiResult } from '../http/request.ts'
 
 /** The state of the connection to a terminal. Times are milliseconds of the browser's clock. */
@@ -45,7 +45,7 @@ export type TerminalEnvironment = {
 /** The real browser, with the daemon that served the page. */
 export const BROWSER: TerminalEnvironment = {
   ticket: (project) => sendRequest({ method: 'POST', path: `/api/projects/${encodeURIComponent(project)}/terminal/ticket`, body: {} }),
-  socket: (path) => new WebSocket(new URL(path, location.href.replace(/^http/, 'ws'))),
+  socket: (path) => new WebSocket(new URL(path, location.href.replace(/^http/, 'ws')), TERMINAL_SUBPROTOCOL),
   now: Date.now,
   random: Math.random,
 }

@@ -48,7 +48,9 @@ mod tests {
         let id = |number: usize| ActionId::from(Uuid::from_u128(number as u128));
         let ids: Vec<_> = (0..=MAX_CANCELLED_STARTS).map(id).collect();
         assert!(!cancelled.take(ids[0]));
-        ids.iter().for_each(|id| cancelled.insert(*id));
+        for id in &ids {
+            cancelled.insert(*id);
+        }
         assert!(!cancelled.take(ids[0]), "the oldest");
         for id in &ids[1..] {
             assert!(cancelled.take(*id) && !cancelled.take(*id));

@@ -1,6 +1,8 @@
 //! Tickets for the terminal.
 
-use super::{TerminalAccess, TerminalAttachOptions};
+use provost_kernel::TerminalAttachOptions;
+
+use super::TerminalAccess;
 use crate::test_support::{OWNER_TOKEN, TestProject};
 use crate::{GatewayError, RequestCredentials};
 

@@ -30,17 +30,17 @@ const STATES: [FileState; 5] = [
     FileState::Restored,
 ];
 
-fn apply(test: &TestProject, file: &str, text: &str, state: FileState) {
+fn apply(project: &TestProject, file: &str, text: &str, state: FileState) {
     match state {
         FileState::Same => {}
-        FileState::Changed => test.write(file, &format!("{text}\n# more\n")),
-        FileState::Invalid => test.write(file, "---\nskills: 7"),
+        FileState::Changed => project.write(file, &format!("{text}\n# more\n")),
+        FileState::Invalid => project.write(file, "---\nskills: 7"),
         FileState::Removed => {
-            std::fs::remove_file(std::path::Path::new(&test.project.path).join(file)).unwrap();
+            std::fs::remove_file(std::path::Path::new(&project.project.path).join(file)).unwrap();
         }
         FileState::Restored => {
-            test.write(file, "another text");
-            test.write(file, text);
+            project.write(file, "another text");
+            project.write(file, text);
         }
     }
 }

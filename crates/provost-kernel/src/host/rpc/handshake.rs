@@ -139,7 +139,7 @@ pub(super) async fn serve_terminal_client(
         && write.send(&response).await.is_ok()
         && let Some(client) = client
     {
-        client.serve_client(read.into_rest(), write).await;
+        client.serve_client(read.into_unframed(), write).await;
     }
 }
 

@@ -1,9 +1,9 @@
 //! One terminal client, from attach to disconnect.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::BytesMut;
 use provost_proto::Code;
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::limits::{MAX_TERMINAL_COLS, MAX_TERMINAL_ROWS};
@@ -18,6 +18,7 @@ use super::PtySession;
 use super::client_sender::ClientSender;
 use super::pty_input::InputRejected;
 use crate::socket_writer::SocketWriter;
+use crate::wire::UnframedReader;
 
 /// How long a client that sent an invalid message may take to read the error.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -34,11 +35,24 @@ impl AttachedClient {
     /// Serves the client until it disconnects or the terminal ends.
     pub(in super::super) async fn serve_client(
         self,
-        read: (pipe::Receiver, BytesMut),
+        mut read: UnframedReader<pipe::Receiver>,
         write: SocketWriter,
     ) {
         let Self { session, after, size } = self;
-        serve(&session, read, write, after, size).await;
+        let id = session.clients.add_client(size);
+        let (feedback_sender, feedback) = watch::channel(ClientFeedback::default());
+        let sender = ClientSender::new(&session.shared, write, feedback.clone(), after);
+        session.shared.add_client_sender(&sender);
+        let inbox = ClientInbox { session: &session, id, feedback: feedback_sender };
+        let ended = run_client(&inbox, &mut read, &sender, feedback).await;
+        // Dropping it ends the write direction, so that the client can read to the end.
+        drop(sender);
+        session.clients.remove_client(id);
+        // Unread input would make the system discard the last frames we sent.
+        drop(timeout(CLOSE_TIMEOUT, tokio::io::copy(&mut read.from, &mut tokio::io::sink())).await);
+        if let Err(error) = ended {
+            tracing::debug!(%error, "a terminal client disconnected");
+        }
     }
 }
 
@@ -50,101 +64,91 @@ pub(super) struct ClientFeedback {
     pub(super) fault: Option<ErrorInfo>,
 }
 
-async fn serve(
-    session: &Arc<PtySession>,
-    mut read: (pipe::Receiver, BytesMut),
-    write: SocketWriter,
-    after: Option<u64>,
-    size: PtySize,
-) {
-    let id = session.clients.add_client(size);
-    let (feedback_sender, feedback) = watch::channel(ClientFeedback::default());
-    let ended = {
-        let sender = ClientSender::new(&session.shared, write, feedback.clone(), after);
-        session.shared.add_client_sender(&sender);
-        let mut sending = std::pin::pin!(sender.run(&session.shared, feedback));
-        tokio::select! {
-            ended = &mut sending => {
-                if ended.is_err() {
-                    // It reads no more, but what it typed before counts.
-                    drop(timeout(CLOSE_TIMEOUT, receive_messages(session, id, &mut read, &feedback_sender)).await);
-                }
-                ended
+/// Sends and receives until either direction ends.
+async fn run_client(
+    inbox: &ClientInbox<'_>,
+    read: &mut UnframedReader<pipe::Receiver>,
+    sender: &ClientSender,
+    feedback: watch::Receiver<ClientFeedback>,
+) -> io::Result<()> {
+    let mut sending = std::pin::pin!(sender.run(&inbox.session.shared, feedback));
+    tokio::select! {
+        ended = &mut sending => {
+            if ended.is_err() {
+                // It reads no more, but what it typed before counts.
+                drop(timeout(CLOSE_TIMEOUT, inbox.receive_frames(read)).await);
             }
-            fault = receive_messages(session, id, &mut read, &feedback_sender) => match fault {
-                None => Ok(()),
-                Some(fault) => {
-                    feedback_sender.send_modify(|feedback| feedback.fault = Some(fault));
-                    timeout(CLOSE_TIMEOUT, sending).await.unwrap_or(Ok(()))
-                }
-            },
+            ended
         }
-    };
-    session.clients.remove_client(id);
-    // Unread input would make the system discard the last frames we sent.
-    drop(timeout(CLOSE_TIMEOUT, tokio::io::copy(&mut read.0, &mut tokio::io::sink())).await);
-    if let Err(error) = ended {
-        tracing::debug!(%error, "a terminal client disconnected");
+        fault = inbox.receive_frames(read) => match fault {
+            None => Ok(()),
+            Some(fault) => {
+                inbox.feedback.send_modify(|feedback| feedback.fault = Some(fault));
+                timeout(CLOSE_TIMEOUT, sending).await.unwrap_or(Ok(()))
+            }
+        },
     }
 }
 
-/// Handles the client's messages. Returns when it disconnects, or why it must be
-/// disconnected.
-async fn receive_messages(
-    session: &PtySession,
+/// Handles what one client sends.
+struct ClientInbox<'a> {
+    session: &'a PtySession,
     id: u64,
-    (read, buffer): &mut (pipe::Receiver, BytesMut),
-    feedback_sender: &watch::Sender<ClientFeedback>,
-) -> Option<ErrorInfo> {
-    loop {
+    feedback: watch::Sender<ClientFeedback>,
+}
+
+impl ClientInbox<'_> {
+    /// Handles the client's frames. Returns when it disconnects, or why it must be
+    /// disconnected.
+    async fn receive_frames(&self, read: &mut UnframedReader<pipe::Receiver>) -> Option<ErrorInfo> {
         loop {
-            match TerminalInputFrame::decode(buffer) {
-                Ok(None) => break,
-                Ok(Some(frame)) => {
-                    if let Err(fault) = handle_message(session, id, frame, feedback_sender) {
-                        return Some(fault);
+            loop {
+                match TerminalInputFrame::decode(&mut read.buffer) {
+                    Ok(None) => break,
+                    Ok(Some(frame)) => {
+                        if let Err(fault) = self.handle_frame(frame) {
+                            return Some(fault);
+                        }
+                    }
+                    Err(error) => {
+                        let message = error.to_string();
+                        let code = Code::InvalidRequest;
+                        return Some(ErrorInfo { code, message, details: None });
                     }
                 }
-                Err(error) => {
-                    let message = error.to_string();
-                    return Some(ErrorInfo { code: Code::InvalidRequest, message, details: None });
-                }
             }
-        }
-        match read.read_buf(buffer).await {
-            Ok(0) | Err(_) => return None,
-            Ok(_) => {}
+            match read.from.read_buf(&mut read.buffer).await {
+                Ok(0) | Err(_) => return None,
+                Ok(_) => {}
+            }
         }
     }
-}
 
-fn handle_message(
-    session: &PtySession,
-    id: u64,
-    frame: TerminalInputFrame,
-    feedback_sender: &watch::Sender<ClientFeedback>,
-) -> Result<(), ErrorInfo> {
-    match frame {
-        TerminalInputFrame::Input(keys) => {
-            session.clients.record_input(id);
-            match session.input.push(&keys) {
-                // The exit is being sent to it.
-                Ok(()) | Err(InputRejected::Ended) => Ok(()),
-                Err(InputRejected::Full) => {
-                    let message = "the program does not read its input; this was not typed";
-                    Err(ErrorInfo { code: Code::Conflict, message: message.into(), details: None })
+    fn handle_frame(&self, frame: TerminalInputFrame) -> Result<(), ErrorInfo> {
+        let Self { session, id, .. } = self;
+        match frame {
+            TerminalInputFrame::Input(keys) => {
+                session.clients.record_input(*id);
+                match session.input.push(&keys) {
+                    // The exit is being sent to it.
+                    Ok(()) | Err(InputRejected::Ended) => Ok(()),
+                    Err(InputRejected::Full) => {
+                        let message =
+                            "the program does not read its input; this was not typed".to_owned();
+                        Err(ErrorInfo { code: Code::Conflict, message, details: None })
+                    }
                 }
             }
-        }
-        TerminalInputFrame::Resize { cols, rows } => {
-            session.clients.record_resize(id, validate_size(cols, rows)?);
-            Ok(())
-        }
-        TerminalInputFrame::Ack { offset } => {
-            feedback_sender.send_modify(|feedback| {
-                feedback.acknowledged = feedback.acknowledged.max(offset);
-            });
-            Ok(())
+            TerminalInputFrame::Resize { cols, rows } => {
+                session.clients.record_resize(*id, validate_size(cols, rows)?);
+                Ok(())
+            }
+            TerminalInputFrame::Ack { offset } => {
+                self.feedback.send_modify(|feedback| {
+                    feedback.acknowledged = feedback.acknowledged.max(offset);
+                });
+                Ok(())
+            }
         }
     }
 }

@@ -9,7 +9,9 @@ use std::io;
 
 use bytes::{Buf as _, Bytes};
 use provost_proto::limits::{TERMINAL_RESYNC_BYTES, TERMINAL_WINDOW_BYTES};
-use provost_proto::terminal::{DATA_HEADER_BYTES, TerminalOutputFrame, encode_data_header};
+use provost_proto::terminal::{
+    DATA_HEADER_BYTES, EncodedFrame, TerminalOutputFrame, encode_data_header,
+};
 use provost_sandbox::confine::SandboxExit;
 use provost_sandbox::pty::PtySize;
 use tokio::sync::watch;
@@ -153,11 +155,11 @@ impl ClientSendState {
     }
 
     fn queue_message(&mut self, frame: &TerminalOutputFrame) -> io::Result<()> {
-        let (head, rest) = frame.encode().map_err(io::Error::other)?;
+        let EncodedFrame { header, payload } = frame.encode().map_err(io::Error::other)?;
         // Keeps the allocation of the buffer.
         self.buffer.clear();
-        self.buffer.extend_from_slice(&head);
-        self.rest = rest;
+        self.buffer.extend_from_slice(&header);
+        self.rest = payload;
         Ok(())
     }
 

@@ -23,7 +23,7 @@ use crate::output::print_line;
 use escape_filter::EscapeSequenceFilter;
 use key_reader::KeyReader;
 use raw_terminal::RawTerminal;
-use terminal_connection::{AttachOutcome, TerminalConnection};
+use terminal_connection::{AttachDisplay, AttachOutcome, ConnectOptions, TerminalConnection};
 
 /// How long to try to reconnect.
 const RECONNECT_TIMEOUT: Duration = Duration::from_mins(5);
@@ -66,7 +66,8 @@ pub(crate) async fn run(named: Option<&str>, config: &Config) -> anyhow::Result<
         hangup: signal(SignalKind::hangup())?,
     };
     // Errors of the first connection are printed before the screen is switched.
-    let first = TerminalConnection::connect(&client, &project, None, RawTerminal::size()?).await?;
+    let options = ConnectOptions { after: None, size: RawTerminal::size()? };
+    let first = TerminalConnection::connect(&client, &project, options).await?;
     let mut window = RawTerminal::enter()?;
     let target = AttachTarget { client, project, config };
     let ended = run_with_reconnect(first, target, &mut window, signals).await;
@@ -97,8 +98,9 @@ async fn run_with_reconnect(
     let (mut keyboard, mut filter) = (KeyReader::spawn(), EscapeSequenceFilter::default());
     let mut session = first;
     loop {
+        let mut display = AttachDisplay { window, filter: &mut filter };
         let outcome = tokio::select! {
-            outcome = session.run(window, &mut keyboard, &mut filter, &mut signals.resized) => outcome?,
+            outcome = session.run(&mut display, &mut keyboard, &mut signals.resized) => outcome?,
             _ = signals.terminate.recv() => AttachOutcome::Detached,
             _ = signals.hangup.recv() => AttachOutcome::Detached,
         };
@@ -111,10 +113,8 @@ async fn run_with_reconnect(
         };
         let (began, mut status_drawn) = (Instant::now(), false);
         session = loop {
-            let size = RawTerminal::size()?;
-            match TerminalConnection::connect(&target.client, &target.project, Some(after), size)
-                .await
-            {
+            let options = ConnectOptions { after: Some(after), size: RawTerminal::size()? };
+            match TerminalConnection::connect(&target.client, &target.project, options).await {
                 Ok(session) => break session,
                 Err(error) if error.is::<RequestRejected>() => return Err(error),
                 Err(error) if began.elapsed() > RECONNECT_TIMEOUT => {

@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
 
+use provost_proto::runtime::TerminalSize;
 use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetwinsize, tcsetattr};
 
 /// Resets every mode that a program may have set.
@@ -26,10 +27,14 @@ impl RawTerminal {
     }
 
     /// Columns and rows.
-    pub(super) fn size() -> io::Result<(u16, u16)> {
+    pub(super) fn size() -> io::Result<TerminalSize> {
         let size = tcgetwinsize(io::stdout())?;
         // Some terminals report 0 × 0.
-        Ok(if size.ws_col == 0 || size.ws_row == 0 { (80, 24) } else { (size.ws_col, size.ws_row) })
+        Ok(if size.ws_col == 0 || size.ws_row == 0 {
+            TerminalSize { cols: 80, rows: 24 }
+        } else {
+            TerminalSize { cols: size.ws_col, rows: size.ws_row }
+        })
     }
 
     pub(super) fn enter() -> io::Result<Self> {
@@ -53,7 +58,7 @@ impl RawTerminal {
 
     /// Writes a text over the last line and restores the cursor.
     pub(super) fn draw_status_line(&self, text: &str) -> io::Result<()> {
-        let (cols, rows) = Self::size()?;
+        let TerminalSize { cols, rows } = Self::size()?;
         let text: String = text.chars().take(usize::from(cols)).collect();
         self.write(format!("\x1b7\x1b[{rows};1H\x1b[0;7m{text}\x1b[K\x1b[0m\x1b8").as_bytes())
     }

@@ -2,13 +2,18 @@
 
 use anyhow::{Context as _, anyhow};
 use futures::{SinkExt as _, StreamExt as _};
-use provost_proto::limits::TERMINAL_ACK_BYTES;
-use provost_proto::terminal::{ClientMessage, ServerMessage, TerminalTicket};
+use provost_proto::kernel::ErrorInfo;
+use provost_proto::limits::{MAX_TERMINAL_INPUT_BYTES, TERMINAL_ACK_BYTES};
+use provost_proto::runtime::TerminalSize;
+use provost_proto::terminal::{
+    TERMINAL_SUBPROTOCOL, TerminalInputFrame, TerminalOutputFrame, TerminalTicket,
+};
 use provost_proto::{Code, Project};
 use serde_json::json;
 use tokio::net::TcpStream;
 use tokio::signal::unix::Signal;
 use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::ClientRequestBuilder;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
 use super::escape_filter::EscapeSequenceFilter;
@@ -34,6 +39,27 @@ pub(super) enum AttachOutcome {
     Redraw,
 }
 
+/// Where the output of the terminal continues, and the size of the window.
+#[derive(Debug)]
+pub(super) struct ConnectOptions {
+    /// The offset of the output that was drawn; `None` at first.
+    pub(super) after: Option<u64>,
+    pub(super) size: TerminalSize,
+}
+
+/// What the connection draws on.
+pub(super) struct AttachDisplay<'a> {
+    pub(super) window: &'a RawTerminal,
+    pub(super) filter: &'a mut EscapeSequenceFilter,
+}
+
+/// Output, or a snapshot that replaces it.
+struct DrawnOutput<'a> {
+    offset: u64,
+    bytes: &'a [u8],
+    is_snapshot: bool,
+}
+
 /// One WebSocket connection to the terminal.
 pub(super) struct TerminalConnection {
     socket: WebSocketStream<TcpStream>,
@@ -41,8 +67,6 @@ pub(super) struct TerminalConnection {
     drawn: u64,
     /// Offset that was last acknowledged.
     acknowledged: u64,
-    /// Whether the next binary message is a snapshot.
-    snapshot: bool,
     /// Whether the terminal's size differs from our window's.
     size_differs: bool,
 }
@@ -52,21 +76,23 @@ impl TerminalConnection {
     pub(super) async fn connect(
         client: &DaemonClient,
         project: &Project,
-        after: Option<u64>,
-        (cols, rows): (u16, u16),
+        options: ConnectOptions,
     ) -> anyhow::Result<Self> {
         let base = format!("/api/projects/{}/terminal", project.id.uuid());
         let TerminalTicket { ticket } = client.post(&format!("{base}/ticket"), &json!({})).await?;
+        let ConnectOptions { after, size: TerminalSize { cols, rows } } = options;
         let after = after.map(|after| format!("&after={after}")).unwrap_or_default();
         let path = format!("{base}/attach?cols={cols}&rows={rows}{after}&ticket={ticket}");
         let url = client.url(&path).replacen("http", "ws", 1);
+        let request = ClientRequestBuilder::new(url.parse().context("invalid address")?)
+            .with_sub_protocol(TERMINAL_SUBPROTOCOL);
         let stream =
             TcpStream::connect(client.address()).await.context("cannot connect to the daemon")?;
         stream.set_nodelay(true)?;
-        let (socket, _) = client_async(url, stream)
+        let (socket, _) = client_async(request, stream)
             .await
             .map_err(|error| anyhow!("cannot open the terminal: {error}"))?;
-        Ok(Self { socket, drawn: 0, acknowledged: 0, snapshot: false, size_differs: false })
+        Ok(Self { socket, drawn: 0, acknowledged: 0, size_differs: false })
     }
 
     /// Offset of the output that was drawn, in bytes.
@@ -77,16 +103,15 @@ impl TerminalConnection {
     /// Draws output and sends keys until either side ends.
     pub(super) async fn run(
         &mut self,
-        window: &RawTerminal,
+        display: &mut AttachDisplay<'_>,
         keyboard: &mut KeyReader,
-        filter: &mut EscapeSequenceFilter,
         resized: &mut Signal,
     ) -> anyhow::Result<AttachOutcome> {
         loop {
-            let sent = tokio::select! {
+            let is_sent = tokio::select! {
                 message = self.socket.next() => match message {
                     Some(Ok(message)) => {
-                        if let Some(outcome) = self.handle_message(message, window, filter).await? {
+                        if let Some(outcome) = self.handle_message(message, display).await? {
                             return Ok(outcome);
                         }
                         continue;
@@ -94,26 +119,38 @@ impl TerminalConnection {
                     Some(Err(_)) | None => return Ok(AttachOutcome::Disconnected),
                 },
                 KeyInput { keys, detaches } = keyboard.next() => {
-                    let sent = if keys.is_empty() {
-                        Ok(())
-                    } else {
-                        self.socket.send(Message::Binary(keys.into())).await
-                    };
+                    let is_sent = self.send_keys(&keys).await?;
                     if detaches {
                         self.close().await;
                         return Ok(AttachOutcome::Detached);
                     }
-                    sent
+                    is_sent
                 }
                 _ = resized.recv() => {
-                    let (cols, rows) = RawTerminal::size()?;
-                    self.socket.send(encode_client_message(&ClientMessage::Resize { cols, rows })).await
+                    let TerminalSize { cols, rows } = RawTerminal::size()?;
+                    self.send_frame(&TerminalInputFrame::Resize { cols, rows }).await?
                 }
             };
-            if sent.is_err() {
+            if !is_sent {
                 return Ok(AttachOutcome::Disconnected);
             }
         }
+    }
+
+    /// Sends keys in frames; returns whether the connection is open.
+    async fn send_keys(&mut self, keys: &[u8]) -> anyhow::Result<bool> {
+        for chunk in keys.chunks(MAX_TERMINAL_INPUT_BYTES) {
+            let frame = TerminalInputFrame::Input(chunk.to_vec().into());
+            if !self.send_frame(&frame).await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Sends a frame; returns whether the connection is open.
+    async fn send_frame(&mut self, frame: &TerminalInputFrame) -> anyhow::Result<bool> {
+        Ok(self.socket.send(Message::Binary(frame.encode()?)).await.is_ok())
     }
 
     /// Closes the WebSocket and waits for the peer to close: an aborted connection could
@@ -130,91 +167,92 @@ impl TerminalConnection {
     async fn handle_message(
         &mut self,
         message: Message,
-        window: &RawTerminal,
-        filter: &mut EscapeSequenceFilter,
+        display: &mut AttachDisplay<'_>,
     ) -> anyhow::Result<Option<AttachOutcome>> {
         match message {
-            Message::Binary(bytes) => self.draw_output(&bytes, window, filter).await,
-            Message::Text(text) => {
-                let message =
-                    serde_json::from_str(&text).context("unknown message of the daemon")?;
-                Ok(self.handle_server_message(message, window).await?)
+            Message::Binary(message) => {
+                let frames = TerminalOutputFrame::decode_message(message)
+                    .context("the daemon sent a malformed message")?;
+                for frame in frames {
+                    if let Some(outcome) = self.handle_frame(frame, display).await? {
+                        return Ok(Some(outcome));
+                    }
+                }
+                Ok(None)
             }
+            Message::Text(_) => Err(anyhow!("the daemon sent a text message")),
             Message::Close(_) => Ok(Some(AttachOutcome::Disconnected)),
             Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => Ok(None),
         }
     }
 
+    async fn handle_frame(
+        &mut self,
+        frame: TerminalOutputFrame,
+        display: &mut AttachDisplay<'_>,
+    ) -> anyhow::Result<Option<AttachOutcome>> {
+        Ok(match frame {
+            TerminalOutputFrame::Data { offset, bytes } => {
+                let output = DrawnOutput { offset, bytes: &bytes, is_snapshot: false };
+                self.draw_output(output, display).await?
+            }
+            TerminalOutputFrame::Snapshot { offset, bytes, .. } => {
+                let output = DrawnOutput { offset, bytes: &bytes, is_snapshot: true };
+                self.draw_output(output, display).await?
+            }
+            TerminalOutputFrame::Resize { cols, rows, .. } => {
+                let fits = TerminalSize { cols, rows } == RawTerminal::size()?;
+                let redraw = fits && self.size_differs;
+                self.size_differs = !fits;
+                if !fits {
+                    display.window.reset_screen()?;
+                }
+                redraw.then_some(AttachOutcome::Redraw)
+            }
+            TerminalOutputFrame::Exit { exit_code, signal } => {
+                Some(AttachOutcome::Exited { exit_code, signal })
+            }
+            // The daemon restarts; the terminal keeps running.
+            TerminalOutputFrame::Error(ErrorInfo { code: Code::Unavailable, .. }) => {
+                Some(AttachOutcome::Disconnected)
+            }
+            TerminalOutputFrame::Error(ErrorInfo { message, .. }) => {
+                Some(AttachOutcome::Failed(message))
+            }
+            TerminalOutputFrame::Ping => self.acknowledge().await?,
+            // Our terminal gets both from the output itself.
+            TerminalOutputFrame::Title(_) | TerminalOutputFrame::Bell => None,
+        })
+    }
+
     async fn draw_output(
         &mut self,
-        bytes: &[u8],
-        window: &RawTerminal,
-        filter: &mut EscapeSequenceFilter,
+        output: DrawnOutput<'_>,
+        display: &mut AttachDisplay<'_>,
     ) -> anyhow::Result<Option<AttachOutcome>> {
-        let (offset, output) =
-            bytes.split_first_chunk::<8>().context("output without an offset")?;
-        let offset = u64::from_be_bytes(*offset);
-        let is_snapshot = std::mem::take(&mut self.snapshot);
+        let DrawnOutput { offset, bytes, is_snapshot } = output;
         if is_snapshot {
-            *filter = EscapeSequenceFilter::default();
-            window.reset_screen()?;
+            *display.filter = EscapeSequenceFilter::default();
+            display.window.reset_screen()?;
         }
-        let mut drawn = Vec::with_capacity(output.len());
-        let left = filter.push(output, &mut drawn);
-        window.write(&drawn)?;
-        let length = if is_snapshot { 0 } else { u64::try_from(output.len())? };
-        self.drawn = offset + length;
-        if is_snapshot || self.drawn.saturating_sub(self.acknowledged) >= TERMINAL_ACK_BYTES {
-            self.acknowledged = self.drawn;
-            let sent = self
-                .socket
-                .send(encode_client_message(&ClientMessage::Ack { offset: self.drawn }))
-                .await;
-            if sent.is_err() {
-                return Ok(Some(AttachOutcome::Disconnected));
-            }
+        let mut drawn = Vec::with_capacity(bytes.len());
+        let left = display.filter.push(bytes, &mut drawn);
+        display.window.write(&drawn)?;
+        let length = if is_snapshot { 0 } else { u64::try_from(bytes.len())? };
+        self.drawn = offset.saturating_add(length);
+        if (is_snapshot || self.drawn.saturating_sub(self.acknowledged) >= TERMINAL_ACK_BYTES)
+            && let Some(outcome) = self.acknowledge().await?
+        {
+            return Ok(Some(outcome));
         }
         // The content of the main screen is not on our screen.
         Ok((left && !is_snapshot).then_some(AttachOutcome::Redraw))
     }
 
-    async fn handle_server_message(
-        &mut self,
-        message: ServerMessage,
-        window: &RawTerminal,
-    ) -> anyhow::Result<Option<AttachOutcome>> {
-        Ok(match message {
-            ServerMessage::Snapshot { .. } => {
-                self.snapshot = true;
-                None
-            }
-            ServerMessage::Resize { cols, rows, .. } => {
-                let fits = (cols, rows) == RawTerminal::size()?;
-                let redraw = fits && self.size_differs;
-                self.size_differs = !fits;
-                if !fits {
-                    window.reset_screen()?;
-                }
-                redraw.then_some(AttachOutcome::Redraw)
-            }
-            ServerMessage::Exit { exit_code, signal } => {
-                Some(AttachOutcome::Exited { exit_code, signal })
-            }
-            // The daemon restarts; the terminal keeps running.
-            ServerMessage::Error { code: Code::Unavailable, .. } => {
-                Some(AttachOutcome::Disconnected)
-            }
-            ServerMessage::Error { message, .. } => Some(AttachOutcome::Failed(message)),
-            ServerMessage::Ping => {
-                let sent = self.socket.send(encode_client_message(&ClientMessage::Pong {})).await;
-                sent.is_err().then_some(AttachOutcome::Disconnected)
-            }
-            // Our terminal gets both from the output itself.
-            ServerMessage::Title { .. } | ServerMessage::Bell => None,
-        })
+    /// Tells the terminal what was drawn.
+    async fn acknowledge(&mut self) -> anyhow::Result<Option<AttachOutcome>> {
+        self.acknowledged = self.drawn;
+        let is_sent = self.send_frame(&TerminalInputFrame::Ack { offset: self.drawn }).await?;
+        Ok((!is_sent).then_some(AttachOutcome::Disconnected))
     }
-}
-
-fn encode_client_message(message: &ClientMessage) -> Message {
-    Message::Text(serde_json::to_string(message).unwrap_or_default().into())
 }
