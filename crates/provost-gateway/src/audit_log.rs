@@ -8,14 +8,20 @@ use std::sync::Arc;
 
 use provost_core::fold::{ViewDocument, ViewKind};
 use provost_proto::runtime::RuntimeChange;
-use provost_proto::{ActionId, Actor, ApprovalId, AuditPage, Fact, GrantId, LogCursor, UnixMicros};
+use provost_proto::{
+    ActionId, Actor, ApprovalId, AuditPage, Fact, GrantId, LogCursor, ProjectId, Stream, UnixMicros,
+};
 use provost_store::{EventFilter, EventQuery, EventScope, RecordedEvent, SearchFrom};
+use uuid::Uuid;
 
 use crate::GatewayError;
 use crate::event_log::EventLog;
 
 /// The most events of each kind that connect an action with its approvals and grants.
 const MAX_RELATED_EVENTS: usize = 200;
+
+/// The names of actions begin with these whose builds, dev servers and shells go on after them.
+const RUNTIME_ACTIONS: [&str; 2] = ["runtime.", "pty."];
 
 /// Where a reader continues, and in which direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,10 +73,15 @@ impl AuditLog {
         filter: &AuditFilter,
     ) -> Result<AuditPage, GatewayError> {
         let mut filter_events = filter.to_event_filter();
+        let mut scope = scope;
         if let Some(action) = filter.action {
             let span = self.find_action_span(action).await?;
-            filter_events.any_of = self.list_related_ids(action, span).await?;
+            let related = self.list_related(action, span).await?;
+            filter_events.any_of = related.ids;
             filter_events.since = filter_events.since.max(span.since);
+            let until = related.until.map(|last| last.saturating_add(1));
+            filter_events.until = earlier_end(filter_events.until, until);
+            scope = span.narrow(scope);
         }
         let from = match from {
             AuditCursor::After(after) => SearchFrom::After(after),
@@ -92,36 +103,67 @@ impl AuditLog {
         Ok(AuditPage { events, next: page.next })
     }
 
-    /// The ids that events about an action hold: its own, and those of its approvals and grants.
-    async fn list_related_ids(
+    /// The ids that events about an action hold: its own, and those of its approvals and grants;
+    /// and when the last of these events was recorded.
+    async fn list_related(
         &self,
         action: ActionId,
         span: ActionSpan,
-    ) -> Result<Vec<String>, GatewayError> {
+    ) -> Result<RelatedEvents, GatewayError> {
         let mut ids = vec![action.uuid().to_string()];
+        let mut until = span.until;
         for fact in self.list_facts_with("APPROVAL_ASKED", &ids, span).await? {
             if let Fact::ApprovalAsked { approval, .. } = fact {
                 ids.push(approval.uuid().to_string());
+                let doc = self.get_document(ViewKind::Approvals, approval.uuid()).await?;
+                let resolved = doc.and_then(ViewDocument::into_approval);
+                until = later_end(until, resolved.and_then(|approval| approval.resolved_at));
             }
         }
         if ids.len() > 1 {
             for fact in self.list_facts_with("GRANT_CREATED", &ids, span).await? {
                 if let Fact::GrantCreated { grant, .. } = fact {
                     ids.push(grant.uuid().to_string());
+                    // A grant may be revoked long after its action has ended.
+                    let doc = self.get_document(ViewKind::Grants, grant.uuid()).await?;
+                    let revoked = doc.and_then(ViewDocument::into_grant);
+                    let revoked = revoked.and_then(|grant| grant.revoked_at);
+                    until = until.map(|until| until.max(revoked.unwrap_or(0)));
                 }
             }
         }
-        Ok(ids)
+        Ok(RelatedEvents { ids, until })
     }
 
     /// When an action went on, as far as that is known: its approvals are asked and answered
     /// then, so that the rest of the log need not be searched for them.
     async fn find_action_span(&self, action: ActionId) -> Result<ActionSpan, GatewayError> {
-        let doc = self.log.store().get_document(ViewKind::Actions, action.uuid()).await?;
-        Ok(doc.and_then(ViewDocument::into_action).map_or(ActionSpan::default(), |action| {
-            let until = action.finished_at.map(|at| at.saturating_add(1));
-            ActionSpan { since: Some(action.requested_at), until }
-        }))
+        let doc = self.get_document(ViewKind::Actions, action.uuid()).await?;
+        if let Some(action) = doc.and_then(ViewDocument::into_action) {
+            // What it started in the project's runtime or terminal goes on after it.
+            let goes_on = RUNTIME_ACTIONS.iter().any(|prefix| action.name.starts_with(prefix));
+            return Ok(ActionSpan {
+                project: Some(action.project),
+                since: Some(action.requested_at),
+                until: action.finished_at.filter(|_| !goes_on),
+            });
+        }
+        // A read is recorded in one event.
+        let doc = self.get_document(ViewKind::Looks, action.uuid()).await?;
+        let Some(ViewDocument::Look(read)) = doc else { return Ok(ActionSpan::default()) };
+        let Some(event) = self.log.store().read_event_at(read.event).await? else {
+            return Ok(ActionSpan::default());
+        };
+        let at = Some(event.decode_event()?.at);
+        Ok(ActionSpan { project: None, since: at, until: at })
+    }
+
+    async fn get_document(
+        &self,
+        view: ViewKind,
+        key: Uuid,
+    ) -> Result<Option<ViewDocument>, GatewayError> {
+        Ok(self.log.store().get_document(view, key).await?)
     }
 
     /// The facts of a kind in which one of the ids occurs.
@@ -129,8 +171,10 @@ impl AuditLog {
         &self,
         kind: &str,
         ids: &[String],
-        ActionSpan { since, until }: ActionSpan,
+        span: ActionSpan,
     ) -> Result<Vec<Fact>, GatewayError> {
+        let ActionSpan { since, until, .. } = span;
+        let until = until.map(|last| last.saturating_add(1));
         let (mut facts, mut from) = (Vec::new(), LogCursor::END);
         loop {
             let filter = EventFilter {
@@ -141,7 +185,7 @@ impl AuditLog {
                 ..EventFilter::default()
             };
             let query = EventQuery {
-                scope: EventScope::All,
+                scope: span.narrow(EventScope::All),
                 from: SearchFrom::Before(from),
                 limit: MAX_RELATED_EVENTS,
                 filter,
@@ -199,11 +243,45 @@ impl AuditLog {
     }
 }
 
-/// The time between the first and the last event of an action; `None` where that is unknown.
+/// The part of the log that an action is in; `None` where that is unknown.
 #[derive(Debug, Clone, Copy, Default)]
 struct ActionSpan {
+    /// In whose stream its events are.
+    project: Option<ProjectId>,
+    /// When it was requested.
     since: Option<UnixMicros>,
+    /// When it ended.
     until: Option<UnixMicros>,
+}
+
+impl ActionSpan {
+    /// The part of a scope in which events of the action can be.
+    fn narrow(self, scope: EventScope) -> EventScope {
+        match (scope, self.project) {
+            (EventScope::All, Some(project)) => EventScope::Stream(Stream::Project(project)),
+            (EventScope::Project(wanted), Some(project)) if wanted == project => {
+                EventScope::Stream(Stream::Project(project))
+            }
+            (scope, _) => scope,
+        }
+    }
+}
+
+/// The events about an action, by the ids that they hold.
+struct RelatedEvents {
+    ids: Vec<String>,
+    /// The time of the last one; `None` if there may be more.
+    until: Option<UnixMicros>,
+}
+
+/// The earlier of two ends, each of which may be absent.
+fn earlier_end(first: Option<UnixMicros>, second: Option<UnixMicros>) -> Option<UnixMicros> {
+    [first, second].into_iter().flatten().min()
+}
+
+/// The later of two ends; `None` if one is not over.
+fn later_end(first: Option<UnixMicros>, second: Option<UnixMicros>) -> Option<UnixMicros> {
+    Some(first?.max(second?))
 }
 
 /// The actions of the approvals that were found.

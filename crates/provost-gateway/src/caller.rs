@@ -177,6 +177,15 @@ impl AuthorizedReader {
         }
     }
 
+    /// The events of a project that the reader may see: one that is bound to it sees those of its
+    /// stream, not those of the daemon that name it.
+    pub fn project_scope(&self, project: ProjectId) -> Result<EventScope, GatewayError> {
+        match self.project {
+            None => Ok(EventScope::Project(project)),
+            Some(_) => self.resolve_scope(Some(Stream::Project(project))),
+        }
+    }
+
     /// Fails unless the reader may see all projects.
     pub fn require_all_projects(&self) -> Result<(), GatewayError> {
         if self.project.is_none() { Ok(()) } else { Err(GatewayError::BoundToOtherProject) }

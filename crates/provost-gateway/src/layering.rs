@@ -12,6 +12,7 @@ const LAYERS: &[&str] = &[
     "one_time_codes",
     "symlink_resolution",
     "event_log",
+    "document_lists",
     "live_drafts",
     "audit_log",
     "log_archive",

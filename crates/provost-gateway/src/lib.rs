@@ -10,6 +10,7 @@
 mod audit_log;
 mod caller;
 mod config;
+mod document_lists;
 mod documents;
 mod error;
 mod event_log;
@@ -31,6 +32,7 @@ mod token_lease;
 pub use audit_log::{AuditCursor, AuditFilter, AuditLog};
 pub use caller::{AuthorizedReader, Caller, Operator, OperatorRequest};
 pub use config::{ByteAllowance, DaemonOwner, GatewayConfig, LogArchiveSettings, LogQuotaLimits};
+pub use document_lists::{DocumentPage, list_page};
 pub use documents::{DocumentFollower, DocumentMessage, DocumentSelection, Documents, PageView};
 pub use error::GatewayError;
 pub use event_log::EventLog;

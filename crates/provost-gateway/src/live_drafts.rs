@@ -16,7 +16,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
@@ -38,7 +38,12 @@ pub struct LiveDrafts {
     log: Arc<EventLog>,
     journals: DraftJournals,
     slots: Mutex<HashMap<SessionId, Weak<DraftSlot>>>,
+    /// The sessions with journals that this daemon left, because what they hold could not be
+    /// appended.
+    unlogged: Arc<UnloggedSessions>,
 }
+
+type UnloggedSessions = Mutex<HashSet<SessionId>>;
 
 /// The draft of one session. Its writer and its followers keep it.
 #[derive(Debug)]
@@ -101,7 +106,7 @@ impl LiveDrafts {
     /// Drafts with their journals in a folder, which is made when it is needed.
     pub(crate) fn new(log: Arc<EventLog>, folder: PathBuf) -> Self {
         let journals = DraftJournals::new(folder);
-        Self { log, journals, slots: Mutex::default() }
+        Self { log, journals, slots: Mutex::default(), unlogged: Arc::default() }
     }
 
     /// Begins the draft of a completion, which becomes this message. A session writes one at a
@@ -115,7 +120,8 @@ impl LiveDrafts {
         let since = self.log.store().head();
         let draft = LiveDraft::new(session, turn, message, since);
         let journal = self.journals.create(&draft)?;
-        Ok(DraftWriter::new(self.slot(session), draft, journal, self.log.shared_redactor()))
+        let (slot, redactor) = (self.slot(session), self.log.shared_redactor());
+        Ok(DraftWriter::new(slot, draft, journal, redactor, Arc::clone(&self.unlogged)))
     }
 
     /// Follows the draft of a session.
@@ -125,9 +131,24 @@ impl LiveDrafts {
         DraftFollower { slot, changes }
     }
 
-    /// What completions of an earlier daemon had streamed when it ended, by session.
-    pub fn read_journals(&self) -> Result<HashMap<SessionId, JournaledDraft>, GatewayError> {
+    /// What completions had streamed whose end an earlier daemon did not append, in the order in
+    /// which they began.
+    pub fn read_journals(&self) -> Result<Vec<JournaledDraft>, GatewayError> {
         self.journals.read_all()
+    }
+
+    /// What completions of a session had streamed whose end this daemon could not append, in the
+    /// order in which they began. To be called while none is being written.
+    pub fn list_unlogged(&self, session: SessionId) -> Result<Vec<JournaledDraft>, GatewayError> {
+        if !self.unlogged.lock().contains(&session) {
+            return Ok(Vec::new());
+        }
+        let mut journals = self.journals.read_all()?;
+        journals.retain(|journaled| journaled.draft.session == session);
+        if journals.is_empty() {
+            self.unlogged.lock().remove(&session);
+        }
+        Ok(journals)
     }
 
     /// Removes all journals, when what they hold is in the log.

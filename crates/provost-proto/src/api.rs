@@ -255,7 +255,7 @@ pub struct AnswerApprovalRequest {
     pub rule: Option<String>,
 }
 
-/// Approvals, the oldest first.
+/// Approvals: the pending ones, the oldest first, or a page of all, the newest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
@@ -267,6 +267,10 @@ pub struct ApprovalList {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "ts", ts(optional, as = "Option<Vec<ApprovalId>>"))]
     pub truncated: Vec<ApprovalId>,
+    /// Where the list goes on, for `before`; absent at its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub next: Option<String>,
 }
 
 /// Grants, the oldest first.
@@ -275,8 +279,12 @@ pub struct ApprovalList {
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct GrantList {
-    /// The valid ones; with `?all=true` the others too.
+    /// The valid ones; with `?all=true` those that ended last too.
     pub grants: Vec<Grant>,
+    /// Where the list goes on, for `before`; absent at its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub next: Option<String>,
 }
 
 /// Sets a project's mode.

@@ -137,8 +137,11 @@ pub const MAX_COMMAND_OUTPUT_BYTES: usize = 16 * 1024;
 /// The most resolved approvals, and the most ended grants, that a page is sent at first.
 pub const MAX_RESOLVED_DOCUMENTS: usize = 30;
 
-/// The most sessions that a page is sent at first, besides those that are active, and the most in
-/// one answer to a request for more of a project.
+/// The most documents in one page of a list: approvals that were resolved, grants that ended,
+/// sessions that are not active.
+pub const MAX_LISTED_DOCUMENTS: usize = 50;
+
+/// The most sessions that a page is sent at first, besides those that are active.
 pub const MAX_RECENT_SESSIONS: usize = 50;
 
 /// The most items, and the most turns, of a session that a page is sent at first.

@@ -13,6 +13,7 @@ mod archive;
 mod clock;
 mod error;
 mod event_query;
+mod list_position;
 mod log_tail;
 mod recent_events;
 mod recorded_event;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
 use provost_proto::{
-    AuditReport, BlobRef, Hash, LogCursor, LogSegment, Stream, StreamVersion, UnixMicros,
+    AuditReport, BlobRef, Hash, LogCursor, LogSegment, ProjectId, Stream, StreamVersion, UnixMicros,
 };
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -33,9 +34,10 @@ pub use archive::{ArchiveObserver, ArchiveOutcome, ArchiveRequest, ArchiveStep};
 pub use clock::Clock;
 pub use error::StoreError;
 pub use event_query::{EventFilter, EventMatcher, EventQuery, SearchFrom, SearchPage};
+pub use list_position::{ListPosition, ParseListPositionError};
 pub use log_tail::LogTail;
 pub use recorded_event::{RecordedEvent, hydrate_fact};
-pub use sqlite::{SqliteStore, StoreOptions};
+pub use sqlite::{SqliteStore, StatementCost, StatementObserver, StoreOptions};
 
 /// Which events to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +46,27 @@ pub enum EventScope {
     All,
     /// One stream of it.
     Stream(Stream),
+    /// The stream of a project, and the events of other streams that name the project.
+    Project(ProjectId),
+}
+
+impl EventScope {
+    /// The stream that has its events, or most of them; `None` for the whole log.
+    pub(crate) const fn stream(self) -> Option<Stream> {
+        match self {
+            Self::All => None,
+            Self::Stream(stream) => Some(stream),
+            Self::Project(project) => Some(Stream::Project(project)),
+        }
+    }
+
+    /// The project whose events of other streams are part of it.
+    pub(crate) const fn project(self) -> Option<ProjectId> {
+        match self {
+            Self::All | Self::Stream(_) => None,
+            Self::Project(project) => Some(project),
+        }
+    }
 }
 
 /// Consecutive events.
@@ -77,8 +100,8 @@ pub struct ListQuery {
     pub is_open: bool,
     /// Only those with a later time.
     pub after: UnixMicros,
-    /// Only those with an earlier time.
-    pub before: UnixMicros,
+    /// Only those before this position.
+    pub before: ListPosition,
     /// The most documents, the latest first.
     pub limit: usize,
 }
@@ -86,7 +109,7 @@ pub struct ListQuery {
 impl ListQuery {
     /// All documents of a parent that are still going on.
     pub const fn open(view: ViewKind, parent: Uuid) -> Self {
-        let (after, before) = (0, UnixMicros::MAX);
+        let (after, before) = (0, ListPosition::END);
         Self { view, parent, is_open: true, after, before, limit: usize::MAX }
     }
 

@@ -57,11 +57,7 @@ impl RecentEvents {
         let mut page =
             EventPage { events: Vec::new(), up_to: LogCursor::from_seq(after.max(last)) };
         for event in window.events.iter().skip(start) {
-            let wanted = match scope {
-                EventScope::All => true,
-                EventScope::Stream(stream) => event.stream == stream,
-            };
-            if !wanted {
+            if !event.is_in(scope) {
                 continue;
             }
             if page.events.len() == limit {

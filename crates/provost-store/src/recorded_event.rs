@@ -4,9 +4,9 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use provost_core::hash_chain::{self, EventRecord};
-use provost_proto::{BlobRef, Event, Fact, Hash, LogCursor, Seq, Stream};
+use provost_proto::{BlobRef, Event, Fact, Hash, LogCursor, ProjectId, Seq, Stream};
 
-use crate::{EventStore, StoreError};
+use crate::{EventScope, EventStore, StoreError};
 
 /// One event that is not decoded yet.
 ///
@@ -24,11 +24,24 @@ pub struct RecordedEvent {
     pub hash: Hash,
     record: Vec<u8>,
     wire: OnceLock<Bytes>,
+    /// The project that it names, if it was appended by this process.
+    named_project: Option<ProjectId>,
 }
 
 impl RecordedEvent {
     pub(crate) fn new(seq: Seq, stream: Stream, prev: Hash, hash: Hash, record: Vec<u8>) -> Self {
-        Self { seq, stream, prev, hash, record, wire: OnceLock::new() }
+        Self { seq, stream, prev, hash, record, wire: OnceLock::new(), named_project: None }
+    }
+
+    /// The same, with the project that it names.
+    pub(crate) fn with_named_project(self, named_project: Option<ProjectId>) -> Self {
+        Self { named_project, ..self }
+    }
+
+    /// Whether a new event is part of a scope.
+    pub(crate) fn is_in(&self, scope: EventScope) -> bool {
+        scope.stream().is_none_or(|stream| self.stream == stream)
+            || (scope.project().is_some() && self.named_project == scope.project())
     }
 
     /// The position of this event: reading after it continues with the next one.

@@ -16,7 +16,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use audit::{AuditArgs, AuditCommand, EventsArgs};
-pub(crate) use chat::{ChatArgs, SessionsArgs};
+pub(crate) use chat::{ChatArgs, SessionsArgs, UsageArgs};
 pub(crate) use daemon::{KernelArgs, ServeArgs, UpArgs};
 pub(crate) use govern::{
     AllowArgs, ApprovalsArgs, ApprovalsCommand, DenyArgs, ExplainArgs, GrantsArgs, GrantsCommand,
@@ -104,7 +104,7 @@ pub(crate) enum CliCommand {
     /// List sessions with models; show or close one.
     Sessions(SessionsArgs),
     /// Show the tokens that models used and their cost.
-    Usage(JsonArgs),
+    Usage(UsageArgs),
     /// Print the events of the log.
     Events(EventsArgs),
     /// List past actions, show the report of one, verify the log.

@@ -1897,13 +1897,21 @@ approvals: Array<Approval>,
 /**
  * Those of which the list has an excerpt only; `GET /api/approvals/{id}` returns the whole.
  */
-truncated?: Array<ApprovalId>, };
+truncated?: Array<ApprovalId>, 
+/**
+ * Where the list goes on, for `before`; absent at its end.
+ */
+next?: string, };
 
 export type GrantList = { 
 /**
- * The valid ones; with `?all=true` the others too.
+ * The valid ones; with `?all=true` those that ended last too.
  */
-grants: Array<Grant>, };
+grants: Array<Grant>, 
+/**
+ * Where the list goes on, for `before`; absent at its end.
+ */
+next?: string, };
 
 export type SetModeRequest = { 
 /**
@@ -3675,7 +3683,11 @@ export type SessionList = {
 /**
  * The sessions.
  */
-sessions: Array<SessionView>, };
+sessions: Array<SessionView>, 
+/**
+ * Where the list goes on, for `before`; absent at its end.
+ */
+next?: string, };
 
 export type SessionDetail = { 
 /**

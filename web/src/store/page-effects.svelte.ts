@@ -162,7 +162,8 @@ function syncConversation(store: Store): () => void {
       if (ready && chatVisible && id !== null && taken > 0) void untrack(() => conversations.fetchLatest(id))
     })
     $effect(() => {
-      if (ready && used !== null) void untrack(() => conversations.usage.load('/api/usage'))
+      const id = project
+      if (ready && used !== null && id !== null) void untrack(() => conversations.fetchUsage(id))
     })
   })
 }

@@ -164,7 +164,9 @@ impl ChangeTracker {
             // The draft of a session is not in the log.
             PageView::Drafts => false,
             PageView::Outputs => self.shown.contains(&key.key),
-            PageView::Actions => self.selection.all_actions || self.shown.contains(&key.key),
+            PageView::Actions => {
+                self.selection.lists(PageView::Actions) || self.shown.contains(&key.key)
+            }
             PageView::Daemon
             | PageView::Projects
             | PageView::Modes

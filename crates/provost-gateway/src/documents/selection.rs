@@ -144,8 +144,9 @@ pub(super) struct AllowedSelection {
     pub(super) views: BTreeSet<PageView>,
     pub(super) project: Option<ProjectId>,
     pub(super) session: Option<SessionId>,
-    /// Whether open actions of all sessions were asked for.
-    pub(super) all_actions: bool,
+    /// The views of which the open and the latest documents were asked for, besides those of the
+    /// conversation.
+    pub(super) listed: BTreeSet<PageView>,
     /// Whether the reader sees this project only.
     pub(super) is_bound: bool,
 }
@@ -166,19 +167,18 @@ impl DocumentSelection {
             return Err(GatewayError::BoundToOtherProject);
         }
         let is_visible = |view: &PageView| bound.is_none() || view.is_of_project_stream();
-        let mut all_actions = false;
         let mut views: BTreeSet<_> = if let Some(names) = self.views {
             let views: BTreeSet<_> =
                 names.iter().map(|name| parse_view(name)).collect::<Result<_, _>>()?;
             if !views.iter().all(is_visible) {
                 return Err(GatewayError::BoundToOtherProject);
             }
-            all_actions = views.contains(&PageView::Actions);
             views
         } else {
             let page = |view: &PageView| !view.is_of_session() && *view != PageView::Actions;
             PageView::ALL.into_iter().filter(page).filter(is_visible).collect()
         };
+        let listed = views.clone();
         if self.session.is_some() {
             let conversation = |view: &PageView| view.is_of_session();
             views.extend(PageView::ALL.into_iter().filter(conversation));
@@ -190,7 +190,7 @@ impl DocumentSelection {
             views,
             project: bound.or(self.project),
             session: self.session,
-            all_actions,
+            listed,
             is_bound: bound.is_some(),
         })
     }
@@ -210,6 +210,12 @@ impl AllowedSelection {
         self.views.contains(&view)
     }
 
+    /// Whether the open and the latest documents of a view were asked for, not only those of the
+    /// conversation.
+    pub(super) fn lists(&self, view: PageView) -> bool {
+        self.listed.contains(&view)
+    }
+
     /// Whether documents of a project were asked for.
     pub(super) fn has_project(&self, project: ProjectId) -> bool {
         self.project.is_none_or(|only| only == project)
@@ -217,13 +223,15 @@ impl AllowedSelection {
 
     /// Tells selections apart in a cursor.
     pub(super) fn fingerprint(&self) -> u32 {
-        let names: Vec<_> = self.views.iter().map(|view| view.name()).collect();
+        let names = |views: &BTreeSet<PageView>| {
+            views.iter().map(|view| view.name()).collect::<Vec<_>>().join(",")
+        };
         let text = format!(
             "{} {:?} {:?} {} {}",
-            names.join(","),
+            names(&self.views),
             self.project,
             self.session,
-            self.all_actions,
+            names(&self.listed),
             self.is_bound
         );
         provost_proto::DocumentCursor::hash_prefix(&hash_chain::digest(text.as_bytes()))

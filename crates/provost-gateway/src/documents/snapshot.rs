@@ -8,7 +8,7 @@ use provost_proto::session::{ITEMS_PER_PAGE, ItemContent, MessageAuthor, Session
 use provost_proto::{
     ActionView, DocumentChange, LogCursor, MessageId, ProjectId, ProjectStatus, SessionId, limits,
 };
-use provost_store::{EventStore, ListQuery, StoredDocument};
+use provost_store::{EventStore, ListPosition, ListQuery, StoredDocument};
 use uuid::Uuid;
 
 use super::changes::ChangeTracker;
@@ -36,7 +36,10 @@ impl<'a> SnapshotReader<'a> {
 
     /// Reads all documents of the selection. The tracker learns what the page has.
     pub(super) async fn read(mut self) -> Result<Vec<DocumentChange>, GatewayError> {
-        let projects = self.store().list_stored_documents(ViewKind::Projects).await?;
+        let projects = match self.selection.project {
+            Some(project) => self.read_stored(ViewKind::Projects, vec![project.uuid()]).await?,
+            None => self.store().list_stored_documents(ViewKind::Projects).await?,
+        };
         let mut ids = Vec::new();
         let mut open_ids = Vec::new();
         for stored in &projects {
@@ -79,7 +82,7 @@ impl<'a> SnapshotReader<'a> {
     }
 
     async fn read_approvals(&mut self, ids: &[ProjectId]) -> Result<(), GatewayError> {
-        if !self.selection.has(PageView::Approvals) {
+        if !self.selection.lists(PageView::Approvals) {
             return Ok(());
         }
         let limit = limits::MAX_RESOLVED_DOCUMENTS;
@@ -101,7 +104,8 @@ impl<'a> SnapshotReader<'a> {
         let valid = ids.iter().map(|id| ListQuery { after: now, ..open(id) }).collect();
         let mut ended = Vec::new();
         for id in ids {
-            ended.push(ListQuery { before: now.saturating_add(1), limit, ..open(id) });
+            let before = ListPosition::at_time(now.saturating_add(1));
+            ended.push(ListQuery { before, limit, ..open(id) });
             ended.push(ListQuery::latest(view, id.uuid(), limit));
         }
         let mut docs = store.list_under(valid).await?;
@@ -112,14 +116,15 @@ impl<'a> SnapshotReader<'a> {
     /// The open actions, and what agents typed with the last ones that are over.
     async fn read_actions(&mut self, ids: &[ProjectId]) -> Result<(), GatewayError> {
         let wants_input = self.selection.has(PageView::AgentInput);
-        if !self.selection.all_actions && !wants_input {
+        let wants_actions = self.selection.lists(PageView::Actions);
+        if !wants_actions && !wants_input {
             return Ok(());
         }
         let store = self.store();
         let open = ids.iter().map(|id| ListQuery::open(ViewKind::Actions, id.uuid())).collect();
         let open = store.list_under(open).await?;
         self.tracker.watch_typing(&open);
-        if self.selection.all_actions {
+        if wants_actions {
             self.add_all(PageView::Actions, open)?;
         }
         for project in ids.iter().copied().filter(|_| wants_input) {
@@ -130,7 +135,7 @@ impl<'a> SnapshotReader<'a> {
     }
 
     async fn read_sessions(&mut self, ids: &[ProjectId]) -> Result<(), GatewayError> {
-        if !self.selection.has(PageView::Sessions) {
+        if !self.selection.lists(PageView::Sessions) {
             return Ok(());
         }
         let (view, store) = (ViewKind::Sessions, self.store());

@@ -4,7 +4,6 @@
 //! for the disk: as a buffered append to the log it survives the death of the daemon, not a power
 //! failure. The last line may be incomplete; what follows an unreadable line is ignored.
 
-use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -45,6 +44,7 @@ pub struct JournaledDraft {
     pub draft: CompletionDraft,
     /// How many times it was restarted.
     pub restarts: usize,
+    path: PathBuf,
 }
 
 impl DraftJournals {
@@ -52,9 +52,11 @@ impl DraftJournals {
         Self { folder }
     }
 
-    /// Begins the journal of a draft, in place of an earlier one of its session.
+    /// Begins the journal of a draft. An earlier one of its session stays, if what it holds could
+    /// not be appended to the log.
     pub(super) fn create(&self, draft: &LiveDraft) -> Result<JournalWriter, GatewayError> {
-        let path = self.folder.join(format!("{}.jsonl", draft.session().uuid()));
+        let (session, message) = (draft.session().uuid(), draft.message().uuid());
+        let path = self.folder.join(format!("{session}.{message}.jsonl"));
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(0o600);
         let file = match options.open(&path) {
@@ -80,19 +82,20 @@ impl DraftJournals {
         Ok(journal)
     }
 
-    pub(super) fn read_all(&self) -> Result<HashMap<SessionId, JournaledDraft>, GatewayError> {
-        let mut drafts = HashMap::new();
+    /// All journals, in the order in which their drafts began.
+    pub(super) fn read_all(&self) -> Result<Vec<JournaledDraft>, GatewayError> {
+        let mut drafts = Vec::new();
         for path in self.list()? {
             let file = File::open(&path).map_err(|error| journal_error(&path, &error))?;
-            match read_journal(BufReader::new(file)) {
-                Ok(Some(journaled)) => {
-                    drafts.insert(journaled.draft.session, journaled);
-                }
+            match read_journal(&path, BufReader::new(file)) {
+                Ok(Some(journaled)) => drafts.push(journaled),
                 // The daemon ended before the first line was written.
                 Ok(None) => {}
                 Err(error) => return Err(journal_error(&path, &error)),
             }
         }
+        // Ids are in order of creation.
+        drafts.sort_by_key(|journaled| journaled.message);
         Ok(drafts)
     }
 
@@ -116,6 +119,13 @@ impl DraftJournals {
     }
 }
 
+impl JournaledDraft {
+    /// Removes the journal, when what it holds is in the log.
+    pub fn remove_journal(&self) -> Result<(), GatewayError> {
+        remove_file(&self.path)
+    }
+}
+
 impl JournalWriter {
     /// Appends a fact. When this returns, it survives the end of the daemon.
     pub(super) fn write_fact(&mut self, fact: &Fact) -> Result<(), GatewayError> {
@@ -135,7 +145,7 @@ impl JournalWriter {
 }
 
 /// Reads a journal; `None` if it has no first line.
-fn read_journal(reader: impl io::BufRead) -> io::Result<Option<JournaledDraft>> {
+fn read_journal(path: &Path, reader: impl io::BufRead) -> io::Result<Option<JournaledDraft>> {
     let mut lines = reader.split(b'\n');
     let Some(head) = lines.next().transpose()? else { return Ok(None) };
     let head: Value = serde_json::from_slice(&head).unwrap_or_default();
@@ -164,7 +174,8 @@ fn read_journal(reader: impl io::BufRead) -> io::Result<Option<JournaledDraft>> 
         retrying: None,
         broken_attempts: Vec::new(),
     });
-    Ok(Some(JournaledDraft { turn, message, since, draft, restarts }))
+    let path = path.to_owned();
+    Ok(Some(JournaledDraft { turn, message, since, draft, restarts, path }))
 }
 
 fn remove_file(path: &Path) -> Result<(), GatewayError> {

@@ -26,6 +26,11 @@ async fn open(folder: &Path) -> LiveDrafts {
     LiveDrafts::new(log, folder.join("drafts"))
 }
 
+fn journal_name() -> String {
+    let (session, _, message) = ids();
+    format!("{}.{}.jsonl", session.uuid(), message.uuid())
+}
+
 fn begin(drafts: &LiveDrafts) -> DraftWriter {
     let (session, turn, message) = ids();
     drafts.begin(session, turn, message).unwrap()
@@ -99,7 +104,7 @@ async fn a_new_attempt_is_a_draft_of_its_own_and_the_end_removes_the_journal() {
         ("void".into(), "kept".into())
     );
     let journals = drafts.read_journals().unwrap();
-    let journaled = &journals[&ids().0];
+    let journaled = &journals[0];
     assert_eq!((journaled.draft.text.as_str(), journaled.restarts), ("kept", 1));
     assert_eq!(journaled.draft.broken_attempts, [4]);
     writer.close().unwrap();
@@ -119,14 +124,14 @@ async fn a_journal_stays_when_its_writer_ends_and_a_torn_line_is_ignored() {
     let mut follower = drafts.follow(ids().0);
     drop(writer);
     assert!(follower.current().is_none());
-    let path = folder.path().join("drafts").join(format!("{}.jsonl", ids().0.uuid()));
+    let path = folder.path().join("drafts").join(journal_name());
     let whole = std::fs::read(&path).unwrap();
     let lines: Vec<usize> =
         whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at).collect();
     for cut in 0..=whole.len() {
         std::fs::write(&path, &whole[..cut]).unwrap();
         let journals = drafts.read_journals().unwrap();
-        let restored = journals.get(&ids().0).map(|journaled| journaled.draft.text.as_str());
+        let restored = journals.first().map(|journaled| journaled.draft.text.as_str());
         let expected = match lines.iter().filter(|end| **end <= cut).count() {
             0 => None,
             1 => Some(""),
@@ -153,7 +158,7 @@ async fn a_secret_is_neither_shown_nor_journaled_however_it_is_split() {
         assert!(!text.contains(SECRET) && text.contains("[redacted: key] indeed h"), "{text}");
         let n_shown = text.strip_prefix("it is ").unwrap().split('[').next().unwrap().len();
         assert!(n_shown < 4, "{text}");
-        assert_eq!(drafts.read_journals().unwrap()[&ids().0].draft.text, text);
+        assert_eq!(drafts.read_journals().unwrap()[0].draft.text, text);
     }
 }
 
@@ -166,4 +171,37 @@ async fn what_nobody_writes_or_follows_is_forgotten() {
         drop(drafts.follow(session));
     }
     assert!(drafts.slots.lock().len() <= 1);
+}
+
+#[tokio::test]
+async fn a_draft_that_was_not_appended_is_kept_beside_the_next_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let drafts = open(folder.path()).await;
+    let (session, turn, first) = ids();
+    let mut writer = begin(&drafts);
+    writer.push_text(DraftPart::Text, "lost?").unwrap();
+    assert!(drafts.list_unlogged(session).unwrap().is_empty(), "it is being written");
+    // Its append failed.
+    drop(writer);
+    let second = MessageId::from(Uuid::from_u128(4));
+    let mut writer = drafts.begin(session, turn, second).unwrap();
+    writer.push_text(DraftPart::Text, "next").unwrap();
+    let said = |journals: &[JournaledDraft]| -> Vec<(MessageId, String)> {
+        journals.iter().map(|one| (one.message, one.draft.text.clone())).collect()
+    };
+    let expected = [(first, "lost?".to_owned()), (second, "next".to_owned())];
+    assert_eq!(said(&drafts.read_journals().unwrap()), expected);
+    writer.finish(Some(LogCursor::END)).unwrap();
+    let unlogged = drafts.list_unlogged(session).unwrap();
+    assert_eq!(said(&unlogged), expected[..1]);
+    unlogged[0].remove_journal().unwrap();
+    assert!(drafts.list_unlogged(session).unwrap().is_empty());
+    // A journal of an earlier version has the name of its session only.
+    let mut writer = begin(&drafts);
+    writer.push_text(DraftPart::Text, "old").unwrap();
+    drop(writer);
+    let drafts_folder = folder.path().join("drafts");
+    let old = drafts_folder.join(format!("{}.jsonl", session.uuid()));
+    std::fs::rename(drafts_folder.join(journal_name()), old).unwrap();
+    assert_eq!(said(&drafts.read_journals().unwrap()), [(first, "old".to_owned())]);
 }

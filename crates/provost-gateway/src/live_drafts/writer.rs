@@ -8,7 +8,7 @@ use provost_proto::session::{AttemptFailed, AttemptRestarted, PendingRetry};
 use provost_proto::{AppendedPart, DocumentAppend, Fact, LogCursor, MessageId, UnixMicros, limits};
 
 use super::journal::JournalWriter;
-use super::{DraftSlot, DraftState, LiveDraft};
+use super::{DraftSlot, DraftState, LiveDraft, UnloggedSessions};
 use crate::GatewayError;
 
 /// What a piece of a completion belongs to.
@@ -22,8 +22,8 @@ pub enum DraftPart {
     Call(u32),
 }
 
-/// The writer of a session's draft. If it is dropped before its end, as when the daemon stops, the
-/// journal stays and the next daemon reads it.
+/// The writer of a session's draft. If it is dropped before its end, the journal stays: the next
+/// turn of the session reads it, or the next daemon.
 #[derive(Debug)]
 pub struct DraftWriter {
     slot: Arc<DraftSlot>,
@@ -32,6 +32,8 @@ pub struct DraftWriter {
     redactor: Arc<Redactor>,
     /// Secrets are found across the pieces of a part.
     parts: HashMap<DraftPart, StreamRedactor>,
+    /// Learns that the journal was left.
+    unlogged: Arc<UnloggedSessions>,
 }
 
 impl DraftWriter {
@@ -40,10 +42,12 @@ impl DraftWriter {
         draft: LiveDraft,
         journal: JournalWriter,
         redactor: Arc<Redactor>,
+        unlogged: Arc<UnloggedSessions>,
     ) -> Self {
         let draft = Arc::new(draft);
         slot.set(Some(Arc::clone(&draft)));
-        Self { slot, draft, journal: Some(journal), redactor, parts: HashMap::new() }
+        let (journal, parts) = (Some(journal), HashMap::new());
+        Self { slot, draft, journal, redactor, parts, unlogged }
     }
 
     /// The message that the draft becomes.
@@ -157,6 +161,9 @@ impl Drop for DraftWriter {
     fn drop(&mut self) {
         if !matches!(self.draft.state(), DraftState::Ended(_)) {
             self.draft.set_state(DraftState::Ended(None));
+        }
+        if self.journal.is_some() {
+            self.unlogged.lock().insert(self.draft.session());
         }
         self.slot.clear(&self.draft);
     }

@@ -26,15 +26,18 @@ use provost_core::decide::{BoundAction, UnapprovedAction};
 use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::{
-    ActionId, Actor, Approval, ApprovalId, ApprovalList, ApprovalPrompt, Code, Fact, ProjectStatus,
-    TrustPrompt,
+    ActionId, Actor, Approval, ApprovalId, ApprovalList, ApprovalPrompt, Code, Fact, ProjectId,
+    ProjectStatus, TrustPrompt,
 };
-use provost_store::{AppendOutcome, AppendRequest, Durability, StoreError};
+use provost_store::{
+    AppendOutcome, AppendRequest, Durability, ListPosition, ListQuery, StoreError,
+};
 
 pub(crate) use excerpt::excerpt_approval;
 pub(crate) use pending::ActionEndReceiver;
 pub(crate) use quota::ApprovalRequestOutcome;
 
+use crate::document_lists::list_page;
 use crate::event_log::{EventLog, repeated_request_error};
 use crate::project::decisions::{Decisions, EvaluatedFiles};
 use crate::project::executor::ActionExecutor;
@@ -197,31 +200,39 @@ impl Approvals {
         }
     }
 
-    /// The approvals of a project, or of all projects: the pending ones, or all. Large ones are
-    /// bounded excerpts; [`Self::get_approval`] returns the whole of one.
-    pub async fn list_approvals(
+    /// The pending approvals, the oldest first. Large ones are bounded excerpts;
+    /// [`Self::get_approval`] returns the whole of one.
+    pub async fn list_pending(
         &self,
         wanted: impl Fn(&Approval) -> bool + Send,
-        all: bool,
     ) -> Result<ApprovalList, GatewayError> {
-        let mut list = ApprovalList { approvals: Vec::new(), truncated: Vec::new() };
-        let mut add = |approval: &Approval| {
-            let (excerpt, is_cut) = excerpt_approval(approval);
-            list.truncated.extend(is_cut.then_some(approval.id));
-            list.approvals.push(excerpt);
-        };
-        if !all {
-            // Under the guard, so that a client that saw the event in the log finds the
-            // approval in the list.
-            let _guard = self.governance.lock().await?;
-            self.pending.list().iter().filter(|one| wanted(one)).for_each(|one| add(one));
-            return Ok(list);
+        // Under the guard, so that a client that saw the event in the log finds the approval in
+        // the list.
+        let _guard = self.governance.lock().await?;
+        let pending = self.pending.list();
+        Ok(build_approval_list(pending.iter().map(AsRef::as_ref).filter(|one| wanted(one)), None))
+    }
+
+    /// A page of the approvals of these projects, the newest first: those that are pending, then
+    /// those that were resolved last. The pages after the first have resolved ones only.
+    pub async fn list_all(
+        &self,
+        projects: &[ProjectId],
+        before: Option<ListPosition>,
+    ) -> Result<ApprovalList, GatewayError> {
+        let (view, store) = (ViewKind::Approvals, &**self.log.store());
+        let mut docs = Vec::new();
+        if before.is_none() {
+            let open = projects.iter().map(|id| ListQuery::open(view, id.uuid())).collect();
+            docs = store.list_under(open).await?;
+            docs.sort_by_key(|stored| std::cmp::Reverse(stored.key));
         }
-        let docs = self.log.store().list_documents(ViewKind::Approvals).await?.into_iter();
-        docs.filter_map(ViewDocument::into_approval)
-            .filter(|approval| wanted(approval))
-            .for_each(|approval| add(&approval));
-        Ok(list)
+        let mut approvals: Vec<_> =
+            docs.into_iter().filter_map(|stored| stored.doc.into_approval()).collect();
+        let resolved = projects.iter().map(|id| ListQuery::latest(view, id.uuid(), usize::MAX));
+        let page = list_page(store, resolved, before.unwrap_or(ListPosition::END)).await?;
+        approvals.extend(page.documents.into_iter().filter_map(ViewDocument::into_approval));
+        Ok(build_approval_list(&approvals, page.next))
     }
 
     /// One approval, pending or not.
@@ -268,6 +279,20 @@ impl Approvals {
             ..self.context_from_approval(approval)?
         })
     }
+}
+
+/// A list with excerpts of approvals that are large.
+fn build_approval_list<'a>(
+    all: impl IntoIterator<Item = &'a Approval>,
+    next: Option<ListPosition>,
+) -> ApprovalList {
+    let (mut approvals, mut truncated) = (Vec::new(), Vec::new());
+    for approval in all {
+        let (excerpt, is_cut) = excerpt_approval(approval);
+        truncated.extend(is_cut.then_some(approval.id));
+        approvals.push(excerpt);
+    }
+    ApprovalList { approvals, truncated, next: next.map(|next| next.to_string()) }
 }
 
 fn approval_resolved_error() -> GatewayError {

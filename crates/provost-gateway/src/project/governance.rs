@@ -185,7 +185,8 @@ impl Governance {
     }
 
     /// The grant with this id, in any project.
-    pub(crate) async fn find_grant(&self, id: &str) -> Result<Grant, GatewayError> {
+    /// One grant, valid or not.
+    pub async fn find_grant(&self, id: &str) -> Result<Grant, GatewayError> {
         let missing = || GatewayError::ItemNotFound { what: "grant", name: id.to_owned() };
         let parsed: GrantId = id.parse().map_err(|_| missing())?;
         let doc = self.log.store().get_document(ViewKind::Grants, parsed.uuid()).await?;

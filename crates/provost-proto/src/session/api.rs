@@ -68,6 +68,10 @@ body! {
     pub struct SessionList {
         /// The sessions.
         pub sessions: Vec<SessionView>,
+        /// Where the list goes on, for `before`; absent at its end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "ts", ts(optional))]
+        pub next: Option<String>,
     }
 
     /// A session with its items.

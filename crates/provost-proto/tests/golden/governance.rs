@@ -111,11 +111,14 @@ fn approval_bodies(golden: &mut Golden) {
     golden.section("file to trust", &[trust_prompt(Some(hash(1))), trust_prompt(None)]);
     golden.section("approval question", &approval_prompts());
     golden.section("approval", &approvals());
-    golden.section("approvals", &[ApprovalList { approvals: approvals(), truncated: Vec::new() }]);
+    golden.section(
+        "approvals",
+        &[ApprovalList { approvals: approvals(), truncated: Vec::new(), next: None }],
+    );
     golden.section("answer an approval", &answers());
     golden.section("grant covers", &covers());
     golden.section("grant", &grants());
-    golden.section("grants", &[GrantList { grants: grants() }]);
+    golden.section("grants", &[GrantList { grants: grants(), next: None }]);
     golden.section("allowed by", &allowed_by());
 }
 

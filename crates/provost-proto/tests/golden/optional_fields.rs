@@ -45,7 +45,9 @@ fn optional_fields_keep_their_names() {
     golden.section("draft", &[draft]);
     let approvals = approvals();
     let truncated = vec![approvals[0].id];
-    golden.section("approvals", &[ApprovalList { approvals, truncated }]);
+    let next = Some(text("17-0192e4a0-0000-7000-8000-000000000001"));
+    golden.section("approvals", &[ApprovalList { approvals, truncated, next }]);
     golden.check(&expect_file!["files/optional_fields.txt"]);
-    decodes_to(r#"{"approvals":[]}"#, &ApprovalList { approvals: vec![], truncated: vec![] });
+    let empty = ApprovalList { approvals: vec![], truncated: vec![], next: None };
+    decodes_to(r#"{"approvals":[]}"#, &empty);
 }

@@ -172,7 +172,7 @@ fn bodies_of_sessions_keep_their_fields() {
     golden.section("session", &sessions());
     golden.section("session page", &[SessionPage { session: id(2), items: items() }]);
     golden.section("draft", &drafts());
-    golden.section("session list", &[SessionList { sessions: sessions() }]);
+    golden.section("session list", &[SessionList { sessions: sessions(), next: None }]);
     let detail = |session, draft| SessionDetail {
         session,
         items: items(),

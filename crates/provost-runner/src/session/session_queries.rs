@@ -1,10 +1,10 @@
 //! Read access to sessions.
 
 use provost_core::fold::{ViewDocument, ViewKind};
-use provost_gateway::LiveDraft;
+use provost_gateway::{LiveDraft, list_page};
 use provost_proto::session::{ItemContent, ItemNumber, SessionDetail, SessionList, SessionView};
-use provost_proto::{ProjectId, SessionId, Stream, UnixMicros, limits};
-use provost_store::{EventScope, ListQuery};
+use provost_proto::{ProjectId, SessionId, Stream, limits};
+use provost_store::{EventScope, ListPosition, ListQuery};
 
 use super::{Runner, RunnerError, history};
 
@@ -13,28 +13,55 @@ use super::{Runner, RunnerError, history};
 const MAX_READ_ATTEMPTS: usize = 200;
 
 impl Runner {
-    /// All sessions, the most recently changed first.
-    pub async fn list_sessions(&self) -> Result<SessionList, RunnerError> {
-        let docs = self.gateway.store().list_documents(ViewKind::Sessions).await?;
-        let mut sessions: Vec<_> =
-            docs.into_iter().filter_map(ViewDocument::into_session).collect();
+    /// A page of all sessions, the most recently changed first. The first page also has those
+    /// that are running or have queued messages.
+    pub async fn list_sessions(
+        &self,
+        before: Option<ListPosition>,
+    ) -> Result<SessionList, RunnerError> {
+        let projects = self.gateway.projects.list_projects().await?;
+        let projects: Vec<_> = projects.into_iter().map(|project| project.id).collect();
+        let mut active = Vec::new();
+        if before.is_none() {
+            active = self.list_active_sessions(&projects).await?;
+        }
+        let position = before.unwrap_or(ListPosition::END);
+        let SessionList { mut sessions, next } = self.list_inactive(&projects, position).await?;
+        sessions.extend(active);
         sessions.sort_by_key(|session| std::cmp::Reverse((session.updated_at, session.id)));
-        Ok(SessionList { sessions })
+        Ok(SessionList { sessions, next })
     }
 
-    /// The sessions of a project that are over or wait for a message and changed before a time,
-    /// the most recently changed first, at most as many as a page is sent at first.
+    /// A page of the sessions of a project that are over or wait for a message, the most recently
+    /// changed first.
     pub async fn list_earlier_sessions(
         &self,
         project: ProjectId,
-        before: UnixMicros,
+        before: ListPosition,
     ) -> Result<SessionList, RunnerError> {
-        let most = limits::MAX_RECENT_SESSIONS;
-        let latest = ListQuery::latest(ViewKind::Sessions, project.uuid(), most);
-        let query = ListQuery { before, ..latest };
-        let docs = self.gateway.store().list_under(vec![query]).await?;
-        let sessions = docs.into_iter().filter_map(|stored| stored.doc.into_session()).collect();
-        Ok(SessionList { sessions })
+        self.list_inactive(&[project], before).await
+    }
+
+    /// The sessions that are running or have queued messages.
+    pub(crate) async fn list_active_sessions(
+        &self,
+        projects: &[ProjectId],
+    ) -> Result<Vec<SessionView>, RunnerError> {
+        let open = projects.iter().map(|id| ListQuery::open(ViewKind::Sessions, id.uuid()));
+        let docs = self.gateway.store().list_under(open.collect()).await?;
+        Ok(docs.into_iter().filter_map(|stored| stored.doc.into_session()).collect())
+    }
+
+    async fn list_inactive(
+        &self,
+        projects: &[ProjectId],
+        before: ListPosition,
+    ) -> Result<SessionList, RunnerError> {
+        let view = ViewKind::Sessions;
+        let lists = projects.iter().map(|id| ListQuery::latest(view, id.uuid(), usize::MAX));
+        let page = list_page(&**self.gateway.store(), lists, before).await?;
+        let sessions = page.documents.into_iter().filter_map(ViewDocument::into_session).collect();
+        Ok(SessionList { sessions, next: page.next.map(|next| next.to_string()) })
     }
 
     /// A session with the last items before a number, at most as many as a page is sent at first.

@@ -14,7 +14,7 @@ use provost_proto::session::{
     OpenSessionRequest, SessionStatus, SessionView, StartTourRequest, StartTourResponse,
 };
 use provost_proto::{Fact, GovernanceFileKind, Project, TrustFileRequest};
-use provost_store::Idempotency;
+use provost_store::{Idempotency, ListPosition};
 
 use crate::model::{ModelScript, ModelScriptError};
 use crate::session::{Runner, RunnerError};
@@ -106,10 +106,12 @@ impl Runner {
             }
         };
         let is_active = |session: &SessionView| {
-            let is_open = session.status != SessionStatus::Closed;
-            session.project == project.id && is_open && session.status != SessionStatus::Idle
+            session.status != SessionStatus::Closed && session.status != SessionStatus::Idle
         };
-        let is_in_use = self.list_sessions().await?.sessions.iter().any(is_active);
+        let mut sessions = self.list_active_sessions(&[project.id]).await?;
+        let latest = self.list_earlier_sessions(project.id, ListPosition::END).await?;
+        sessions.extend(latest.sessions);
+        let is_in_use = sessions.iter().any(is_active);
         Ok((!is_in_use).then_some(project))
     }
 

@@ -107,7 +107,8 @@ pub(super) async fn resolve_scope(
     }
     let stream = match (project, session) {
         (Some(project), _) => {
-            Some(Stream::Project(find_visible_project(app, reader, project).await?.id))
+            let project = find_visible_project(app, reader, project).await?;
+            return Ok(reader.project_scope(project.id)?);
         }
         (None, Some(session)) => Some(Stream::Session(parse_session_id(session)?)),
         (None, None) => stream,
@@ -119,7 +120,7 @@ pub(super) async fn resolve_scope(
 /// since a browser that reconnects sends both. With `before`, `from`, `limit` or `Accept:
 /// application/json`, read one page instead: the newest events first, or the oldest first with
 /// `after` and with `from`, whose event is on the page. `text` are words that all occur in the event, in any case.
-#[utoipa::path(get, path = "/api/events", params(("stream" = Option<String>, Query), ("project" = Option<String>, Query, description = "id or short name; its stream"), ("session" = Option<String>, Query, description = "its stream"), ("after" = Option<String>, Query, description = "a position, `start` or `now`"), ("from" = Option<u64>, Query, description = "a position; a page that begins with its event"), ("before" = Option<u64>, Query), ("limit" = Option<usize>, Query, description = "at most 200"), ("kind" = Option<String>, Query, description = "one or more, with commas"), ("actor" = Option<String>, Query, description = "one or more, with commas"), ("principal" = Option<String>, Query), ("text" = Option<String>, Query), ("bodies" = Option<String>, Query, description = "large bodies and output: `stored` as a reference, `whole`, or `short` with their size only"), ("hydrate" = Option<bool>, Query, description = "the same as `bodies=whole`"), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content((provost_proto::Event = "text/event-stream"), (EventsPage = "application/json")))))]
+#[utoipa::path(get, path = "/api/events", params(("stream" = Option<String>, Query), ("project" = Option<String>, Query, description = "id or short name; its stream, and events of others that name it"), ("session" = Option<String>, Query, description = "its stream"), ("after" = Option<String>, Query, description = "a position, `start` or `now`"), ("from" = Option<u64>, Query, description = "a position; a page that begins with its event"), ("before" = Option<u64>, Query), ("limit" = Option<usize>, Query, description = "at most 200"), ("kind" = Option<String>, Query, description = "one or more, with commas"), ("actor" = Option<String>, Query, description = "one or more, with commas"), ("principal" = Option<String>, Query), ("text" = Option<String>, Query), ("bodies" = Option<String>, Query, description = "large bodies and output: `stored` as a reference, `whole`, or `short` with their size only"), ("hydrate" = Option<bool>, Query, description = "the same as `bodies=whole`"), ("Last-Event-ID" = Option<u64>, Header)), responses((status = 200, content((provost_proto::Event = "text/event-stream"), (EventsPage = "application/json")))))]
 pub(crate) async fn follow(
     State(app): State<Arc<AppState>>,
     RequireReaderLease(reader, lease): RequireReaderLease,

@@ -107,7 +107,7 @@ fn api_routes() -> OpenApiRouter<Arc<AppState>> {
         .routes(routes!(approvals::list))
         .routes(routes!(approvals::show, approvals::answer))
         .routes(routes!(approvals::list_grants))
-        .routes(routes!(approvals::revoke_grant))
+        .routes(routes!(approvals::show_grant, approvals::revoke_grant))
         .routes(routes!(runtime::show_status))
         .routes(routes!(runtime::run_runtime_action))
         .routes(routes!(runtime::read_logs))

@@ -15,12 +15,14 @@ use provost_proto::session::{
     ItemNumber, OpenSessionRequest, SendMessageRequest, SendMessageResponse, SessionDetail,
     SessionList, SessionView, StartTourRequest, StartTourResponse,
 };
-use provost_proto::{Code, EventBodies, LogCursor, MessageId, SessionId, UnixMicros};
+use provost_proto::{Code, EventBodies, LogCursor, MessageId, SessionId};
 use provost_runner::session::TurnPrompt;
+use provost_store::ListPosition;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::JsonResult;
+use super::approvals::parse_list_position;
 use crate::AppState;
 use crate::api_error::ApiError;
 use crate::middleware::auth::{RequireOperator, RequireOperatorLease};
@@ -42,21 +44,24 @@ pub(super) fn parse_session_id(text: &str) -> Result<SessionId, ApiError> {
 #[serde(deny_unknown_fields)]
 pub(crate) struct SessionListQuery {
     project: Option<String>,
-    before: Option<UnixMicros>,
+    before: Option<String>,
 }
 
-/// List the sessions, the most recently changed first. With `project`, at most 50 of this
-/// project that are neither running nor have queued messages, and that last changed before
-/// `before`, in microseconds since 1970.
-#[utoipa::path(get, path = "/api/sessions", params(("project" = Option<String>, Query, description = "id or short name"), ("before" = Option<u64>, Query)), responses((status = 200, body = SessionList)))]
+/// List the sessions, the most recently changed first: those that are running or have queued
+/// messages, and 50 others. With `project` or `before`, only others. `before` is `next` of the
+/// page before, or a time in microseconds since 1970.
+#[utoipa::path(get, path = "/api/sessions", params(("project" = Option<String>, Query, description = "id or short name"), ("before" = Option<String>, Query)), responses((status = 200, body = SessionList)))]
 pub(crate) async fn list(
     State(app): State<Arc<AppState>>,
     RequireOperator(_): RequireOperator,
     Query(which): Query<SessionListQuery>,
 ) -> JsonResult<SessionList> {
-    let Some(project) = which.project else { return Ok(Json(app.runner.list_sessions().await?)) };
+    let before = parse_list_position(which.before.as_deref())?;
+    let Some(project) = which.project else {
+        return Ok(Json(app.runner.list_sessions(before).await?));
+    };
     let project = app.gateway.projects.get_project(&project).await?;
-    let before = which.before.unwrap_or(UnixMicros::MAX);
+    let before = before.unwrap_or(ListPosition::END);
     Ok(Json(app.runner.list_earlier_sessions(project.id, before).await?))
 }
 

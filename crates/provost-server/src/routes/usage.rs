@@ -6,18 +6,33 @@ use axum::Json;
 use axum::extract::State;
 use provost_proto::session::{ModelList, ModelView, ProviderView, UsageReport};
 use provost_runner::model::ProviderStatus;
+use serde::Deserialize;
 
 use super::JsonResult;
 use crate::AppState;
 use crate::middleware::auth::RequireOperator;
+use crate::middleware::extractors::Query;
 
-/// Show the usage and cost of models.
-#[utoipa::path(get, path = "/api/usage", responses((status = 200, body = UsageReport)))]
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct UsageQuery {
+    project: Option<String>,
+    days: Option<u32>,
+}
+
+/// Show the usage and cost of models: the total, and a row for each day, project and model. With
+/// `days`, the rows of as many days, of which today is one.
+#[utoipa::path(get, path = "/api/usage", params(("project" = Option<String>, Query, description = "id or short name"), ("days" = Option<u32>, Query)), responses((status = 200, body = UsageReport)))]
 pub(crate) async fn show_usage(
     State(app): State<Arc<AppState>>,
     RequireOperator(_): RequireOperator,
+    Query(UsageQuery { project, days }): Query<UsageQuery>,
 ) -> JsonResult<UsageReport> {
-    let mut report = app.runner.build_usage_report().await?;
+    let project = match project {
+        Some(name) => Some(app.gateway.projects.get_project(&name).await?.id),
+        None => None,
+    };
+    let mut report = app.runner.build_usage_report(project, days).await?;
     // A price table of the user has a date of its own.
     let models = report.rows.iter().map(|row| row.model.as_str());
     report.prices_as_of = app.runner.prices().price_dates(models).join(" and ");

@@ -6,6 +6,8 @@ mod auth;
 mod events;
 mod expiry;
 mod golden;
+mod history;
+mod history_cost;
 mod login;
 mod openapi;
 mod project_codes;
@@ -14,11 +16,12 @@ mod refusals;
 mod terminal;
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use history::History;
 use provost_gateway::{DaemonOwner, Gateway, GatewayConfig, Secret};
 use provost_proto::{ErrorResponse, Project};
 use provost_runner::model::{
@@ -26,7 +29,9 @@ use provost_runner::model::{
 };
 use provost_runner::session::Runner;
 use provost_server::{BoundPort, ServerSettings};
-use provost_store::{AppendRequest, Clock, EventStore, SqliteStore, StoreOptions};
+use provost_store::{
+    AppendRequest, Clock, EventStore, SqliteStore, StatementObserver, StoreOptions,
+};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -45,13 +50,16 @@ struct Server {
     task: JoinHandle<()>,
 }
 
-impl Server {
-    async fn start() -> Self {
-        Self::after(None).await
-    }
+/// The folders of a server, and its clock.
+struct ServerFiles {
+    folder: TempDir,
+    data: PathBuf,
+    later: Arc<AtomicU64>,
+    clock: Clock,
+}
 
-    /// A server whose log has earlier events.
-    async fn after(past: Option<AppendRequest>) -> Self {
+impl ServerFiles {
+    fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let later = Arc::new(AtomicU64::new(0));
         let (system, shift) = (Clock::system(), Arc::clone(&later));
@@ -59,11 +67,40 @@ impl Server {
         let data = folder.path().join("data");
         std::fs::create_dir_all(&data).unwrap();
         std::fs::create_dir_all(folder.path().join("home")).unwrap();
-        let options = StoreOptions { path: data.join("log.db"), clock: clock.clone() };
-        let store: Arc<dyn EventStore> = Arc::new(SqliteStore::open(options).unwrap());
+        Self { folder, data, later, clock }
+    }
+
+    fn store_options(&self) -> StoreOptions {
+        StoreOptions { path: self.data.join("log.db"), clock: self.clock.clone() }
+    }
+}
+
+impl Server {
+    async fn start() -> Self {
+        Self::after(None).await
+    }
+
+    /// A server whose log has earlier events.
+    async fn after(past: Option<AppendRequest>) -> Self {
+        let files = ServerFiles::new();
+        let store = SqliteStore::open(files.store_options()).unwrap();
         if let Some(past) = past {
             store.append(past).await.unwrap();
         }
+        Self::serve(files, Arc::new(store)).await
+    }
+
+    /// A server whose log has sessions, with an observer of what its readers execute.
+    async fn with_history(n_sessions: u64, observer: StatementObserver) -> (Self, History) {
+        let files = ServerFiles::new();
+        let history = history::write(files.folder.path(), &files.data, n_sessions).await;
+        let store = SqliteStore::open_observed(files.store_options(), observer).unwrap();
+        history::await_search_file(&files.data, n_sessions).await;
+        (Self::serve(files, Arc::new(store)).await, history)
+    }
+
+    async fn serve(files: ServerFiles, store: Arc<dyn EventStore>) -> Self {
+        let ServerFiles { folder, data, later, clock } = files;
         let secret = Secret::random("test_").unwrap();
         let owner = DaemonOwner { principal: "local:ann".to_owned(), digest: secret.digest() };
         let home = Some(folder.path().join("home"));

@@ -1,11 +1,12 @@
 //! Checks what is in the database beside events and views: indexes, commands, blobs, the schema.
 
 use std::cell::Ref;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use provost_core::hash_chain::{self, EventRecord};
 use provost_proto::{Hash, Seq};
 use rusqlite::{Connection, Row};
+use uuid::Uuid;
 
 use super::log_reader::LogReader;
 use super::schema;
@@ -28,6 +29,8 @@ pub(super) struct VerifiedEvents<'a> {
     pub(super) n_commands: u64,
     /// The blobs that were verified with them.
     pub(super) blobs: Ref<'a, HashSet<Hash>>,
+    /// Those that name a project and are in another stream.
+    pub(super) project_events: &'a BTreeSet<(Uuid, Seq)>,
     /// How the table of segments differs from the events.
     pub(super) segment_error: Option<String>,
 }
@@ -59,12 +62,13 @@ pub(super) fn find_damage(
     if let Some(why) = structure {
         return Some(DatabaseDamage::Structure(why));
     }
-    let checks: [&dyn Fn() -> Result<Option<String>, StoreError>; 5] = [
+    let checks: [&dyn Fn() -> Result<Option<String>, StoreError>; 6] = [
         &|| schema::find_schema_difference(db),
         &|| check_reached(db, events),
         &|| Ok(events.segment_error.clone().filter(|_| events.is_complete)),
         &|| check_commands(log, events),
         &|| check_blobs(db, events),
+        &|| check_project_events(db, events),
     ];
     let mut found =
         checks.iter().filter_map(|check| check().unwrap_or_else(|error| Some(error.to_string())));
@@ -144,6 +148,29 @@ fn check_command(log: LogReader<'_>, row: &Row<'_>) -> Result<Option<String>, St
         }
     }
     Ok(None)
+}
+
+/// The index of the events that name a project must have them all, and nothing else. Older files
+/// have none; it is written when such a file is opened.
+fn check_project_events(
+    db: &Connection,
+    events: &VerifiedEvents<'_>,
+) -> Result<Option<String>, StoreError> {
+    let version: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if !events.is_complete || version != schema::current_version() {
+        return Ok(None);
+    }
+    let mut expected = events.project_events.iter();
+    let mut all = db.prepare("SELECT project, seq FROM project_events ORDER BY project, seq")?;
+    let mut rows = all.query([])?;
+    let wrong = |seq: Seq| Ok(Some(format!("the index of projects is wrong about event {seq}")));
+    while let Some(row) = rows.next()? {
+        let (project, seq): (Vec<u8>, Seq) = (row.get(0)?, row.get(1)?);
+        if expected.next().map(|(id, seq)| (id.as_bytes().to_vec(), *seq)) != Some((project, seq)) {
+            return wrong(seq);
+        }
+    }
+    expected.next().map_or(Ok(None), |(_, seq)| wrong(*seq))
 }
 
 /// Blobs that no event names must have their hash too.

@@ -1,6 +1,6 @@
 //! Events as rows of the database.
 
-use provost_proto::{Hash, Seq, Stream};
+use provost_proto::{Hash, Seq, Stream, UnixMicros};
 use rusqlite::Row;
 
 use crate::{RecordedEvent, StoreError};
@@ -27,6 +27,16 @@ pub(super) fn blob_references(record: &[u8]) -> impl Iterator<Item = Hash> {
     })
 }
 
+/// The time of a record, without decoding the rest of it. Its keys are sorted, so that the text of
+/// the actor is all that is before the time, and quotes in that text are escaped.
+pub(super) fn record_time(record: &[u8]) -> Option<UnixMicros> {
+    const MARK: &[u8] = b"\"at\":";
+    let start = memchr::memmem::find(record, MARK)? + MARK.len();
+    let rest = record.get(start..)?;
+    let n_digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    std::str::from_utf8(rest.get(..n_digits)?).ok()?.parse().ok()
+}
+
 /// Decodes one row of [`select_events`].
 pub(super) fn decode_event_row(row: &Row<'_>) -> Result<RecordedEvent, StoreError> {
     let seq: Seq = row.get(0)?;
@@ -48,4 +58,18 @@ pub(super) fn decode_event_row(row: &Row<'_>) -> Result<RecordedEvent, StoreErro
     let hash = hash.ok_or_else(|| damaged("it has no hash"))?;
     let record = row.get_ref(4)?.as_blob().map_err(|_| damaged("it is not bytes"))?.to_vec();
     Ok(RecordedEvent::new(seq, stream, prev, hash, record))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::record_time;
+
+    #[test]
+    fn the_time_of_a_record_is_read_without_the_rest_of_it() {
+        let time = |text: &str| record_time(text.as_bytes());
+        assert_eq!(time(r#"{"actor":"cli","at":17,"body":{"at":3}}"#), Some(17));
+        assert_eq!(time(r#"{"actor":"agent:\"at\":9","at":17,"body":{}}"#), Some(17));
+        assert_eq!(time(r#"{"actor":"cli","at":"late"}"#), None);
+        assert_eq!(time(""), None);
+    }
 }

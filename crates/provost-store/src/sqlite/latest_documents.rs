@@ -9,7 +9,7 @@ use rusqlite::{Connection, params};
 use uuid::Uuid;
 
 use super::reader::{self, ListBounds};
-use crate::{ListQuery, StoreError, StoredDocument};
+use crate::{ListPosition, ListQuery, StoreError, StoredDocument};
 
 /// The documents of a view that are not on disk yet.
 pub(super) type DirtyDocuments = HashMap<Uuid, (Seq, ViewDocument)>;
@@ -30,7 +30,7 @@ pub(super) fn list_latest(
         let on_disk = list_keys(db, ListQuery { limit: most.min(query.limit), ..*query })?;
         found.extend(on_disk.into_iter().filter(|(_, key)| !cache.contains_key(&key.key)));
         found.extend(cache.iter().filter_map(|(key, (_, doc))| {
-            let listing = doc.listing().filter(|listing| is_selected(query, listing))?;
+            let listing = doc.listing().filter(|listing| is_selected(query, *key, listing))?;
             Some((listing.at, DocumentKey { view: query.view, key: *key }))
         }));
     }
@@ -51,11 +51,11 @@ pub(super) fn list_latest(
 }
 
 /// Whether a document in this place is in the list.
-pub(super) fn is_selected(query: &ListQuery, listing: &DocumentListing) -> bool {
+pub(super) fn is_selected(query: &ListQuery, key: Uuid, listing: &DocumentListing) -> bool {
     listing.group == query.parent
         && listing.is_open == query.is_open
         && (listing.at > query.after || query.after == 0)
-        && listing.at < query.before
+        && ListPosition { at: listing.at, key } < query.before
 }
 
 /// Times and keys of the documents of a list on disk, the latest first; the index has both.
@@ -63,12 +63,12 @@ fn list_keys(db: &Connection, query: ListQuery) -> Result<Vec<(u64, DocumentKey)
     let mut list = db.prepare_cached(
         "SELECT key, at FROM docs
          WHERE view = ?1 AND parent = ?2 AND open = ?3 AND at > ?4 AND at <= ?5
-         ORDER BY at DESC LIMIT ?6",
+         AND (at < ?5 OR key < ?6) ORDER BY at DESC, key DESC LIMIT ?7",
     )?;
     let ListQuery { view, parent, is_open, .. } = query;
-    let ListBounds { after, last, limit } = ListBounds::new(&query);
+    let ListBounds { after, last, key, limit } = ListBounds::new(&query);
     let (view_id, parent) = (view.storage_id(), parent.as_bytes());
-    let mut rows = list.query(params![view_id, parent, is_open, after, last, limit])?;
+    let mut rows = list.query(params![view_id, parent, is_open, after, last, key, limit])?;
     let mut keys = Vec::new();
     while let Some(row) = rows.next()? {
         let bytes: Vec<u8> = row.get(0)?;

@@ -3,13 +3,14 @@
 //! Events up to the last one of the last segment are read from files, later ones from rows. Both
 //! are read in one transaction, so that events that are being moved are seen once.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use provost_core::hash_chain::EventRecord;
-use provost_proto::{Hash, LogCursor, LogSegment, Seq, Stream, UnixMicros};
+use provost_proto::{Hash, LogCursor, LogSegment, Seq, UnixMicros};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::event_row::{blob_references, decode_event_row, select_events};
+use super::event_row::{blob_references, decode_event_row, record_time, select_events};
+use super::scope_index::{EVENT_BY_SEQ, ScopeIndex, SeqOrder};
 use super::search_index::block_end;
 use super::segment::{
     EventBlock, SegmentSet, find_segment_at_time, find_segment_of, has_segments, last_archived,
@@ -74,7 +75,9 @@ impl<'a> LogReader<'a> {
         mut visit: impl FnMut(ArchivedEvent<'_>) -> Result<bool, StoreError>,
     ) -> Result<(), StoreError> {
         let Some(row) = self.find_segment(low)? else { return Ok(()) };
-        if let EventScope::Stream(stream) = scope
+        let named = self.list_named_events(scope, low, high)?;
+        if let Some(stream) = scope.stream()
+            && named.is_empty()
             && !self.segments.block_has_stream(&row, low, stream)?
         {
             return Ok(());
@@ -85,13 +88,28 @@ impl<'a> LogReader<'a> {
             let seq = if backwards { high - n } else { low + n };
             let found = block.get(seq).ok_or_else(|| self.segments.changed_error(&row))?;
             let (stream, record) = found;
-            let event =
-                ArchivedEvent { seq, stream, record, reader: self, row: &row, block: &block };
-            if event.is_in(scope) && !visit(event)? {
+            let is_wanted = scope.stream().is_none_or(|only| only == stream);
+            let event = ArchivedEvent { seq, record, reader: self, row: &row, block: &block };
+            if (is_wanted || named.contains(&seq)) && !visit(event)? {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// The events of other streams that are part of a scope.
+    fn list_named_events(
+        self,
+        scope: EventScope,
+        low: Seq,
+        high: Seq,
+    ) -> Result<HashSet<Seq>, StoreError> {
+        let Some(project) = scope.project() else { return Ok(HashSet::new()) };
+        let mut find = self.db.prepare_cached(
+            "SELECT seq FROM project_events WHERE project = ?1 AND seq >= ?2 AND seq <= ?3",
+        )?;
+        let found = find.query_map(params![project.uuid().as_bytes(), low, high], |r| r.get(0))?;
+        Ok(found.collect::<rusqlite::Result<_>>()?)
     }
 
     /// A page of events, up to `head`, which is committed.
@@ -134,24 +152,26 @@ impl<'a> LogReader<'a> {
             "FROM events e JOIN streams s ON s.id = e.stream LEFT JOIN events p ON p.seq = e.seq - 1
              WHERE e.seq > ?1 AND e.seq <= ?2 ORDER BY e.seq LIMIT ?3"
         );
-        const ONE: &str = select_events!(
-            "FROM streams s JOIN events e ON e.stream = s.id LEFT JOIN events p ON p.seq = e.seq - 1
-             WHERE s.name = ?4 AND e.seq > ?1 AND e.seq <= ?2 ORDER BY e.seq LIMIT ?3"
-        );
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let mut find;
-        let mut rows = match scope {
-            EventScope::All => {
-                find = self.db.prepare_cached(ALL)?;
-                find.query(params![after, head, limit])?
+        let index = ScopeIndex::prepare(self.db, scope, SeqOrder::Ascending)?;
+        let Some(mut index) = index else {
+            let mut find = self.db.prepare_cached(ALL)?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let mut rows = find.query(params![after, head, limit])?;
+            while let Some(row) = rows.next()? {
+                events.push(Arc::new(decode_event_row(row)?));
             }
-            EventScope::Stream(stream) => {
-                find = self.db.prepare_cached(ONE)?;
-                find.query(params![after, head, limit, stream.to_string()])?
-            }
+            return Ok(());
         };
-        while let Some(row) = rows.next()? {
-            events.push(Arc::new(decode_event_row(row)?));
+        let mut seqs = index.seqs(after.saturating_add(1), head)?;
+        let mut find = self.db.prepare_cached(EVENT_BY_SEQ)?;
+        let most = events.len().saturating_add(limit);
+        while events.len() < most
+            && let Some(seq) = seqs.next()?
+        {
+            let mut rows = find.query([seq])?;
+            if let Some(row) = rows.next()? {
+                events.push(Arc::new(decode_event_row(row)?));
+            }
         }
         Ok(())
     }
@@ -241,9 +261,8 @@ impl<'a> LogReader<'a> {
         let (mut low, mut high) = (low, high);
         while low < high {
             let middle = low + (high - low) / 2;
-            let record = self.read_record(middle)?;
-            let time = record.and_then(|record| EventRecord::parse(&record).ok());
-            if time.is_none_or(|record| record.at < at) {
+            let time = self.read_record(middle)?.as_deref().and_then(record_time);
+            if time.is_none_or(|time| time < at) {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -287,7 +306,6 @@ impl<'a> LogReader<'a> {
 /// An event in a segment.
 pub(super) struct ArchivedEvent<'b> {
     pub(super) seq: Seq,
-    stream: Stream,
     pub(super) record: &'b [u8],
     reader: LogReader<'b>,
     row: &'b LogSegment,
@@ -295,13 +313,6 @@ pub(super) struct ArchivedEvent<'b> {
 }
 
 impl ArchivedEvent<'_> {
-    fn is_in(&self, scope: EventScope) -> bool {
-        match scope {
-            EventScope::All => true,
-            EventScope::Stream(stream) => self.stream == stream,
-        }
-    }
-
     /// The event with its hashes.
     pub(super) fn to_recorded(&self) -> Result<RecordedEvent, StoreError> {
         let event = self.block.event(self.seq);

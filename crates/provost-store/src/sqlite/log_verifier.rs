@@ -1,9 +1,11 @@
 //! Verifies the hash chain, blobs and views.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use provost_core::fold::{DocumentKey, EventMetadata, MemoryViews, ViewDocument, ViewKind};
+use provost_core::fold::{
+    DocumentKey, EventMetadata, MemoryViews, ViewDocument, ViewKind, named_project,
+};
 use provost_core::hash_chain::{self, EventRecord};
 use provost_proto::kernel::OutputData;
 use provost_proto::{
@@ -84,6 +86,8 @@ pub(super) struct LogVerifier<'a> {
     last_command: Option<(String, String)>,
     /// The blobs that were verified with their events.
     blobs: RefCell<HashSet<Hash>>,
+    /// The events of other streams that name a project.
+    project_events: BTreeSet<(Uuid, Seq)>,
     /// The segments that events record.
     pub(super) recorded_segments: Vec<LogSegment>,
     /// How the table of segments differs from the events.
@@ -113,6 +117,7 @@ impl<'a> LogVerifier<'a> {
             n_commands: 0,
             last_command: None,
             blobs: RefCell::default(),
+            project_events: BTreeSet::new(),
             recorded_segments: Vec::new(),
             segment_error: None,
         })
@@ -125,6 +130,7 @@ impl<'a> LogVerifier<'a> {
             is_complete: self.bad.is_none(),
             n_commands: self.n_commands,
             blobs: self.blobs.borrow(),
+            project_events: &self.project_events,
             segment_error: self.segment_error.clone(),
         }
     }
@@ -249,6 +255,11 @@ impl<'a> LogVerifier<'a> {
             let (cursor, command) = (LogCursor::from_seq(*seq), command.as_deref());
             let metadata = EventMetadata { cursor, at: *at, principal, actor, command };
             self.folded_views.apply_fact(metadata, &fact);
+            if let Some(project) = named_project(&fact)
+                && read.stream != Stream::Project(project)
+            {
+                self.project_events.insert((project.uuid(), *seq));
+            }
             if let Fact::LogArchived(segment) = fact {
                 self.recorded_segments.push(segment);
             }
@@ -302,7 +313,7 @@ impl<'a> LogVerifier<'a> {
     fn verify_views(&self) -> Option<String> {
         for view in ViewKind::ALL {
             let mut stored: BTreeMap<Uuid, ViewDocument> =
-                match reader::list_documents(self.db, view) {
+                match reader::list_documents_of_any_version(self.db, view) {
                     Ok(docs) => docs.into_iter().map(|filed| (filed.key, filed.doc)).collect(),
                     Err(StoreError::UnreadableView { view, key, why }) => {
                         return Some(format!("{view} {key} cannot be read: {why}"));

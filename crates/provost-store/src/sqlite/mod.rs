@@ -19,10 +19,12 @@ mod log_verifier;
 mod log_writer;
 mod reader;
 mod schema;
+mod scope_index;
 mod search;
 mod search_index;
 mod segment;
 mod segment_verifier;
+mod statement_costs;
 mod sync_thread;
 mod write_batch;
 mod write_request;
@@ -61,6 +63,7 @@ use log_verifier::VerifiedLog;
 use reader::ReaderPool;
 use search_index::{BLOCK_EVENTS, SearchIndex};
 use segment::SegmentSet;
+pub use statement_costs::{StatementCost, StatementObserver};
 use sync_thread::SyncThread;
 use write_request::{AppendReceipt, PreparedAppend, WriteRequest};
 
@@ -97,6 +100,21 @@ impl SqliteStore {
     /// Opens the log and starts its writer. Dropping it waits until the writer has executed all
     /// requests and closed the file.
     pub fn open(options: StoreOptions) -> Result<Self, StoreError> {
+        Self::open_with(options, None)
+    }
+
+    /// The same, with an observer of what its readers execute.
+    pub fn open_observed(
+        options: StoreOptions,
+        observer: StatementObserver,
+    ) -> Result<Self, StoreError> {
+        Self::open_with(options, Some(observer))
+    }
+
+    fn open_with(
+        options: StoreOptions,
+        observer: Option<StatementObserver>,
+    ) -> Result<Self, StoreError> {
         let StoreOptions { path, clock } = options;
         let db = schema::open_and_migrate(&path)?;
         let segments = Arc::new(SegmentSet::new(&path));
@@ -104,7 +122,7 @@ impl SqliteStore {
         let (inbox, messages) = mpsc::channel(WRITE_QUEUE_CAPACITY);
         let StartedWriter { writer, thread, head, head_file } =
             group_commit_writer::start_writer(db, &path, clock, shared.clone(), messages)?;
-        let readers = ReaderPool::new(path.clone(), Arc::clone(&segments));
+        let readers = ReaderPool::new(path.clone(), Arc::clone(&segments), observer);
         let search_index = SearchIndex::start(&path, segments)?;
         let syncs = SyncThread::start(&path)?;
         Ok(Self {
@@ -236,7 +254,7 @@ fn merge_listed(
     let mut listed: Vec<_> = merge_documents(disk, cache)
         .into_iter()
         .filter_map(|stored| Some((stored.doc.listing()?, stored)))
-        .filter(|(listing, _)| latest_documents::is_selected(&query, listing))
+        .filter(|(listing, stored)| latest_documents::is_selected(&query, stored.key, listing))
         .collect();
     listed.sort_by_key(|(listing, stored)| std::cmp::Reverse((listing.at, stored.key)));
     listed.truncate(query.limit);

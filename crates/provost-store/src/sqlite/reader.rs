@@ -1,20 +1,21 @@
 //! Read connections, used on blocking threads.
 
 use parking_lot::Mutex;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use provost_core::fold::{DocumentKey, ViewDocument, ViewKind};
 use provost_core::hash_chain::EventRecord;
 use provost_proto::{LogCursor, Stream, StreamVersion};
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use super::log_reader::LogReader;
 use super::schema;
 use super::segment::SegmentSet;
+use super::statement_costs::StatementObserver;
 use crate::{ListQuery, StoreError, StoredDocument};
 
 /// The most concurrent reads: more do not make the disk faster.
@@ -29,12 +30,17 @@ pub(super) struct ReaderPool {
     segments: Arc<SegmentSet>,
     turn: Arc<Semaphore>,
     idle: Arc<Mutex<Vec<Connection>>>,
+    observer: Option<StatementObserver>,
 }
 
 impl ReaderPool {
-    pub(super) fn new(path: PathBuf, segments: Arc<SegmentSet>) -> Self {
+    pub(super) fn new(
+        path: PathBuf,
+        segments: Arc<SegmentSet>,
+        observer: Option<StatementObserver>,
+    ) -> Self {
         let turn = Arc::new(Semaphore::new(MAX_CONCURRENT_READS));
-        Self { path, segments, turn, idle: Arc::default() }
+        Self { path, segments, turn, idle: Arc::default(), observer }
     }
 
     /// Closes the idle connections.
@@ -51,11 +57,12 @@ impl ReaderPool {
         let turn = Arc::clone(&self.turn).acquire_owned().await.map_err(|_| StoreError::Closed)?;
         let idle = Arc::clone(&self.idle);
         let (path, segments) = (self.path.clone(), Arc::clone(&self.segments));
+        let observer = self.observer.clone();
         let task = tokio::task::spawn_blocking(move || {
             let kept = idle.lock().pop();
             let mut db = match kept {
                 Some(db) => db,
-                None => schema::open_read_only(&path)?,
+                None => open_reader(&path, observer.as_ref())?,
             };
             let step = db.transaction()?;
             let result = read(LogReader::new(&step, &segments))?;
@@ -70,6 +77,17 @@ impl ReaderPool {
         });
         task.await.unwrap_or(Err(StoreError::Closed))
     }
+}
+
+fn open_reader(
+    path: &Path,
+    observer: Option<&StatementObserver>,
+) -> Result<Connection, StoreError> {
+    let mut db = schema::open_read_only(path)?;
+    if let Some(observer) = observer {
+        observer.attach(&mut db)?;
+    }
+    Ok(db)
 }
 
 /// The row of a stream, and the version of its last event.
@@ -124,6 +142,8 @@ pub(super) struct ListBounds {
     pub(super) after: i64,
     /// Inclusive, because what never ends has the latest time that the column can hold.
     pub(super) last: i64,
+    /// Exclusive, for documents of the last time; a blob that is longer than keys is after all.
+    pub(super) key: Vec<u8>,
     pub(super) limit: i64,
 }
 
@@ -133,7 +153,11 @@ impl ListBounds {
         Self {
             // From before the beginning, if that is where to begin.
             after: if after == 0 { -1 } else { i64::try_from(after).unwrap_or(i64::MAX) },
-            last: i64::try_from(before.saturating_sub(1)).unwrap_or(i64::MAX),
+            last: i64::try_from(before.at).unwrap_or(i64::MAX),
+            key: match i64::try_from(before.at) {
+                Ok(_) => before.key.as_bytes().to_vec(),
+                Err(_) => vec![u8::MAX; 17],
+            },
             limit: i64::try_from(limit).unwrap_or(i64::MAX),
         }
     }
@@ -148,12 +172,12 @@ pub(super) fn list_under(
     let mut list = db.prepare_cached(
         "SELECT key, doc, seq FROM docs
          WHERE view = ?1 AND parent = ?2 AND open = ?3 AND at > ?4 AND at <= ?5
-         ORDER BY at DESC LIMIT ?6",
+         AND (at < ?5 OR key < ?6) ORDER BY at DESC, key DESC LIMIT ?7",
     )?;
     let ListQuery { view, parent, is_open, .. } = query;
-    let ListBounds { after, last, limit } = ListBounds::new(&query);
+    let ListBounds { after, last, key, limit } = ListBounds::new(&query);
     let (view_id, parent) = (view.storage_id(), parent.as_bytes());
-    let mut rows = list.query(params![view_id, parent, is_open, after, last, limit])?;
+    let mut rows = list.query(params![view_id, parent, is_open, after, last, key, limit])?;
     let mut docs = Vec::new();
     while let Some(row) = rows.next()? {
         docs.push(decode_stored_document(view, row)?);
@@ -161,15 +185,30 @@ pub(super) fn list_under(
     Ok(docs)
 }
 
-/// All documents of a view. A log that is verified may be an older one, in which views and
-/// documents have text names.
+/// All documents of a view, in the order of their keys.
 pub(super) fn list_documents(
     db: &Connection,
     view: ViewKind,
 ) -> Result<Vec<StoredDocument>, StoreError> {
     let mut list =
-        db.prepare_cached("SELECT key, doc, seq FROM docs WHERE view IN (?1, ?2) ORDER BY key")?;
-    let mut rows = list.query(params![view.storage_id(), view.name()])?;
+        db.prepare_cached("SELECT key, doc, seq FROM docs WHERE view = ?1 ORDER BY key")?;
+    collect_documents(view, list.query(params![view.storage_id()])?)
+}
+
+/// The same of a log that is verified: it may be an older one, in which views and documents have
+/// text names.
+pub(super) fn list_documents_of_any_version(
+    db: &Connection,
+    view: ViewKind,
+) -> Result<Vec<StoredDocument>, StoreError> {
+    let mut list = db.prepare("SELECT key, doc, seq FROM docs WHERE view IN (?1, ?2)")?;
+    collect_documents(view, list.query(params![view.storage_id(), view.name()])?)
+}
+
+fn collect_documents(
+    view: ViewKind,
+    mut rows: Rows<'_>,
+) -> Result<Vec<StoredDocument>, StoreError> {
     let mut docs = Vec::new();
     while let Some(row) = rows.next()? {
         docs.push(decode_stored_document(view, row)?);

@@ -171,6 +171,20 @@ const MIGRATIONS: &[&str] = &[
         WHEN OLD.seq > (SELECT coalesce(max(last), 0) FROM segments)
         BEGIN SELECT RAISE(ABORT, 'events are never removed'); END;
     ",
+    "
+    -- Events of other streams that name a project, so that an index has all events of a project.
+    -- The fold fills it: all is folded again when it is opened.
+    CREATE TABLE project_events (
+        project BLOB NOT NULL,
+        seq     INTEGER NOT NULL,
+        PRIMARY KEY (project, seq)
+    ) WITHOUT ROWID;
+    UPDATE reached SET
+        seq = max(seq, coalesce((SELECT max(seq) FROM docs), 0),
+                  coalesce((SELECT max(seq) FROM events), 0)),
+        folded = 0;
+    DELETE FROM docs;
+    ",
 ];
 
 /// The version of files that this program writes.

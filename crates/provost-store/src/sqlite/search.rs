@@ -1,13 +1,14 @@
-//! Searching the log, block by block.
+//! Searching the log: block by block, or by the index of a stream or a project.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use provost_proto::{LogCursor, Seq};
-use rusqlite::{Rows, params};
+use rusqlite::{Row, params};
 
 use super::event_row::{decode_event_row, select_events};
 use super::log_reader::LogReader;
+use super::scope_index::{EVENT_BY_SEQ, ScopeIndex, ScopeSeqs, SeqOrder};
 use super::search_index::{BLOCK_EVENTS, BlockSignatures, SignatureQuery, block_range};
 use crate::event_query::{EventMatcher, EventQuery, SearchFrom, SearchPage};
 use crate::{EventScope, RecordedEvent, StoreError};
@@ -25,8 +26,13 @@ pub(super) fn search_events(
     let EventQuery { scope, from, limit, filter } = query;
     let matcher = EventMatcher::new(filter);
     let (first, last) = find_bounds(log, from, &matcher, head)?;
+    let order = match from {
+        SearchFrom::Before(_) => SeqOrder::Descending,
+        SearchFrom::After(_) | SearchFrom::At(_) => SeqOrder::Ascending,
+    };
     let mut search = EventSearch {
         log,
+        order,
         archived: log.last_archived()?,
         signature: SignatureQuery::new(&matcher),
         signatures,
@@ -36,10 +42,7 @@ pub(super) fn search_events(
         deadline: Instant::now() + MAX_SEARCH_TIME,
         page: SearchPage::default(),
     };
-    match from {
-        SearchFrom::Before(_) => search.search_backward(first, last)?,
-        SearchFrom::After(_) | SearchFrom::At(_) => search.search_forward(first, last)?,
-    }
+    search.search(first, last)?;
     Ok(search.page)
 }
 
@@ -67,6 +70,7 @@ fn find_bounds(
 
 struct EventSearch<'a> {
     log: LogReader<'a>,
+    order: SeqOrder,
     /// The last event that is in a segment.
     archived: Seq,
     signatures: &'a BlockSignatures,
@@ -85,88 +89,149 @@ enum SearchProgress {
     Stop,
 }
 
+/// How far a search by index came.
+enum IndexProgress {
+    Done(SearchProgress),
+    /// The events of this block cannot match.
+    Skip(u64),
+}
+
 impl EventSearch<'_> {
-    fn search_backward(&mut self, first: Seq, last: Seq) -> Result<(), StoreError> {
-        let mut high = last;
-        while high >= first.max(1) {
-            let block = (high - 1) / BLOCK_EVENTS;
-            let low = block_range(block).0.max(first);
-            if self.signatures.may_match(block, &self.signature)
-                && self.scan(low, high, SearchDirection::Backward)? == SearchProgress::Stop
-            {
-                let rest = self.page.next.filter(|next| next.seq() > first);
-                self.page.next = rest;
-                return Ok(());
+    fn search(&mut self, first: Seq, last: Seq) -> Result<(), StoreError> {
+        // Blocks are archived as a whole, so that none is in both parts.
+        let in_files = (first.max(1), last.min(self.archived));
+        let in_rows = (first.max(self.archived + 1), last);
+        match self.order {
+            SeqOrder::Descending => {
+                if self.search_rows(in_rows)? == SearchProgress::Continue {
+                    self.search_blocks(in_files)?;
+                }
+                self.page.next = self.page.next.filter(|next| next.seq() > first);
             }
-            high = low - 1;
+            SeqOrder::Ascending => {
+                if self.search_blocks(in_files)? == SearchProgress::Continue {
+                    self.search_rows(in_rows)?;
+                }
+            }
         }
         Ok(())
     }
 
-    fn search_forward(&mut self, first: Seq, last: Seq) -> Result<(), StoreError> {
-        let mut low = first.max(1);
-        while low <= last {
-            let block = (low - 1) / BLOCK_EVENTS;
-            let high = block_range(block).1.min(last);
-            if self.signatures.may_match(block, &self.signature)
-                && self.scan(low, high, SearchDirection::Forward)? == SearchProgress::Stop
-            {
-                return Ok(());
-            }
-            low = high + 1;
+    fn search_rows(&mut self, (low, high): (Seq, Seq)) -> Result<SearchProgress, StoreError> {
+        match ScopeIndex::prepare(self.log.db, self.scope, self.order)? {
+            Some(index) => self.search_index(index, low, high),
+            None => self.search_blocks((low, high)),
         }
-        Ok(())
+    }
+
+    /// Searches the events of a stream or a project. Blocks that cannot match are skipped.
+    fn search_index(
+        &mut self,
+        mut index: ScopeIndex<'_>,
+        low: Seq,
+        high: Seq,
+    ) -> Result<SearchProgress, StoreError> {
+        let (mut low, mut high) = (low, high);
+        while low <= high {
+            let seqs = index.seqs(low, high)?;
+            let skipped = match self.search_until_skip(seqs)? {
+                IndexProgress::Done(progress) => return Ok(progress),
+                IndexProgress::Skip(block) => block_range(block),
+            };
+            if self.check_deadline(self.last_of(skipped.0, skipped.1)) == SearchProgress::Stop {
+                return Ok(SearchProgress::Stop);
+            }
+            match self.order {
+                SeqOrder::Descending => high = skipped.0 - 1,
+                SeqOrder::Ascending => low = skipped.1 + 1,
+            }
+        }
+        Ok(SearchProgress::Continue)
+    }
+
+    /// Searches events up to a block that cannot match.
+    fn search_until_skip(&mut self, mut seqs: ScopeSeqs<'_>) -> Result<IndexProgress, StoreError> {
+        let mut find = self.log.db.prepare_cached(EVENT_BY_SEQ)?;
+        let mut checked = None;
+        while let Some(seq) = seqs.next()? {
+            let block = (seq - 1) / BLOCK_EVENTS;
+            if checked != Some(block) && !self.signatures.may_match(block, &self.signature) {
+                return Ok(IndexProgress::Skip(block));
+            }
+            checked = Some(block);
+            let mut rows = find.query([seq])?;
+            if let Some(row) = rows.next()?
+                && self.examine_row(row)? == SearchProgress::Stop
+            {
+                return Ok(IndexProgress::Done(SearchProgress::Stop));
+            }
+            if self.check_deadline(seq) == SearchProgress::Stop {
+                return Ok(IndexProgress::Done(SearchProgress::Stop));
+            }
+        }
+        Ok(IndexProgress::Done(SearchProgress::Continue))
+    }
+
+    /// Searches block by block, and skips those that cannot match.
+    fn search_blocks(&mut self, (first, last): (Seq, Seq)) -> Result<SearchProgress, StoreError> {
+        let (mut low, mut high) = (first, last);
+        while low <= high {
+            let edge = if self.order == SeqOrder::Descending { high } else { low };
+            let block = (edge - 1) / BLOCK_EVENTS;
+            let range = (block_range(block).0.max(low), block_range(block).1.min(high));
+            if self.signatures.may_match(block, &self.signature)
+                && self.scan(range)? == SearchProgress::Stop
+            {
+                return Ok(SearchProgress::Stop);
+            }
+            match self.order {
+                SeqOrder::Descending => high = range.0 - 1,
+                SeqOrder::Ascending => low = range.1 + 1,
+            }
+        }
+        Ok(SearchProgress::Continue)
     }
 
     /// Searches a part of one block.
-    fn scan(
-        &mut self,
-        low: Seq,
-        high: Seq,
-        direction: SearchDirection,
-    ) -> Result<SearchProgress, StoreError> {
+    fn scan(&mut self, (low, high): (Seq, Seq)) -> Result<SearchProgress, StoreError> {
         if low <= self.archived {
-            return self.scan_archived(low, high, direction);
+            return self.scan_archived(low, high);
         }
-        let db = self.log.db;
         let limit = if self.matcher.is_empty() {
             i64::try_from(self.limit - self.page.events.len()).unwrap_or(i64::MAX)
         } else {
             -1
         };
-        let mut find = db.prepare_cached(direction.sql(self.scope))?;
-        let rows = match self.scope {
-            EventScope::All => find.query(params![low, high, limit])?,
-            EventScope::Stream(stream) => {
-                find.query(params![low, high, limit, stream.to_string()])?
-            }
-        };
-        self.scan_rows(rows, if direction == SearchDirection::Forward { high } else { low })
-    }
-
-    fn scan_rows(&mut self, mut rows: Rows<'_>, end: Seq) -> Result<SearchProgress, StoreError> {
+        let mut find = self.log.db.prepare_cached(select_range(self.order))?;
+        let mut rows = find.query(params![low, high, limit])?;
         while let Some(row) = rows.next()? {
-            let seq: Seq = row.get(0)?;
-            let record = row.get_ref(4)?.as_blob().unwrap_or_default();
-            if self.matcher.matches(seq, record, || self.log.read_body_blob(record))? {
-                let event = decode_event_row(row)?;
-                if self.add_found(event) == SearchProgress::Stop {
-                    return Ok(SearchProgress::Stop);
-                }
+            if self.examine_row(row)? == SearchProgress::Stop {
+                return Ok(SearchProgress::Stop);
             }
         }
-        Ok(self.check_deadline(end))
+        Ok(self.check_deadline(self.last_of(low, high)))
+    }
+
+    /// Adds the event of a row if it matches.
+    fn examine_row(&mut self, row: &Row<'_>) -> Result<SearchProgress, StoreError> {
+        let seq: Seq = row.get(0)?;
+        let record = row.get_ref(4)?.as_blob().unwrap_or_default();
+        if self.matcher.matches(seq, record, || self.log.read_body_blob(record))? {
+            let event = decode_event_row(row)?;
+            return Ok(self.add_found(event));
+        }
+        Ok(SearchProgress::Continue)
+    }
+
+    /// The event of a range that is searched last.
+    fn last_of(&self, low: Seq, high: Seq) -> Seq {
+        if self.order == SeqOrder::Descending { low } else { high }
     }
 
     /// Searches a part of one block that is in a segment. Blocks are archived as a whole.
-    fn scan_archived(
-        &mut self,
-        low: Seq,
-        high: Seq,
-        direction: SearchDirection,
-    ) -> Result<SearchProgress, StoreError> {
+    fn scan_archived(&mut self, low: Seq, high: Seq) -> Result<SearchProgress, StoreError> {
         let (log, scope) = (self.log, self.scope);
-        let backwards = direction == SearchDirection::Backward;
+        let backwards = self.order == SeqOrder::Descending;
         let mut progress = SearchProgress::Continue;
         log.visit_block(scope, (low, high), backwards, |event| {
             let record = event.record;
@@ -178,7 +243,7 @@ impl EventSearch<'_> {
         if progress == SearchProgress::Stop {
             return Ok(progress);
         }
-        Ok(self.check_deadline(if backwards { low } else { high }))
+        Ok(self.check_deadline(self.last_of(low, high)))
     }
 
     fn add_found(&mut self, event: RecordedEvent) -> SearchProgress {
@@ -201,44 +266,18 @@ impl EventSearch<'_> {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum SearchDirection {
-    Forward,
-    Backward,
-}
-
-impl SearchDirection {
-    /// Reads a range of events in this direction.
-    const fn sql(self, scope: EventScope) -> &'static str {
-        match (scope, self) {
-            (EventScope::All, Self::Forward) => {
-                select_events!(
-                    "FROM events e
-                 JOIN streams s ON s.id = e.stream LEFT JOIN events p ON p.seq = e.seq - 1
-                 WHERE e.seq >= ?1 AND e.seq <= ?2 ORDER BY e.seq LIMIT ?3"
-                )
-            }
-            (EventScope::All, Self::Backward) => {
-                select_events!(
-                    "FROM events e
-                 JOIN streams s ON s.id = e.stream LEFT JOIN events p ON p.seq = e.seq - 1
-                 WHERE e.seq >= ?1 AND e.seq <= ?2 ORDER BY e.seq DESC LIMIT ?3"
-                )
-            }
-            (EventScope::Stream(_), Self::Forward) => {
-                select_events!(
-                    "FROM streams s
-                 JOIN events e ON e.stream = s.id LEFT JOIN events p ON p.seq = e.seq - 1
-                 WHERE s.name = ?4 AND e.seq >= ?1 AND e.seq <= ?2 ORDER BY e.seq LIMIT ?3"
-                )
-            }
-            (EventScope::Stream(_), Self::Backward) => {
-                select_events!(
-                    "FROM streams s
-                 JOIN events e ON e.stream = s.id LEFT JOIN events p ON p.seq = e.seq - 1
-                 WHERE s.name = ?4 AND e.seq >= ?1 AND e.seq <= ?2 ORDER BY e.seq DESC LIMIT ?3"
-                )
-            }
-        }
+/// Reads a range of events in an order.
+const fn select_range(order: SeqOrder) -> &'static str {
+    match order {
+        SeqOrder::Ascending => select_events!(
+            "FROM events e
+             JOIN streams s ON s.id = e.stream LEFT JOIN events p ON p.seq = e.seq - 1
+             WHERE e.seq >= ?1 AND e.seq <= ?2 ORDER BY e.seq LIMIT ?3"
+        ),
+        SeqOrder::Descending => select_events!(
+            "FROM events e
+             JOIN streams s ON s.id = e.stream LEFT JOIN events p ON p.seq = e.seq - 1
+             WHERE e.seq >= ?1 AND e.seq <= ?2 ORDER BY e.seq DESC LIMIT ?3"
+        ),
     }
 }

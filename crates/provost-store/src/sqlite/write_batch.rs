@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use provost_core::fold::{self, DocumentKey, EventMetadata, PriorDocument, ViewDocument};
 use provost_core::hash_chain::{self, RecordParts};
-use provost_proto::{Fact, Hash, LogCursor, Seq, Stream, StreamVersion, UnixMicros};
+use provost_proto::{Fact, Hash, LogCursor, ProjectId, Seq, Stream, StreamVersion, UnixMicros};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use uuid::Uuid;
 
@@ -273,10 +273,12 @@ impl<'a> WriteBatch<'a> {
             command: prepared.command.as_ref().map(|command| command.key.as_str()),
         };
         self.fold_fact(metadata, &event.fact)?;
+        let project = self.index_named_project(event.stream, seq, &event.fact)?;
 
         self.written.streams.insert(event.stream, StreamPosition { version, ..place });
         (self.written.seq, self.written.hash, self.written.at) = (seq, hash, at);
-        let recorded = Arc::new(RecordedEvent::new(seq, event.stream, prev, hash, record));
+        let recorded = RecordedEvent::new(seq, event.stream, prev, hash, record);
+        let recorded = Arc::new(recorded.with_named_project(project));
         self.written.events.push(Arc::clone(&recorded));
         Ok(recorded)
     }
@@ -319,6 +321,22 @@ impl<'a> WriteBatch<'a> {
         Ok(())
     }
 
+    /// Adds an event to the index of the project that it names, unless it is in its stream.
+    fn index_named_project(
+        &self,
+        stream: Stream,
+        seq: Seq,
+        fact: &Fact,
+    ) -> Result<Option<ProjectId>, StoreError> {
+        let named = fold::named_project(fact).filter(|id| stream != Stream::Project(*id));
+        if let Some(project) = named {
+            self.db
+                .prepare_cached("INSERT OR IGNORE INTO project_events VALUES (?1, ?2)")?
+                .execute(params![project.uuid().as_bytes(), seq])?;
+        }
+        Ok(named)
+    }
+
     /// The state of a document in this transaction.
     fn current_document(&self, key: DocumentKey) -> Result<Option<ViewDocument>, StoreError> {
         if let Some(place) = self.docs.places.get(&key) {
@@ -339,6 +357,7 @@ impl<'a> WriteBatch<'a> {
     /// Folds all views again from the first event.
     pub(super) fn rebuild_views(&mut self) -> Result<(), StoreError> {
         self.db.execute("DELETE FROM docs", [])?;
+        self.db.execute("DELETE FROM project_events", [])?;
         self.refold_after(0)
     }
 
@@ -355,6 +374,7 @@ impl<'a> WriteBatch<'a> {
                 let (cursor, command) = (LogCursor::from_seq(*seq), command.as_deref());
                 let metadata = EventMetadata { cursor, at: *at, principal, actor, command };
                 self.fold_fact(metadata, &fact)?;
+                self.index_named_project(record.stream, record.seq, &fact)?;
             }
             if self.docs.docs.len() > MAX_CACHED_STREAMS {
                 self.write_documents()?;

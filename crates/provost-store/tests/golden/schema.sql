@@ -1,4 +1,4 @@
-user_version 8
+user_version 9
 
 CREATE INDEX docs_listed ON docs (view, parent, open, at) WHERE parent IS NOT NULL;
 
@@ -34,6 +34,12 @@ CREATE TABLE events (
         hash   BLOB NOT NULL,
         record BLOB NOT NULL
     );
+
+CREATE TABLE project_events (
+        project BLOB NOT NULL,
+        seq     INTEGER NOT NULL,
+        PRIMARY KEY (project, seq)
+    ) WITHOUT ROWID;
 
 CREATE TABLE reached (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL, folded INTEGER NOT NULL DEFAULT 0);
 

@@ -2,7 +2,10 @@
 
 use provost_core::fold::{ViewKind, usage_time};
 use provost_proto::{Fact, Stream};
-use provost_store::{AppendRequest, Durability, EventStore, ListQuery, SqliteStore};
+use provost_store::{
+    AppendRequest, Clock, Durability, EventStore, ListPosition, ListQuery, SqliteStore,
+    StoreOptions,
+};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -81,7 +84,10 @@ async fn resolved_approvals_are_listed_by_time_within_bounds() {
     assert_eq!(open, (1..=10).rev().collect::<Vec<_>>());
     let docs = store.list_under(vec![latest]).await.unwrap();
     let at = docs[2].doc.listing().unwrap().at;
-    assert_eq!(list(&store, ListQuery { before: at, ..latest }).await, [14, 15, 16]);
+    assert_eq!(
+        list(&store, ListQuery { before: ListPosition::at_time(at), ..latest }).await,
+        [14, 15, 16]
+    );
     assert_eq!(list(&store, ListQuery { after: at, ..latest }).await, [11, 12]);
 }
 
@@ -125,6 +131,7 @@ async fn valid_tokens_and_the_usage_of_a_day_are_listed_also_in_a_file_of_an_ear
          DROP TRIGGER events_remain;
          DROP TABLE segments;
          DROP TABLE segment_blobs;
+         DROP TABLE project_events;
          ALTER TABLE streams DROP COLUMN archived;
          CREATE TRIGGER events_remain BEFORE DELETE ON events
              BEGIN SELECT RAISE(ABORT, 'events are never removed'); END;
@@ -158,4 +165,31 @@ async fn the_latest_of_several_lists_are_found_on_disk_and_in_memory() {
     request_and_finish(&store, 30_100).await;
     assert_eq!(latest(&store, 3).await, [30_100, 29_900, 29_800], "changed in memory");
     assert_eq!(latest(&store, usize::MAX).await.len(), 300);
+}
+
+#[tokio::test]
+async fn a_list_in_pages_has_each_document_once_even_if_all_have_the_same_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Clock::from_fn(|| 1_700_000_000_000_000);
+    let options = StoreOptions { path: folder.path().join("log.db"), clock };
+    let store = SqliteStore::open(options).unwrap();
+    // More than stay in memory.
+    for number in 1..=300 {
+        request_and_finish(&store, number * 100).await;
+    }
+    let expected: Vec<u128> = (1..=300).rev().map(|number| number * 100).collect();
+    for limit in [1, 7, 150, 299, 300] {
+        let (mut found, mut before) = (Vec::new(), ListPosition::END);
+        loop {
+            let queries = [1, 2].map(|parent| {
+                let open = ListQuery::open(ViewKind::Actions, Uuid::from_u128(parent));
+                ListQuery { before, ..open }
+            });
+            let page = store.list_latest(queries.to_vec(), limit).await.unwrap();
+            let Some(last) = page.last() else { break };
+            before = ListPosition { at: last.doc.listing().unwrap().at, key: last.key };
+            found.extend(page.iter().map(|stored| stored.key.as_u128()));
+        }
+        assert_eq!(found, expected, "{limit} in a page");
+    }
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use provost_proto::{Actor, LogCursor, Seq, Stream};
+use provost_proto::{Actor, LogCursor, ProjectId, Seq, Stream};
 use provost_store::{
-    AppendRequest, Durability, EventFilter, EventQuery, EventScope, EventStore, SearchFrom,
-    SqliteStore,
+    AppendRequest, ArchiveRequest, Durability, EventFilter, EventQuery, EventScope, EventStore,
+    LogTail, SearchFrom, SqliteStore,
 };
 
-use super::{fresh, note, one, open};
+use super::{fresh, note, one, open, opened};
 
 const PROJECT: Stream = Stream::Project(provost_proto::ProjectId::new(uuid::Uuid::from_u128(5)));
 
@@ -176,4 +176,84 @@ async fn times_limit_a_search() {
     let filter = EventFilter { since, until, ..EventFilter::default() };
     let expected: Vec<Seq> = (100..200).collect();
     check(&store, filter, EventScope::All, &expected).await;
+}
+
+/// A log in which every seventh event of the daemon names a project, and every third one is in its
+/// stream.
+async fn write_named(store: &SqliteStore, project: ProjectId) -> Vec<Seq> {
+    let mut expected = Vec::new();
+    for number in 1..=EVENTS {
+        let (stream, fact) = match (number % 3 == 0, number % 7 == 0) {
+            (true, _) => (PROJECT, note(number)),
+            (false, true) => (Stream::Sys, opened(project, "app")),
+            (false, false) => (Stream::Sys, opened(ProjectId::new(uuid::Uuid::from_u128(6)), "b")),
+        };
+        if number % 3 == 0 || number % 7 == 0 {
+            expected.push(number);
+        }
+        let append = AppendRequest { durability: Durability::Buffered, ..one(stream, fact) };
+        store.append(append).await.unwrap();
+    }
+    expected
+}
+
+async fn follow_all(store: &Arc<SqliteStore>, scope: EventScope) -> Vec<Seq> {
+    let log: Arc<dyn EventStore> = Arc::<SqliteStore>::clone(store);
+    let mut tail = LogTail::new(log, scope, LogCursor::START);
+    let mut found = Vec::new();
+    loop {
+        let events = tail.next_available().await.unwrap();
+        if events.is_empty() {
+            return found;
+        }
+        found.extend(events.iter().map(|event| event.seq));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_events_of_a_project_are_those_of_its_stream_and_those_that_name_it() {
+    let (store, folder) = fresh();
+    let project = ProjectId::new(uuid::Uuid::from_u128(5));
+    let expected = write_named(&store, project).await;
+    let scope = EventScope::Project(project);
+    // From memory, then from disk, then from segments, and after a rebuild.
+    assert_eq!(follow_all(&store, scope).await, expected);
+    drop(store);
+    let store = open(folder.path());
+    let words = EventFilter { words: vec!["DAEMON_STOPPED".to_owned()], ..EventFilter::default() };
+    let stopped: Vec<Seq> = expected.iter().copied().filter(|seq| seq % 3 == 0).collect();
+    for archived in [false, true] {
+        if archived {
+            let all = ArchiveRequest {
+                before: u64::MAX,
+                ..ArchiveRequest::none("local:ann", Actor::Cli)
+            };
+            store.archive_log(all).await.unwrap();
+            assert!(!store.list_segments().await.unwrap().is_empty());
+            store.rebuild_views().await.unwrap();
+        }
+        assert_eq!(follow_all(&store, scope).await, expected, "archived: {archived}");
+        check(&store, EventFilter::default(), scope, &expected).await;
+        check(&store, words.clone(), scope, &stopped).await;
+        let report = store.verify_log().await.unwrap();
+        assert_eq!((report.bad, report.views, report.database), (None, None, None));
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_index_of_projects_is_named_and_a_rebuild_repairs_it() {
+    for damage in [
+        "DELETE FROM project_events WHERE seq = 7",
+        "UPDATE project_events SET seq = 8 WHERE seq = 7",
+    ] {
+        let (store, folder) = fresh();
+        write_named(&store, ProjectId::new(uuid::Uuid::from_u128(5))).await;
+        let db = rusqlite::Connection::open(folder.path().join("log.db")).unwrap();
+        db.execute(damage, []).unwrap();
+        drop(db);
+        let why = store.verify_log().await.unwrap().database.unwrap();
+        assert!(why.contains("the index of projects is wrong about event"), "{why}");
+        store.rebuild_views().await.unwrap();
+        assert_eq!(store.verify_log().await.unwrap().database, None);
+    }
 }

@@ -38,6 +38,18 @@ pub(crate) struct SessionsArgs {
     /// Close the session; its messages are kept.
     #[arg(long, requires = "session")]
     pub(crate) close: bool,
+    /// List older sessions: the position that the list before ends with.
+    #[arg(long, value_name = "POSITION", conflicts_with = "session")]
+    pub(crate) before: Option<String>,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UsageArgs {
+    /// List this many days, of which today is one; the total is of all.
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    pub(crate) days: u32,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
 }

@@ -36,9 +36,12 @@ pub(crate) struct ApprovalsArgs {
 pub(crate) enum ApprovalsCommand {
     /// List pending approvals.
     List {
-        /// Include resolved approvals.
+        /// Include approvals that were resolved, the latest first.
         #[arg(long)]
         all: bool,
+        /// Older ones: the position that the list before ends with.
+        #[arg(long, value_name = "POSITION", requires = "all")]
+        before: Option<String>,
     },
     /// Show one approval in full.
     Show {
@@ -262,9 +265,12 @@ pub(crate) struct GrantsArgs {
 pub(crate) enum GrantsCommand {
     /// List active grants.
     List {
-        /// Include expired and revoked grants.
+        /// Include grants that expired or were revoked, the latest of them.
         #[arg(long)]
         all: bool,
+        /// Older ones: the position that the list before ends with.
+        #[arg(long, value_name = "POSITION", requires = "all")]
+        before: Option<String>,
     },
     /// Revoke a grant; the same action then needs an approval again.
     Revoke {

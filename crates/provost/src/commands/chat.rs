@@ -23,11 +23,11 @@ pub(crate) mod usage;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow, bail};
-use provost_proto::session::{FinishReason, OpenSessionRequest, SessionList, SessionView};
+use provost_proto::session::{FinishReason, OpenSessionRequest, SessionDetail, SessionView};
 use provost_proto::{Project, RoleList};
 
 use super::daemon::up;
-use super::lookup::{find_by_short_id, resolve_project, short_id};
+use super::lookup::{resolve_project, short_id};
 use crate::args::ChatArgs;
 use crate::client::DaemonClient;
 use crate::config::Config;
@@ -141,9 +141,9 @@ async fn resolve_session(
     ready_here: &[String],
 ) -> anyhow::Result<(SessionView, Project)> {
     if let Some(name) = &args.session {
-        let SessionList { sessions } = client.get("/api/sessions").await?;
-        let session =
-            find_by_short_id("session", name, sessions, |session| session.id.to_string())?;
+        let id = sessions::find_session(client, name).await?;
+        let path = format!("/api/sessions/{}?before=0", id.uuid());
+        let SessionDetail { session, .. } = client.get(&path).await?;
         let project = client.get(&format!("/api/projects/{}", session.project.uuid())).await?;
         return Ok((session, project));
     }

@@ -10,6 +10,9 @@ use crate::output::sanitize_text;
 /// Characters of the end of an id that are shown where a person types it.
 const SHORT_ID_LEN: usize = 8;
 
+/// How many of the latest items are searched for a shortened id.
+pub(crate) const SHORT_ID_SEARCH_LIMIT: usize = 1000;
+
 /// The named project, or the one that contains the current folder.
 pub(crate) async fn resolve_project(
     named: Option<&str>,

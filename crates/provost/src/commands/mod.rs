@@ -42,7 +42,7 @@ pub(crate) async fn dispatch(command: CliCommand, config: Config) -> anyhow::Res
         }
         CliCommand::Chat(args) => chat::run(args, &config).await,
         CliCommand::Sessions(args) => chat::sessions::run(args, &config).await,
-        CliCommand::Usage(json) => chat::usage::run(&json, &config).await,
+        CliCommand::Usage(args) => chat::usage::run(&args, &config).await,
         CliCommand::Events(args) => audit::events::run(&args, &config).await,
         CliCommand::Audit(args) => audit::run(args, &config).await,
         CliCommand::Log(args) => audit::log::run(args, &config).await,

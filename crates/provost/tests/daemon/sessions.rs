@@ -19,6 +19,7 @@ mod survive;
 mod telemetry;
 mod tour;
 mod typed_input;
+mod unlogged;
 mod wire_formats;
 
 use std::fs;

@@ -37,10 +37,10 @@ export class ConversationStore {
   readonly current: ConversationReader
   /** The available models. */
   readonly models: Resource<ModelList>
-  /** What all sessions used, by day, project and model. */
+  /** What the sessions of the shown project used. */
   readonly usage: Resource<UsageReport>
   /** From where on a project's sessions are not listed; null if all are. */
-  #olderBefore = $state.raw<ReadonlyMap<ProjectId, number | null>>(new Map())
+  #olderBefore = $state.raw<ReadonlyMap<ProjectId, string | null>>(new Map())
   #drafts = $state.raw<ReadonlyMap<string, string>>(new Map())
 
   constructor(deps: ConversationStoreDeps) {
@@ -72,18 +72,17 @@ export class ConversationStore {
     if (before !== null) await this.#fetchSessions(project, before ?? null)
   }
 
-  async #fetchSessions(project: ProjectId, before: number | null): Promise<void> {
-    const query = new URLSearchParams({ project, ...(before === null ? {} : { before: String(before) }) })
+  async #fetchSessions(project: ProjectId, before: string | null): Promise<void> {
+    const query = new URLSearchParams({ project, ...(before === null ? {} : { before }) })
     const result = await sendRequest<SessionList>({ method: 'GET', path: `/api/sessions?${query.toString()}` })
     if (result.kind === 'loggedOut') this.#deps.documents.setLoggedOut()
     if (result.kind !== 'ok') return
-    const { sessions } = result.value
+    const { sessions, next } = result.value
     const known = this.#deps.documents.views.sessions
     // What is followed is at least as new as the answer.
     const unknown = sessions.filter(({ id }) => !known.has(id))
     this.#deps.documents.addFetched(unknown.map((session) => ({ view: 'sessions', key: session.id, document: session })))
-    const last = sessions.at(-1)
-    this.#olderBefore = new Map(this.#olderBefore).set(project, last === undefined ? null : last.updatedAt)
+    this.#olderBefore = new Map(this.#olderBefore).set(project, next ?? null)
   }
 
   /** Whether a session was ever opened; also true while that is unknown. */
@@ -92,16 +91,17 @@ export class ConversationStore {
     return loading || views.sessions.size > 0
   }
 
-  /** What the sessions of a project used. */
-  totalUsage(project: ProjectId): UsageTotals {
-    let [cost, tokens, unpriced] = [0, 0, 0]
-    for (const row of latestValue(this.usage.state)?.rows ?? []) {
-      if (row.project !== project) continue
-      cost += row.cost
-      tokens += row.usage.input + row.usage.output
-      unpriced += row.unpriced
-    }
-    return { cost, tokens, unpriced }
+  /** Loads what the sessions of a project used: the total, not its days. */
+  async fetchUsage(project: ProjectId): Promise<void> {
+    await this.usage.load(`/api/usage?project=${encodeURIComponent(project)}&days=0`)
+  }
+
+  /** What the sessions of the shown project used. */
+  get totalUsage(): UsageTotals {
+    const report = latestValue(this.usage.state)
+    if (report === null) return { cost: 0, tokens: 0, unpriced: 0 }
+    const { cost, usage, unpriced } = report
+    return { cost, tokens: usage.input + usage.output, unpriced }
   }
 
   /** Changes whenever a session of the project has used something. */

@@ -5,7 +5,7 @@ import { eventQuery, isEmptyFilter, NO_FILTER, requestedNumber } from './filter.
 it('has a parameter for each part of the filter', () => {
   expect(eventQuery({ kind: 'all' }, NO_FILTER).toString()).toBe('bodies=short')
   const filter = { kinds: ['A', 'B'], actors: ['cli'], text: ' two words ' }
-  expect(eventQuery({ kind: 'project', id: 'p1' }, filter).toString()).toBe('kind=A%2CB&actor=cli&text=p1+two+words&bodies=short')
+  expect(eventQuery({ kind: 'project', id: 'p1' }, filter).toString()).toBe('kind=A%2CB&actor=cli&text=two+words&project=p1&bodies=short')
   expect([isEmptyFilter(filter), isEmptyFilter({ ...NO_FILTER, text: ' ' })]).toEqual([false, true])
 })
 

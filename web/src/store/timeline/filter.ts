@@ -22,17 +22,14 @@ export function isEmptyFilter(filter: EventFilter): boolean {
   return filter.kinds.length === 0 && filter.actors.length === 0 && filter.text.trim() === ''
 }
 
-/**
- * The query of `/api/events` for a scope and a filter: the daemon evaluates both. Events of
- * a project are those that name it: its stream does not have that it was opened or closed.
- */
+/** The query of `/api/events` for a scope and a filter: the daemon evaluates both. */
 export function eventQuery(scope: EventScope, filter: EventFilter): URLSearchParams {
   const query = new URLSearchParams()
   if (filter.kinds.length > 0) query.set('kind', filter.kinds.join(','))
   if (filter.actors.length > 0) query.set('actor', filter.actors.join(','))
-  const words = [scope.kind === 'project' ? scope.id : '', requestedNumber(filter) === null ? filter.text.trim() : '']
-  const text = words.filter((word) => word !== '').join(' ')
+  const text = requestedNumber(filter) === null ? filter.text.trim() : ''
   if (text !== '') query.set('text', text)
+  if (scope.kind === 'project') query.set('project', scope.id)
   // A row shows a line of its event; large bodies are read with its details.
   query.set('bodies', 'short')
   return query

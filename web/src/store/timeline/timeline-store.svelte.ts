@@ -19,8 +19,8 @@ export type TimelineState =
 
 /** How many events a page has. */
 const PAGE_SIZE = 200
-/** How many rows are loaded at first, if there are as many. A page may have fewer than it could. */
-const MIN_ROWS = 60
+/** How many rows are loaded at first, if there are as many: more than fit on a screen. A page may have fewer than it could. */
+const FIRST_ROWS = 60
 /** How many rows before an edge of the window the next page is read. */
 const EDGE_ROWS = 60
 /** How many new events wait for a frame before reading pauses. */
@@ -213,8 +213,8 @@ export class TimelineStore {
 
   /** As many pages as are needed for the first rows. */
   async #fetchRows(cursor: PageCursor, generation: number): Promise<EventsPage | null> {
-    let page = await this.#fetchPage(cursor, generation)
-    while (page !== null && page.next !== null && page.events.length < MIN_ROWS) {
+    let page = await this.#fetchPage({ ...cursor, limit: FIRST_ROWS }, generation)
+    while (page !== null && page.next !== null && page.events.length < FIRST_ROWS) {
       const { events } = page
       const next = formatCursor(page.next)
       const isForward = cursor.after !== undefined || cursor.from !== undefined

@@ -65,23 +65,23 @@ describe('the timeline', () => {
   it('shows the end of the log first, and follows it', async () => {
     const log = daemon(1_000_000)
     timeline.select({ kind: 'all' }, NO_FILTER, null)
-    await until(() => expect(ends(timeline)).toEqual([999_801, 1_000_000, 200]))
+    await until(() => expect(ends(timeline)).toEqual([999_941, 1_000_000, 60]))
     await until(() => expect(log.followers.size).toBe(1))
     expect(timeline.rows).toMatchObject({ hasEarlier: true, hasLater: false })
     log.grow(3)
-    await until(() => expect(ends(timeline)).toEqual([999_801, 1_000_003, 203]))
+    await until(() => expect(ends(timeline)).toEqual([999_941, 1_000_003, 63]))
     expect(log.requests).toHaveLength(2)
   })
 
   it('moves over the log in both directions and holds a bounded part of it', async () => {
     daemon(10_000)
     timeline.select({ kind: 'all' }, NO_FILTER, null)
-    await until(() => expect(timeline.rows.length).toBe(200))
-    for (let first = 9_801; first > 6_801; first -= 200) {
+    await until(() => expect(timeline.rows.length).toBe(60))
+    for (let first = 9_941; first > 6_941; first -= 200) {
       timeline.setVisible(0, 30)
       await until(() => expect(timeline.rows.at(0)?.seq).toBe(first - 200))
     }
-    expect(ends(timeline)).toEqual([6_801, 8_800, 2_000])
+    expect(ends(timeline)).toEqual([6_941, 8_940, 2_000])
     expect(timeline.rows.hasLater).toBe(true)
     await until(() => {
       timeline.setVisible(timeline.rows.length - 30, timeline.rows.length)
@@ -94,19 +94,21 @@ describe('the timeline', () => {
     const log = daemon(5_000)
     timeline.select({ kind: 'all' }, NO_FILTER, null)
     await until(() => expect(log.followers.size).toBe(1))
+    timeline.setVisible(0, 30)
+    await until(() => expect(timeline.rows.length).toBe(260))
     timeline.setVisible(100, 130)
     log.grow(1_950)
     await until(() => expect(timeline.rows.hasLater).toBe(true))
-    expect(timeline.rows.at(100)?.seq).toBe(4_901)
+    expect(timeline.rows.at(100)?.seq).toBe(4_841)
     await timeline.showLatest()
-    expect(ends(timeline)).toEqual([6_751, 6_950, 200])
+    expect(ends(timeline)).toEqual([6_891, 6_950, 60])
   })
 
   it('reads as many pages as are needed, of the events that match', async () => {
     const log = daemon(1_000)
     timeline.select({ kind: 'project', id: 'p1' }, { ...NO_FILTER, text: 'x' }, null)
-    await until(() => expect(ends(timeline)).toEqual([402, 999, 200]))
-    expect(log.requests[0]).toBe('/api/events?text=p1+x&bodies=short&limit=200')
+    await until(() => expect(ends(timeline)).toEqual([822, 999, 60]))
+    expect(log.requests[0]).toBe('/api/events?text=x&project=p1&bodies=short&limit=60')
     timeline.select({ kind: 'none' }, NO_FILTER, null)
     expect([timeline.rows.length, log.followers.size]).toEqual([0, 0])
   })
@@ -114,10 +116,10 @@ describe('the timeline', () => {
   it('goes to an event that is far from the end, and to the beginning', async () => {
     daemon(10_000)
     timeline.select({ kind: 'all' }, NO_FILTER, '500')
-    await until(() => expect(ends(timeline)).toEqual([300, 699, 400]))
+    await until(() => expect(ends(timeline)).toEqual([440, 559, 120]))
     expect(timeline.find('500')?.seq).toBe(500)
     await timeline.showEarliest()
-    expect(ends(timeline)).toEqual([1, 200, 200])
+    expect(ends(timeline)).toEqual([1, 60, 60])
     expect(timeline.rows).toMatchObject({ hasEarlier: false, hasLater: true })
   })
 

@@ -74,7 +74,7 @@ async fn a_changed_script_makes_the_prompt_stale() {
     test.write("run.sh", "echo 2\n");
     let stale = answer(&test, &approval, ApprovalAnswer::Allow).await;
     assert!(has_code(&stale, Code::HashMismatch), "{stale:?}");
-    let pending = test.gateway.approvals.list_approvals(|_| true, false).await.unwrap().approvals;
+    let pending = test.gateway.approvals.list_pending(|_| true).await.unwrap().approvals;
     assert_eq!(pending.len(), 1);
     assert_ne!(pending[0].id, approval.id);
     assert_ne!(pending[0].question.pins, approval.question.pins);

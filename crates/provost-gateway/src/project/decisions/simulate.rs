@@ -1,7 +1,5 @@
 //! Simulating a change of the rules on past requests.
 
-use std::collections::VecDeque;
-
 use provost_core::action::Action;
 use provost_core::decide::{ActingRole, PolicyContext, decide};
 use provost_core::policy::{Policy, PolicyRules, RuleLayer};
@@ -9,7 +7,7 @@ use provost_proto::{
     ActionId, DecisionDifference, Fact, LogCursor, PolicySimulation, Project, ProjectMode,
     SimulatePolicyRequest, Stream, UnixMicros,
 };
-use provost_store::EventScope;
+use provost_store::{EventFilter, EventQuery, EventScope, SearchFrom, SearchPage};
 use serde_json::Value;
 
 use super::Decisions;
@@ -110,41 +108,69 @@ impl Decisions {
         })
     }
 
-    /// The latest requests of agents in a project, the oldest first.
+    /// The latest requests of agents in a project, the oldest first. The log is read backwards, as
+    /// far as that takes.
     async fn list_past_requests(
         &self,
         project: &Project,
         limit: u32,
     ) -> Result<Vec<PastRequest>, GatewayError> {
-        let mut past = VecDeque::new();
-        let mut after = LogCursor::START;
-        // The mode that was set last, and when it expires.
-        let mut set_mode = (ProjectMode::default(), None::<UnixMicros>);
+        let most = usize::try_from(limit).unwrap_or(usize::MAX);
+        // With their times, the newest first; the mode is known once its event is found.
+        let mut past: Vec<(UnixMicros, PastRequest)> = Vec::new();
+        let mut n_known = 0;
+        let mut kinds = vec!["ACTION_REQUESTED", "ACTION_READ", "MODE_CHANGED"];
+        let mut before = LogCursor::END;
         loop {
-            let scope = EventScope::Stream(Stream::Project(project.id));
-            let page = self.log.store().read_events(scope, after, LOG_PAGE_SIZE).await?;
-            let Some(last) = page.events.last() else { break };
-            after = last.cursor();
+            let page = self.search_kinds(project, &kinds, before).await?;
             for event in &page.events {
                 let at = event.decode_event()?.at;
                 match self.log.hydrate_recorded_fact(event).await? {
-                    Some(Fact::ModeChanged { mode, until, .. }) => set_mode = (mode, until),
+                    Some(Fact::ModeChanged { mode, until, .. }) => {
+                        for (requested_at, request) in past.iter_mut().skip(n_known) {
+                            let expired = until.is_some_and(|until| *requested_at >= until);
+                            request.mode = if expired { ProjectMode::default() } else { mode };
+                        }
+                        n_known = past.len();
+                    }
                     Some(
                         Fact::ActionRequested { action, name, params, what, role, .. }
                         | Fact::ActionRead { action, name, params, what, role, .. },
-                    ) if role.is_some() => {
-                        let expired = set_mode.1.is_some_and(|until| at >= until);
-                        let mode = if expired { ProjectMode::default() } else { set_mode.0 };
-                        past.push_back(PastRequest { id: action, name, params, what, role, mode });
-                        if past.len() > limit as usize {
-                            past.pop_front();
-                        }
+                    ) if role.is_some() && past.len() < most => {
+                        let mode = ProjectMode::default();
+                        let request = PastRequest { id: action, name, params, what, role, mode };
+                        past.push((at, request));
                     }
                     Some(_) | None => {}
                 }
             }
+            // Only the mode at the time of the oldest one is missing.
+            if past.len() >= most {
+                kinds = vec!["MODE_CHANGED"];
+            }
+            match page.next.filter(|_| past.len() < most || n_known < past.len()) {
+                Some(next) => before = next,
+                None => break,
+            }
         }
-        Ok(past.into())
+        Ok(past.into_iter().rev().map(|(_, request)| request).collect())
+    }
+
+    /// A page of the events of these kinds in the stream of a project, the newest first.
+    async fn search_kinds(
+        &self,
+        project: &Project,
+        kinds: &[&str],
+        before: LogCursor,
+    ) -> Result<SearchPage, GatewayError> {
+        let kinds = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+        let query = EventQuery {
+            scope: EventScope::Stream(Stream::Project(project.id)),
+            from: SearchFrom::Before(before),
+            limit: LOG_PAGE_SIZE,
+            filter: EventFilter { kinds, ..EventFilter::default() },
+        };
+        Ok(self.log.store().search_events(query).await?)
     }
 }
 

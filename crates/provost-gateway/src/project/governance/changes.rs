@@ -1,14 +1,16 @@
 //! Changes that a person makes: modes and grants; and the list of roles.
 
-use provost_core::fold::ViewKind;
+use provost_core::fold::{ViewDocument, ViewKind};
 use provost_core::role::RoleSource;
 use provost_proto::{
-    Fact, Grant, Project, ProjectMode, ProjectModeView, RoleList, RoleView, SetModeRequest,
+    Fact, Grant, GrantList, Project, ProjectMode, ProjectModeView, RoleList, RoleView,
+    SetModeRequest,
 };
-use provost_store::{AppendRequest, Durability, ListQuery};
+use provost_store::{AppendRequest, Durability, ListPosition, ListQuery};
 
 use super::files::RoleFile;
 use super::{Governance, ProjectGovernance};
+use crate::document_lists::list_page;
 use crate::project::request_context::RequestContext;
 use crate::{GatewayError, OperatorRequest};
 
@@ -46,23 +48,36 @@ impl Governance {
         self.get_mode_view(project)
     }
 
-    /// The grants of a project: the valid ones, or all.
-    pub async fn list_grants(
+    /// The valid grants of a project, in the order in which they were made.
+    pub async fn list_valid_grants(&self, project: &Project) -> Result<GrantList, GatewayError> {
+        let open = ListQuery::open(ViewKind::Grants, project.id.uuid());
+        let valid = ListQuery { after: self.log.now(), ..open };
+        let docs = self.log.store().list_under(vec![valid]).await?.into_iter();
+        let mut grants: Vec<_> = docs.filter_map(|stored| stored.doc.into_grant()).collect();
+        grants.sort_by_key(|grant| grant.id);
+        Ok(GrantList { grants, next: None })
+    }
+
+    /// A page of the grants of a project: those that are valid, then those that ended last. The
+    /// pages after the first have ended ones only.
+    pub async fn list_all_grants(
         &self,
         project: &Project,
-        all: bool,
-    ) -> Result<Vec<Grant>, GatewayError> {
-        let open = ListQuery::open(ViewKind::Grants, project.id.uuid());
-        let queries = if all {
-            vec![open, ListQuery::latest(ViewKind::Grants, project.id.uuid(), usize::MAX)]
-        } else {
-            vec![ListQuery { after: self.log.now(), ..open }]
+        before: Option<ListPosition>,
+    ) -> Result<GrantList, GatewayError> {
+        let mut list = match before {
+            None => self.list_valid_grants(project).await?,
+            Some(_) => GrantList { grants: Vec::new(), next: None },
         };
-        let docs = self.log.store().list_under(queries).await?.into_iter();
-        let mut grants: Vec<_> = docs.filter_map(|stored| stored.doc.into_grant()).collect();
-        // In the order in which they were made.
-        grants.sort_by_key(|grant| grant.id);
-        Ok(grants)
+        let (view, id) = (ViewKind::Grants, project.id.uuid());
+        let now = ListPosition::at_time(self.log.now().saturating_add(1));
+        let expired = ListQuery { before: now, ..ListQuery::open(view, id) };
+        let revoked = ListQuery::latest(view, id, usize::MAX);
+        let before = before.unwrap_or(ListPosition::END);
+        let page = list_page(&**self.log.store(), [expired, revoked], before).await?;
+        list.grants.extend(page.documents.into_iter().filter_map(ViewDocument::into_grant));
+        list.next = page.next.map(|next| next.to_string());
+        Ok(list)
     }
 
     /// Revokes a grant.

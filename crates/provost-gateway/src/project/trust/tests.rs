@@ -70,7 +70,7 @@ async fn reload(test: &TestProject, approval: &Approval) -> Approval {
 }
 
 async fn list_pending(test: &TestProject) -> Vec<Approval> {
-    test.gateway.approvals.list_approvals(|_| true, false).await.unwrap().approvals
+    test.gateway.approvals.list_pending(|_| true).await.unwrap().approvals
 }
 
 /// Every state of every kind of file.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use provost_core::fold::ViewKind;
 use provost_proto::{Hash, TokenId, TokenView, UnixMicros};
-use provost_store::{EventStore, ListQuery};
+use provost_store::{EventStore, ListPosition, ListQuery};
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -30,7 +30,7 @@ impl TokenRegistry {
         now: UnixMicros,
     ) -> Result<Self, GatewayError> {
         let open = ListQuery::open(ViewKind::Tokens, Uuid::nil());
-        let before = now.saturating_add(1);
+        let before = ListPosition::at_time(now.saturating_add(1));
         let queries = vec![
             ListQuery { after: now, ..open },
             ListQuery { before, limit: MAX_EXPIRED_TOKENS, ..open },

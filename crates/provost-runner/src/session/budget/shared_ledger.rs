@@ -11,7 +11,7 @@ use provost_core::session::reservation_ledger::{
 };
 use provost_proto::session::{DailyUsage, SessionView, TokenUsage, UsageReport};
 use provost_proto::{ProjectId, UnixMicros};
-use provost_store::ListQuery;
+use provost_store::{ListPosition, ListQuery};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
@@ -38,22 +38,33 @@ pub(crate) fn to_token_usage(usage: &CompletionUsage) -> TokenUsage {
 }
 
 impl Runner {
-    /// Tokens and cost by day and model.
-    pub async fn build_usage_report(&self) -> Result<UsageReport, RunnerError> {
-        let docs = self.gateway.store().list_documents(ViewKind::Usage).await?;
+    /// Tokens and cost by day and model, of all projects or of one: the total, and the rows of the
+    /// last days.
+    pub async fn build_usage_report(
+        &self,
+        project: Option<ProjectId>,
+        days: Option<u32>,
+    ) -> Result<UsageReport, RunnerError> {
+        let store = self.gateway.store();
+        let docs = match project {
+            Some(project) => {
+                let all = ListQuery::latest(ViewKind::Usage, project.uuid(), usize::MAX);
+                store.list_under(vec![all]).await?.into_iter().map(|stored| stored.doc).collect()
+            }
+            None => store.list_documents(ViewKind::Usage).await?,
+        };
         let mut rows: Vec<DailyUsage> =
             docs.into_iter().filter_map(ViewDocument::into_usage).collect();
-        rows.sort_by(|a, b| (b.day, &b.model).cmp(&(a.day, &a.model)));
         let usage =
             rows.iter().fold(TokenUsage::default(), |sum, row| sum.saturating_add(row.usage));
-        Ok(UsageReport {
-            usage,
-            cost: rows.iter().map(|row| row.cost).sum(),
-            unpriced: rows.iter().map(|row| row.unpriced).sum(),
-            rows,
-            today: day_number(self.gateway.clock().now()),
-            prices_as_of: self.prices.as_of.clone(),
-        })
+        let cost = rows.iter().map(|row| row.cost).sum();
+        let unpriced = rows.iter().map(|row| row.unpriced).sum();
+        let today = day_number(self.gateway.clock().now());
+        let is_listed = |row: &DailyUsage| days.is_none_or(|n| row.day.saturating_add(n) > today);
+        rows.retain(is_listed);
+        rows.sort_by(|a, b| (b.day, &b.model).cmp(&(a.day, &a.model)));
+        let prices_as_of = self.prices.as_of.clone();
+        Ok(UsageReport { usage, cost, unpriced, rows, today, prices_as_of })
     }
 }
 
@@ -80,7 +91,8 @@ impl Runner {
         }
         if self.settings.day.is_some() {
             let at = usage_time(day);
-            let (after, before) = (at.saturating_sub(1), at.saturating_add(1));
+            let before = ListPosition::at_time(at.saturating_add(1));
+            let after = at.saturating_sub(1);
             let projects = self.gateway.projects.list_projects().await?;
             let queries = projects.iter().map(|project| {
                 let all = ListQuery::latest(ViewKind::Usage, project.id.uuid(), usize::MAX);

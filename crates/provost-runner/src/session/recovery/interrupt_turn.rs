@@ -10,10 +10,11 @@ use provost_proto::session::{
     CompletionDraft, CompletionPurpose, MessageAdded, MessageAuthor, MessagePart, SessionView,
     TurnInterrupted, TurnView,
 };
-use provost_proto::{Actor, Fact, MessageId, Stream};
-use provost_store::{Durability, EventScope, LogTail, hydrate_fact};
+use provost_proto::{Actor, Fact, MessageId};
+use provost_store::Durability;
 use tokio_util::sync::CancellationToken;
 
+use super::unlogged_drafts::DraftCharge;
 use crate::model::ModelRequest;
 use crate::session::budget::completion_allowance::UsedAttempts;
 use crate::session::budget::shared_ledger::day_number;
@@ -50,7 +51,10 @@ impl Runner {
                     cut_calls,
                 }));
             }
-            facts.extend(self.charge_interrupted_completion(session, turn, read, &attempts).await?);
+            let charge = DraftCharge::Missing;
+            facts.extend(
+                self.charge_interrupted_completion(session, turn, read, &attempts, charge).await?,
+            );
         }
         let why = "the daemon stopped during a completion".to_owned();
         facts.push(Fact::TurnInterrupted(TurnInterrupted {
@@ -80,38 +84,8 @@ impl Runner {
     ) -> Result<Option<(MessageId, CompletionDraft)>, RunnerError> {
         let store = self.gateway.store();
         if let Some(journaled) = journaled.filter(|journaled| journaled.turn == turn.id) {
-            let scope = EventScope::Stream(Stream::Session(session.id));
-            let mut tail = LogTail::new(Arc::clone(store), scope, journaled.since);
-            let mut restarts = 0;
-            loop {
-                let events = tail.next_available().await?;
-                if events.is_empty() {
-                    break;
-                }
-                for event in events {
-                    match event.decode_event()?.kind.as_str() {
-                        // The completion ended before the daemon did.
-                        "USAGE_RECORDED" => return Ok(None),
-                        "ATTEMPT_RESTARTED" => restarts += 1,
-                        "MESSAGE_ADDED" => {
-                            let fact = hydrate_fact(&**store, &event.decode_event()?).await?;
-                            let message = journaled.message;
-                            if matches!(fact, Some(Fact::MessageAdded(added)) if added.message == message)
-                            {
-                                return Ok(None);
-                            }
-                        }
-                        _ => {}
-                    }
-                }
-            }
-            let mut draft = journaled.draft;
-            if restarts > journaled.restarts {
-                // The last restart is in the log and not in the journal.
-                (draft.text, draft.reasoning) = (String::new(), String::new());
-                draft.calls.clear();
-            }
-            return Ok(Some((journaled.message, draft)));
+            let draft = self.find_unlogged(session, &journaled).await?;
+            return Ok(draft.map(|draft| (journaled.message, draft)));
         }
         let doc = store.get_document(ViewKind::Drafts, session.id.uuid()).await?;
         let draft = doc.and_then(ViewDocument::into_draft).filter(|draft| draft.turn == turn.id);
@@ -120,12 +94,13 @@ impl Runner {
 
     /// Charges all attempts of a completion that was cut off, by an estimate from the bytes that
     /// each one streamed: the provider's usage reports are lost.
-    async fn charge_interrupted_completion(
+    pub(super) async fn charge_interrupted_completion(
         self: &Arc<Self>,
         session: &SessionView,
         turn: &TurnView,
         ConversationHistory { messages, touched, .. }: ConversationHistory,
         attempts: &[usize],
+        charge: DraftCharge,
     ) -> Result<Vec<Fact>, RunnerError> {
         let interrupted = Turn {
             runner: Arc::clone(self),
@@ -156,19 +131,21 @@ impl Runner {
         let purpose = CompletionPurpose::Answer;
         let used = UsedAttempts { attempts: &attempts, is_estimated: true, purpose, day: today };
         let (spent, facts) = interrupted.build_usage_facts(session, &lineage, &used);
-        self.ledger.record_spending(lineage.account_keys(today), spent);
+        if charge == DraftCharge::Missing {
+            self.ledger.record_spending(lineage.account_keys(today), spent);
+        }
         Ok(facts)
     }
 }
 
 /// The bytes that each attempt streamed. One that has streamed nothing may not have begun.
-fn list_attempt_bytes(draft: &CompletionDraft) -> Vec<usize> {
+pub(super) fn list_attempt_bytes(draft: &CompletionDraft) -> Vec<usize> {
     let last = Some(unpaid_bytes(draft)).filter(|bytes| *bytes > 0);
     let attempts = draft.broken_attempts.iter().copied().chain(last);
     attempts.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)).collect()
 }
 
-fn draft_parts(draft: CompletionDraft) -> Vec<MessagePart> {
+pub(super) fn draft_parts(draft: CompletionDraft) -> Vec<MessagePart> {
     let reasoning = MessagePart::Reasoning { text: draft.reasoning };
     let text = MessagePart::Text { text: draft.text };
     let is_not_empty = |part: &MessagePart| match part {

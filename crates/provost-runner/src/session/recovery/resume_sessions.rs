@@ -1,16 +1,20 @@
 //! Resuming sessions after a restart, and outcomes of actions that another daemon started.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use provost_core::fold::{ViewDocument, ViewKind};
-use provost_gateway::{AuditCursor, AuditFilter, GatewayError};
+use provost_gateway::{AuditCursor, AuditFilter, GatewayError, JournaledDraft};
 use provost_proto::kernel::{ActionOutcome, ErrorInfo, OutputData, OutputStream};
 use provost_proto::session::{
     ItemContent, MessageAuthor, MessagePart, SessionStatus, SessionView, ToolCallStatus, TurnStatus,
 };
-use provost_proto::{ActionId, ActionStatus, ActionView, Code, Fact, LogCursor, ProjectId, Stream};
+use provost_proto::{
+    ActionId, ActionStatus, ActionView, Code, Fact, LogCursor, ProjectId, SessionId, Stream,
+};
 use provost_store::EventScope;
 
+use super::unlogged_drafts::DraftCharge;
 use crate::session::actor::SessionRequest;
 use crate::session::turn::tool_execution::ToolOutcome;
 use crate::session::turn::tool_output;
@@ -34,7 +38,7 @@ impl Runner {
     /// budget, before all interrupted completions are charged.
     pub(crate) async fn resume_sessions(self: &Arc<Self>) -> Result<(), RunnerError> {
         let docs = self.gateway.log.list_open_documents(ViewKind::Sessions).await?;
-        let mut journals = self.gateway.drafts.read_journals()?;
+        let mut journals = self.record_earlier_journals().await?;
         let mut resumable = Vec::new();
         for session in docs.into_iter().filter_map(ViewDocument::into_session) {
             match session.status {
@@ -61,6 +65,26 @@ impl Runner {
             self.resume_session(session);
         }
         Ok(())
+    }
+
+    /// Puts into the log what completions of earlier daemons had streamed whose turns are over.
+    /// Returns the drafts of turns that are not, by session.
+    async fn record_earlier_journals(
+        self: &Arc<Self>,
+    ) -> Result<HashMap<SessionId, JournaledDraft>, RunnerError> {
+        let mut open = HashMap::new();
+        for journaled in self.gateway.drafts.read_journals()? {
+            let id = journaled.draft.session;
+            let Some(session) = self.gateway.sessions.find_session(id).await? else { continue };
+            let is_running = session.status == SessionStatus::Running;
+            if is_running && session.turn.as_ref().is_some_and(|turn| turn.id == journaled.turn) {
+                open.insert(id, journaled);
+            } else {
+                let charge = DraftCharge::Missing;
+                self.record_journaled(&session, &journaled, session.items, charge).await?;
+            }
+        }
+        Ok(open)
     }
 
     fn resume_session(self: &Arc<Self>, session: &SessionView) {

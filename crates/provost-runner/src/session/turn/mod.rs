@@ -95,6 +95,7 @@ impl Turn {
     }
 
     async fn run_steps(&self) -> Result<TurnOutcome, TurnError> {
+        self.runner.record_unlogged_drafts(&self.log).await?;
         let mut state = self.load_state().await?;
         let mut input =
             if state.history.open.is_empty() { TurnInput::Ready } else { TurnInput::ToolCalls };

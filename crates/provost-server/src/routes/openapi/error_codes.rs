@@ -130,7 +130,7 @@ fn listed_codes(method: &str, path: &str) -> &'static [&'static [Code]] {
         ("get", "/api/audit") | ("post", "/api/login-links" | "/api/tokens") => {
             &[&[Code::ProjectNotFound]]
         }
-        ("get", "/api/sessions") => &[&[Code::ProjectNotFound]],
+        ("get", "/api/sessions" | "/api/usage") => &[&[Code::ProjectNotFound]],
         ("get", "/api/documents" | "/api/events") => &[&[Code::NotFound, Code::ProjectNotFound]],
         ("post", "/api/projects/{p}/actions" | "/api/projects/{p}/runtime/{what}") => {
             &[DECISION, APPROVAL, EXECUTION, KERNEL]

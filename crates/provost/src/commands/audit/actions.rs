@@ -3,20 +3,18 @@
 use std::process::ExitCode;
 
 use provost_proto::{
-    ActionId, ActionStatus, ActionView, AuditPage, Event, Fact, Grant, GrantList, LogCursor,
+    ActionId, ActionStatus, ActionView, AllowedBy, AuditPage, Event, Fact, Grant, LogCursor,
 };
+use serde::Deserialize as _;
 
 use crate::action_report::{ActionReportStep, build_action_report};
 use crate::client::DaemonClient;
-use crate::commands::lookup::{find_by_short_id, short_id};
+use crate::commands::lookup::{SHORT_ID_SEARCH_LIMIT, find_by_short_id, short_id};
 use crate::config::Config;
 use crate::output::{self, bold, faint, print_line, sanitize_text};
 
 /// Kinds of the first event of an action.
 const FIRST_EVENT_KINDS: [&str; 2] = ["ACTION_REQUESTED", "ACTION_READ"];
-
-/// Number of latest actions that are searched for a shortened id.
-const SHORT_ID_SEARCH_LIMIT: usize = 1000;
 
 /// Lists the latest actions that match a filter, the newest first.
 pub(super) async fn list_recent_actions(
@@ -120,7 +118,7 @@ pub(super) async fn show_action_report(
         output::print_json(&events)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let grants = fetch_referenced_grants(&client, &action, &events).await?;
+    let grants = fetch_referenced_grants(&client, &events).await?;
     let step = |event: &Event| {
         let (principal, actor) = (event.principal.clone(), event.actor.clone());
         Some(ActionReportStep { at: event.at, principal, actor, fact: event.fact()? })
@@ -161,16 +159,16 @@ async fn fetch_action_events(client: &DaemonClient, id: ActionId) -> anyhow::Res
     Ok(found)
 }
 
-/// The grants of the project, if one allowed the action.
+/// The grants that allowed the action.
 async fn fetch_referenced_grants(
     client: &DaemonClient,
-    action: &ActionView,
     events: &[Event],
 ) -> anyhow::Result<Vec<Grant>> {
-    if !events.iter().any(|event| event.body["why"]["kind"] == "grant") {
-        return Ok(Vec::new());
+    let mut grants = Vec::new();
+    for event in events {
+        if let Ok(AllowedBy::Grant { grant }) = AllowedBy::deserialize(&event.body["why"]) {
+            grants.push(client.get(&format!("/api/grants/{}", grant.uuid())).await?);
+        }
     }
-    let path = format!("/api/projects/{}/grants?all=true", action.project.uuid());
-    let GrantList { grants } = client.get(&path).await?;
     Ok(grants)
 }

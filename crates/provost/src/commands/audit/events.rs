@@ -44,7 +44,7 @@ fn build_filter(args: &EventsArgs) -> String {
 }
 
 /// One parameter of a query, if it has a value.
-pub(super) fn encode_parameter(name: &str, value: Option<&str>) -> String {
+pub(crate) fn encode_parameter(name: &str, value: Option<&str>) -> String {
     let Some(value) = value else { return String::new() };
     let encode = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b',' | b':' => {

@@ -75,7 +75,7 @@ impl ChatApprovals {
         project: &Project,
     ) -> anyhow::Result<()> {
         let path = format!("/api/projects/{}/approvals", project.id.uuid());
-        let ApprovalList { mut approvals, truncated } = client.get(&path).await?;
+        let ApprovalList { mut approvals, truncated, .. } = client.get(&path).await?;
         client.fetch_whole_approvals(&mut approvals, &truncated).await?;
         let first = self.pending.front().map(|approval| approval.id);
         self.pending.retain(|known| approvals.iter().any(|approval| approval.id == known.id));

@@ -3,22 +3,30 @@
 use std::process::ExitCode;
 
 use provost_core::session::budget::format_dollars;
+use provost_proto::SessionId;
 use provost_proto::session::{
     ItemContent, MessageAuthor, MessagePart, SessionDetail, SessionList, SessionStatus, SessionView,
 };
 
 use crate::args::SessionsArgs;
 use crate::client::DaemonClient;
-use crate::commands::lookup::{find_by_short_id, short_id};
+use crate::commands::audit::events::encode_parameter;
+use crate::commands::lookup::{SHORT_ID_SEARCH_LIMIT, find_by_short_id, short_id};
 use crate::config::Config;
-use crate::output::{self, bold, faint, print_line, sanitize_lines, sanitize_text};
+use crate::output::{self, bold, faint, print_line, print_stderr, sanitize_lines, sanitize_text};
 
 pub(crate) async fn run(args: SessionsArgs, config: &Config) -> anyhow::Result<ExitCode> {
     let client = DaemonClient::connect(config)?;
-    let SessionList { sessions } = client.get("/api/sessions").await?;
-    let Some(name) = &args.session else { return print_sessions(&sessions, args.json.json) };
-    let session = find_by_short_id("session", name, sessions, |session| session.id.to_string())?;
-    let path = format!("/api/sessions/{}", session.id.uuid());
+    let Some(name) = &args.session else {
+        let SessionList { sessions, next } = fetch_page(&client, args.before.as_deref()).await?;
+        print_sessions(&sessions, args.json.json)?;
+        if let Some(next) = next {
+            let next = sanitize_text(&next);
+            print_stderr(&faint(&format!("`provost sessions --before {next}` lists older ones.")));
+        }
+        return Ok(ExitCode::SUCCESS);
+    };
+    let path = format!("/api/sessions/{}", find_session(&client, name).await?.uuid());
     if args.close {
         let closed: SessionView = client.delete(&path).await?;
         return print_sessions(&[closed], args.json.json);
@@ -30,6 +38,30 @@ pub(crate) async fn run(args: SessionsArgs, config: &Config) -> anyhow::Result<E
         print_session(&detail)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A page of the sessions, the most recently changed first.
+async fn fetch_page(client: &DaemonClient, before: Option<&str>) -> anyhow::Result<SessionList> {
+    let before = encode_parameter("before", before);
+    client.get(&format!("/api/sessions?{}", before.trim_start_matches('&'))).await
+}
+
+/// The session with an id. A shortened one is looked for among the latest sessions.
+pub(super) async fn find_session(client: &DaemonClient, name: &str) -> anyhow::Result<SessionId> {
+    if let Ok(id) = name.trim().parse::<SessionId>() {
+        return Ok(id);
+    }
+    let mut latest = Vec::new();
+    let mut before = None;
+    while latest.len() < SHORT_ID_SEARCH_LIMIT {
+        let page = fetch_page(client, before.as_deref()).await?;
+        latest.extend(page.sessions.into_iter().map(|session| session.id));
+        before = page.next;
+        if before.is_none() {
+            break;
+        }
+    }
+    find_by_short_id("session", name, latest, ToString::to_string)
 }
 
 fn print_sessions(sessions: &[SessionView], json: bool) -> anyhow::Result<ExitCode> {

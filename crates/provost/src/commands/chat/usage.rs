@@ -6,15 +6,16 @@ use provost_core::session::budget::format_dollars;
 use provost_proto::session::UsageReport;
 use provost_proto::{ProjectId, ProjectList};
 
-use crate::args::JsonArgs;
+use crate::args::UsageArgs;
 use crate::client::DaemonClient;
 use crate::config::Config;
 use crate::output::{self, bold, faint, print_line, sanitize_text};
 
-pub(crate) async fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(args: &UsageArgs, config: &Config) -> anyhow::Result<ExitCode> {
     let client = DaemonClient::connect(config)?;
-    let report: UsageReport = client.get("/api/usage").await?;
-    if args.json {
+    let days = args.days;
+    let report: UsageReport = client.get(&format!("/api/usage?days={days}")).await?;
+    if args.json.json {
         output::print_json(&report)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -24,7 +25,7 @@ pub(crate) async fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<Exit
         found.map_or_else(|| id.to_string(), |project| project.slug.clone())
     };
     if report.rows.is_empty() {
-        print_line("No usage yet.")?;
+        print_line(&format!("No usage in the last {days} days."))?;
     }
     for row in &report.rows {
         let when = match report.today.saturating_sub(row.day) {
@@ -41,7 +42,8 @@ pub(crate) async fn run(args: &JsonArgs, config: &Config) -> anyhow::Result<Exit
             format_cost(row.cost, row.unpriced),
         ))?;
     }
-    print_line(&format!("{} {}", bold("total"), format_cost(report.cost, report.unpriced)))?;
+    let total = format_cost(report.cost, report.unpriced);
+    print_line(&format!("{} {total}, of all days", bold("total")))?;
     print_line(&faint(&format!("Prices as of {}.", sanitize_text(&report.prices_as_of))))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -8,17 +8,19 @@ use std::process::ExitCode;
 use anyhow::bail;
 use provost_proto::{
     ActionStatus, ActionView, AnswerApprovalRequest, AnswerScope, Approval, ApprovalAnswer,
-    ApprovalList, ApprovalStatus, Hash, Project, ProjectList,
+    ApprovalId, ApprovalList, ApprovalStatus, Hash, Project, ProjectList,
 };
 use provost_store::Clock;
 
 use crate::approval_text::{ProjectNames, format_approval, format_approval_line, scope_name};
 use crate::args::{AllowArgs, ApprovalsArgs, ApprovalsCommand, DenyArgs};
 use crate::client::DaemonClient;
-use crate::commands::lookup::{find_by_short_id, resolve_project, short_id};
+use crate::commands::audit::events::encode_parameter;
+use crate::commands::lookup::{SHORT_ID_SEARCH_LIMIT, find_by_short_id, resolve_project, short_id};
 use crate::config::Config;
 use crate::output::{
-    self, ask_confirmation, ask_for_word, bold, faint, is_interactive, print_line, sanitize_text,
+    self, ask_confirmation, ask_for_word, bold, faint, is_interactive, print_line, print_stderr,
+    sanitize_text,
 };
 use crate::typed_answer::{HARD_GATE_WORD, has_hard_gate};
 
@@ -30,8 +32,8 @@ pub(crate) async fn run(args: ApprovalsArgs, config: &Config) -> anyhow::Result<
     };
     let context = ApprovalsCommandContext { client, only, json: args.json };
     match args.what {
-        None => list_approvals(&context, false).await,
-        Some(ApprovalsCommand::List { all }) => list_approvals(&context, all).await,
+        None | Some(ApprovalsCommand::List { all: false, .. }) => list_pending(&context).await,
+        Some(ApprovalsCommand::List { all: true, before }) => list_all(&context, before).await,
         Some(ApprovalsCommand::Show { id }) => show_approval(&context, &id).await,
         Some(ApprovalsCommand::Watch) => watch::run(context, config).await,
         Some(ApprovalsCommand::Allow(args)) => allow_action(&context, args).await,
@@ -47,16 +49,24 @@ struct ApprovalsCommandContext {
 }
 
 impl ApprovalsCommandContext {
-    async fn fetch_approvals(&self, all: bool) -> anyhow::Result<Vec<Approval>> {
-        let path = match &self.only {
-            Some(project) => format!("/api/projects/{}/approvals?all={all}", project.id.uuid()),
-            None => format!("/api/approvals?all={all}"),
-        };
-        let ApprovalList { mut approvals, truncated } = self.client.get(&path).await?;
-        if !all {
-            self.client.fetch_whole_approvals(&mut approvals, &truncated).await?;
+    fn list_path(&self) -> String {
+        match &self.only {
+            Some(project) => format!("/api/projects/{}/approvals", project.id.uuid()),
+            None => "/api/approvals".to_owned(),
         }
+    }
+
+    async fn fetch_pending(&self) -> anyhow::Result<Vec<Approval>> {
+        let ApprovalList { mut approvals, truncated, .. } =
+            self.client.get(&self.list_path()).await?;
+        self.client.fetch_whole_approvals(&mut approvals, &truncated).await?;
         Ok(approvals)
+    }
+
+    /// A page of all approvals, the newest first.
+    async fn fetch_page(&self, before: Option<&str>) -> anyhow::Result<ApprovalList> {
+        let before = encode_parameter("before", before);
+        self.client.get(&format!("{}?all=true{before}", self.list_path())).await
     }
 
     /// The names of all projects, the closed ones too.
@@ -65,11 +75,30 @@ impl ApprovalsCommandContext {
         Ok(ProjectNames::new(&projects))
     }
 
-    async fn find_approval(&self, id: &str, all: bool) -> anyhow::Result<Approval> {
-        let approvals = self.fetch_approvals(all).await?;
-        let found = find_by_short_id("pending approval", id, approvals, |one| one.id.to_string())?;
+    async fn find_pending(&self, id: &str) -> anyhow::Result<Approval> {
+        let approvals = self.fetch_pending().await?;
+        find_by_short_id("pending approval", id, approvals, |one| one.id.to_string())
+    }
+
+    /// An approval, pending or resolved. A shortened id is looked for among the latest ones.
+    async fn find_any(&self, id: &str) -> anyhow::Result<Approval> {
+        let id = if let Ok(id) = id.trim().parse::<ApprovalId>() {
+            id
+        } else {
+            let mut latest = Vec::new();
+            let mut before = None;
+            while latest.len() < SHORT_ID_SEARCH_LIMIT {
+                let page = self.fetch_page(before.as_deref()).await?;
+                latest.extend(page.approvals.into_iter().map(|approval| approval.id));
+                before = page.next;
+                if before.is_none() {
+                    break;
+                }
+            }
+            find_by_short_id("approval among the latest", id, latest, ToString::to_string)?
+        };
         // The list may have an excerpt only.
-        self.client.get(&format!("/api/approvals/{}", found.id.uuid())).await
+        self.client.get(&format!("/api/approvals/{}", id.uuid())).await
     }
 
     /// Sends the answer; returns the approval and the state of its action.
@@ -112,15 +141,44 @@ impl AnsweredApproval {
     }
 }
 
-async fn list_approvals(context: &ApprovalsCommandContext, all: bool) -> anyhow::Result<ExitCode> {
-    let approvals = context.fetch_approvals(all).await?;
+async fn list_pending(context: &ApprovalsCommandContext) -> anyhow::Result<ExitCode> {
+    let approvals = context.fetch_pending().await?;
+    if approvals.is_empty() && !context.json {
+        print_line("No pending approvals.")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    print_approvals(context, &approvals).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn list_all(
+    context: &ApprovalsCommandContext,
+    before: Option<String>,
+) -> anyhow::Result<ExitCode> {
+    let ApprovalList { approvals, next, .. } = context.fetch_page(before.as_deref()).await?;
+    if approvals.is_empty() && !context.json {
+        print_line("No approvals.")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    print_approvals(context, &approvals).await?;
+    if let Some(next) = next {
+        let next = sanitize_text(&next);
+        print_stderr(&faint(&format!(
+            "`provost approvals list --all --before {next}` lists older ones."
+        )));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn print_approvals(
+    context: &ApprovalsCommandContext,
+    approvals: &[Approval],
+) -> anyhow::Result<()> {
     if context.json {
         output::print_json(&approvals)?;
-    } else if approvals.is_empty() {
-        print_line("No pending approvals.")?;
     } else {
         let (now, names) = (Clock::system().now(), context.fetch_project_names().await?);
-        for approval in &approvals {
+        for approval in approvals {
             let id = bold(&short_id(&approval.id.to_string()));
             print_line(&format!("{id}  {}", format_approval_line(approval, &names, now)))?;
         }
@@ -130,11 +188,11 @@ async fn list_approvals(context: &ApprovalsCommandContext, all: bool) -> anyhow:
             ))?;
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 async fn show_approval(context: &ApprovalsCommandContext, id: &str) -> anyhow::Result<ExitCode> {
-    let approval = context.find_approval(id, true).await?;
+    let approval = context.find_any(id).await?;
     if context.json {
         output::print_json(&approval)?;
     } else {
@@ -154,7 +212,7 @@ async fn allow_action(
     context: &ApprovalsCommandContext,
     args: AllowArgs,
 ) -> anyhow::Result<ExitCode> {
-    let approval = context.find_approval(&args.id, false).await?;
+    let approval = context.find_pending(&args.id).await?;
     let scope = AnswerScope::from(args.scope);
     if !approval.question.choices.iter().any(|choice| choice.scope == scope) {
         let scopes: Vec<_> =
@@ -223,7 +281,7 @@ async fn deny_action(
     context: &ApprovalsCommandContext,
     args: DenyArgs,
 ) -> anyhow::Result<ExitCode> {
-    let approval = context.find_approval(&args.id, false).await?;
+    let approval = context.find_pending(&args.id).await?;
     let answer = AnswerApprovalRequest {
         decision: ApprovalAnswer::Deny,
         scope: None,

@@ -7,16 +7,21 @@ use provost_store::Clock;
 
 use crate::args::{GrantsArgs, GrantsCommand};
 use crate::client::DaemonClient;
+use crate::commands::audit::events::encode_parameter;
 use crate::commands::lookup::{find_by_short_id, resolve_project, short_id};
 use crate::config::Config;
-use crate::output::{self, bold, faint, print_line, sanitize_text};
+use crate::output::{self, bold, faint, print_line, print_stderr, sanitize_text};
 
 pub(crate) async fn run(args: GrantsArgs, config: &Config) -> anyhow::Result<ExitCode> {
     let client = DaemonClient::connect(config)?;
     let project = resolve_project(args.here.project.as_deref(), &client).await?;
-    let all = matches!(args.what, Some(GrantsCommand::List { all: true }));
+    let (all, before) = match &args.what {
+        Some(GrantsCommand::List { all, before }) => (*all, before.as_deref()),
+        Some(GrantsCommand::Revoke { .. }) | None => (false, None),
+    };
     let path = format!("/api/projects/{}/grants?all={all}", project.id.uuid());
-    let GrantList { grants } = client.get(&path).await?;
+    let path = format!("{path}{}", encode_parameter("before", before));
+    let GrantList { grants, next } = client.get(&path).await?;
     if let Some(GrantsCommand::Revoke { id }) = args.what {
         let grant = find_by_short_id("active grant", &id, grants, |grant| grant.id.to_string())?;
         let grant: Grant = client.delete(&format!("/api/grants/{}", grant.id.uuid())).await?;
@@ -36,6 +41,12 @@ pub(crate) async fn run(args: GrantsArgs, config: &Config) -> anyhow::Result<Exi
         for grant in &grants {
             print_line(&format_grant_row(grant, now))?;
         }
+    }
+    if let Some(next) = next {
+        let next = sanitize_text(&next);
+        print_stderr(&faint(&format!(
+            "`provost grants list --all --before {next}` lists older ones."
+        )));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -113,7 +113,7 @@ async fn run_until_disconnected(
 
 /// The pending approvals, the gravest first.
 async fn fetch_by_gravity(context: &ApprovalsCommandContext) -> anyhow::Result<Vec<Approval>> {
-    let mut approvals = context.fetch_approvals(false).await?;
+    let mut approvals = context.fetch_pending().await?;
     approvals.sort_by_key(gravity_order);
     Ok(approvals)
 }
