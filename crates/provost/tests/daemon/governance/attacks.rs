@@ -82,10 +82,7 @@ async fn threat_27_no_mode_lets_an_agent_write_what_governs() {
         &absolute,
         &around,
     ] {
-        let (status, response) =
-            fixture.request_action("terminal.runCommand", json!({ "command": command })).await;
-        let code = (status.as_u16(), &response["code"]);
-        assert_eq!(code, (403, &json!("PROTECTED_PATH")), "{command}: {response}");
+        assert_protected(&fixture, "terminal.runCommand", json!({ "command": command })).await;
     }
     for path in [
         ".git/config",
@@ -97,9 +94,7 @@ async fn threat_27_no_mode_lets_an_agent_write_what_governs() {
         ".provost/policy.toml",
     ] {
         let params = json!({ "path": path, "content": "x" });
-        let (status, response) = fixture.request_action("fs.writeFile", params).await;
-        let code = (status.as_u16(), &response["code"]);
-        assert_eq!(code, (403, &json!("PROTECTED_PATH")), "{path}: {response}");
+        assert_protected(&fixture, "fs.writeFile", params).await;
     }
     // What runs in other tools is shown to a person, also through a link.
     for path in ["rc", "sub/.npmrc", ".vscode/tasks.json"] {
@@ -121,12 +116,16 @@ async fn threat_27_no_mode_lets_an_agent_write_what_governs() {
         ("fs.createDir", json!({ "path": "g/hooks/x" })),
         ("fs.editFile", json!({ "path": "g/config", "edits": [{ "old": "core", "new": "x" }] })),
     ] {
-        let (status, response) = fixture.request_action(action, params).await;
-        let code = (status.as_u16(), &response["code"]);
-        assert_eq!(code, (403, &json!("PROTECTED_PATH")), "{action}: {response}");
+        assert_protected(&fixture, action, params).await;
     }
     assert_eq!((fixture.read(".git/config"), fixture.read(ROLE)), before);
     fixture.assert_log_intact();
+}
+
+async fn assert_protected(fixture: &GovernanceFixture, action: &str, params: Value) {
+    let (status, response) = fixture.request_action(action, params.clone()).await;
+    let code = (status.as_u16(), &response["code"]);
+    assert_eq!(code, (403, &json!("PROTECTED_PATH")), "{action} {params}: {response}");
 }
 
 #[tokio::test]
