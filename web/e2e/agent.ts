@@ -1,5 +1,5 @@
 /** A scripted agent: a role, a token with that role, and its requests. */
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Daemon } from './daemon.ts'
 
@@ -20,10 +20,12 @@ export function roleText(name: string, skills: readonly string[], description = 
   return `---\nname: ${name}\ndescription: ${JSON.stringify(description)}\nskills: [${skills.join(', ')}]\n---\nYou are a test.\n`
 }
 
-/** Writes a file below a folder and creates missing folders. */
+/** Writes a file below a folder, as editors do: it is never seen half written. Creates missing folders. */
 export async function write(folder: string, path: string, text: string): Promise<void> {
-  await mkdir(dirname(join(folder, path)), { recursive: true })
-  await writeFile(join(folder, path), text)
+  const file = join(folder, path)
+  await mkdir(dirname(file), { recursive: true })
+  await writeFile(`${file}.new`, text)
+  await rename(`${file}.new`, file)
 }
 
 /** Opens a folder as a project and creates an agent in it, with a trusted or untrusted role. */
