@@ -8,13 +8,13 @@ use provost_proto::{ActionId, ActionStatus, Code, Hash};
 use provost_store::{Clock, Idempotency};
 use tokio::task::JoinSet;
 
-use crate::fixture::{Fixture, LONG, fault_code};
+use crate::fixture::{LONG, ServicesFixture, fault_code};
 
 /// Appends a line to a file: the number of its lines is how often it ran.
 const COUNTED: &str = "echo ran >> runs";
 
 pub(crate) async fn a_request_that_is_repeated_runs_once() {
-    let test = Arc::new(Fixture::open().await);
+    let test = Arc::new(ServicesFixture::open().await);
     let mut callers = JoinSet::new();
     for _ in 0..8 {
         let test = Arc::clone(&test);
@@ -33,7 +33,7 @@ pub(crate) async fn a_request_that_is_repeated_runs_once() {
 }
 
 pub(crate) async fn of_many_answers_one_runs_the_action() {
-    let test = Arc::new(Fixture::open().await);
+    let test = Arc::new(ServicesFixture::open().await);
     let agent = test.create_agent().await;
     let approval = Arc::new(test.request_approval(&agent, COUNTED).await);
     assert_eq!(test.count_lines("runs"), 0, "it waits");
@@ -55,7 +55,7 @@ pub(crate) async fn of_many_answers_one_runs_the_action() {
 
 /// Every state that an action can be in.
 pub(crate) async fn what_is_cancelled_depends_on_the_state() {
-    let test = Fixture::open().await;
+    let test = ServicesFixture::open().await;
     let agent = test.create_agent().await;
     let actions = &test.gateway.actions;
     let cancel =
@@ -90,7 +90,7 @@ pub(crate) async fn what_is_cancelled_depends_on_the_state() {
 /// A cancellation counts from the moment at which the log says that the action is allowed, also
 /// while its kernel is being started.
 pub(crate) async fn an_action_that_is_cancelled_while_it_starts_ends() {
-    let test = Arc::new(Fixture::open().await);
+    let test = Arc::new(ServicesFixture::open().await);
     let id: ActionId = Clock::system().new_id();
     let submitted = {
         let test = Arc::clone(&test);

@@ -25,7 +25,7 @@ pub(crate) const LONG: Duration = Duration::from_mins(1);
 const ROLE: &str = ".provost/roles/dev.md";
 const ROLE_TEXT: &str = "---\nname: dev\nskills: [fs.read, fs.write, terminal.*]\n---\nWork.\n";
 
-pub(crate) struct Fixture {
+pub(crate) struct ServicesFixture {
     pub(crate) gateway: Arc<Gateway>,
     /// The person.
     pub(crate) person: Caller,
@@ -35,7 +35,7 @@ pub(crate) struct Fixture {
     folder: TempDir,
 }
 
-impl Fixture {
+impl ServicesFixture {
     /// Opens a project, with this program as its kernel.
     pub(crate) async fn open() -> Self {
         let fixture = Self::open_without_program().await;

@@ -7,18 +7,18 @@ use provost_gateway::{GatewayError, KernelState, OpenProjectOutcome};
 use provost_proto::{ActionStatus, ApprovalStatus, Code, Project, ProjectStatus};
 use tokio::task::JoinSet;
 
-use crate::fixture::{Fixture, LONG, fault_code, is_alive, stdout};
+use crate::fixture::{LONG, ServicesFixture, fault_code, is_alive, stdout};
 
-async fn close(test: &Fixture) -> Project {
+async fn close(test: &ServicesFixture) -> Project {
     test.gateway.lifecycle.close_project(test.request(), &test.project.slug).await.unwrap()
 }
 
-async fn open_again(test: &Fixture) -> OpenProjectOutcome {
+async fn open_again(test: &ServicesFixture) -> OpenProjectOutcome {
     test.gateway.lifecycle.open_project(test.request(), &test.project.path).await.unwrap()
 }
 
 pub(crate) async fn closing_ends_what_runs_and_what_waits() {
-    let test = Fixture::open().await;
+    let test = ServicesFixture::open().await;
     let agent = test.create_agent().await;
     let waiting = test.request_approval(&agent, "echo never >> runs").await;
     let line = "sleep 60; echo never >> runs";
@@ -45,7 +45,7 @@ pub(crate) async fn closing_ends_what_runs_and_what_waits() {
 
 /// Whatever is first: an action that was accepted ends, and no kernel runs for a closed project.
 pub(crate) async fn actions_that_start_while_the_project_closes_leave_no_kernel() {
-    let test = Arc::new(Fixture::open().await);
+    let test = Arc::new(ServicesFixture::open().await);
     for round in 0..6 {
         let mut callers = JoinSet::new();
         for _ in 0..4 {
@@ -69,7 +69,7 @@ pub(crate) async fn actions_that_start_while_the_project_closes_leave_no_kernel(
 }
 
 pub(crate) async fn a_folder_that_is_opened_again_is_the_same_project() {
-    let test = Fixture::open().await;
+    let test = ServicesFixture::open().await;
     let already = open_again(&test).await;
     assert!(matches!(&already, OpenProjectOutcome::AlreadyOpen(it) if it.id == test.project.id));
     assert_eq!(test.events("PROJECT_OPENED").await.len(), 1);
