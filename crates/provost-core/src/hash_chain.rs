@@ -187,9 +187,9 @@ pub fn digest(bytes: &[u8]) -> Hash {
 
 /// Computes the digest of content that comes in parts.
 #[derive(Debug, Default)]
-pub struct Digester(blake3::Hasher);
+pub struct ContentDigester(blake3::Hasher);
 
-impl Digester {
+impl ContentDigester {
     /// Adds bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);

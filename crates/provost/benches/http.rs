@@ -7,8 +7,11 @@
     reason = "a benchmark prints, and fails loudly"
 )]
 
+#[path = "daemon/readiness.rs"]
+mod readiness;
+
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -17,7 +20,7 @@ use provost_sandbox::launch;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
 /// Idle time after which a process has returned its unused memory.
@@ -72,8 +75,8 @@ impl Bench {
         let began = Instant::now();
         let pid = launch::spawn_detached(&self.binary, &args, &log, &[]).unwrap();
         let address = loop {
-            if let Some(address) = announced(&data, pid)
-                && healthy(address).await
+            if let Some(address) = readiness::find_address(&data, pid)
+                && readiness::is_healthy(address).await
             {
                 break address;
             }
@@ -139,21 +142,6 @@ impl Bench {
             0.0,
         );
     }
-}
-
-fn announced(data: &Path, pid: u32) -> Option<SocketAddr> {
-    let text = std::fs::read(data.join("daemon.json")).ok()?;
-    let value: Value = serde_json::from_slice(&text).ok()?;
-    (value["pid"] == pid).then(|| value["address"].as_str()?.parse().ok()).flatten()
-}
-
-async fn healthy(address: SocketAddr) -> bool {
-    let Ok(mut socket) = TcpStream::connect(address).await else { return false };
-    let head = format!("GET /api/health HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    let mut answer = String::new();
-    socket.write_all(head.as_bytes()).await.is_ok()
-        && socket.read_to_string(&mut answer).await.is_ok()
-        && answer.starts_with("HTTP/1.1 200")
 }
 
 async fn head(daemon: &Daemon) -> u64 {

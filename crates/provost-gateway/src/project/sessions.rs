@@ -45,6 +45,14 @@ pub struct SessionAppend {
     pub facts: Vec<Fact>,
 }
 
+impl SessionAppend {
+    /// What the daemon records by itself about a turn that somebody started.
+    pub fn by_daemon(principal: Principal, facts: Vec<Fact>) -> Self {
+        let (actor, durability) = (Actor::Daemon, Durability::Buffered);
+        Self { principal, actor, command: None, durability, facts }
+    }
+}
+
 /// A role that a session may act in.
 #[derive(Debug, Clone)]
 pub struct SessionRole {

@@ -137,7 +137,7 @@ impl SetAsideReport {
 
 /// What of a path becomes the person's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Adoption {
+pub enum AdoptedContent {
     /// Whatever is there and below, if nothing of an agent runs: a person changed it themselves.
     Any,
     /// The file that is there, if nothing of an agent runs: a person was shown the change.
@@ -302,7 +302,7 @@ impl Quarantine {
 
     /// Takes what is there now at these paths as the person's, after an answer. While other
     /// actions run, they may have replaced it.
-    pub fn adopt_paths(&self, adopted: &BTreeMap<PathBuf, Adoption>) {
+    pub fn adopt_paths(&self, adopted: &BTreeMap<PathBuf, AdoptedContent>) {
         if adopted.is_empty() {
             return;
         }
@@ -314,8 +314,8 @@ impl Quarantine {
             let is_executable = entry.mode & 0o100 != 0;
             let is_named = match adopted.get(&path) {
                 None => false,
-                Some(Adoption::Any | Adoption::File) => is_alone,
-                Some(Adoption::Shown { kind, hash, is_executable: shown }) => {
+                Some(AdoptedContent::Any | AdoptedContent::File) => is_alone,
+                Some(AdoptedContent::Shown { kind, hash, is_executable: shown }) => {
                     entry.kind == *kind
                         && entry.read_hash(&self.root, &path) == Some(*hash)
                         && (entry.kind != EntryType::File
@@ -324,7 +324,7 @@ impl Quarantine {
             };
             let is_below = || {
                 let mut above = path.ancestors().skip(1);
-                above.any(|above| adopted.get(above) == Some(&Adoption::Any))
+                above.any(|above| adopted.get(above) == Some(&AdoptedContent::Any))
             };
             if is_named || is_alone && is_below() {
                 build_files.adopt_path(&path, &entry);

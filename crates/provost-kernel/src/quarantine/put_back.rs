@@ -11,7 +11,7 @@ use provost_sandbox::root_dir::{FileKind, RootDirError};
 use serde::Serialize;
 
 use super::restore::{create_link, make_parent_writable, write_over};
-use super::{Adoption, Quarantine, SetAsideKind, SetAsideReport, StoredEntry};
+use super::{AdoptedContent, Quarantine, SetAsideKind, SetAsideReport, StoredEntry};
 use crate::ActionError;
 use crate::files::{ChangeKind, ChangedPath, create_parent_dirs};
 
@@ -51,7 +51,7 @@ impl Quarantine {
                 SetAsideKind::File | SetAsideKind::Other => EntryType::File,
             };
             let is_executable = Some(stored.entry.executable);
-            let adoption = Adoption::Shown { kind, hash, is_executable };
+            let adoption = AdoptedContent::Shown { kind, hash, is_executable };
             self.adopt_paths(&BTreeMap::from([(path.to_owned(), adoption)]));
         }
         let set_aside = watch.settle();

@@ -16,7 +16,7 @@ fn run_outside(folder: &Path, script: &str) -> String {
 }
 
 /// The project's file, the agent's beside it, what a person runs, and what it then prints.
-struct Swap {
+struct BuildFileSwap {
     own: (&'static str, &'static str),
     swapped_in: (&'static str, &'static str),
     build: &'static str,
@@ -24,14 +24,14 @@ struct Swap {
 }
 
 /// Those of the families whose programs are on every machine that builds Provost.
-const SWAPS: &[Swap] = &[
-    Swap {
+const SWAPS: &[BuildFileSwap] = &[
+    BuildFileSwap {
         own: ("Makefile", "all:\n\t@echo own\n"),
         swapped_in: ("makefile", "all:\n\t@echo evil\n"),
         build: "make",
         prints: "own",
     },
-    Swap {
+    BuildFileSwap {
         own: ("makefile", "all:\n\t@echo own\n"),
         swapped_in: ("GNUmakefile", "all:\n\t@echo evil\n"),
         build: "make",
@@ -41,7 +41,7 @@ const SWAPS: &[Swap] = &[
 
 #[tokio::test]
 async fn nothing_is_swapped_in_beside_the_projects_build() {
-    for Swap { own, swapped_in, build, prints } in SWAPS {
+    for BuildFileSwap { own, swapped_in, build, prints } in SWAPS {
         // Without Provost the tool uses the other file, or the test would prove nothing.
         let control = tempfile::tempdir().unwrap();
         fs::write(control.path().join(own.0), own.1).unwrap();

@@ -14,7 +14,7 @@ const N_PROJECTS: u64 = 3;
 const SESSION_EVENTS: u64 = 19;
 
 /// What a test needs to know of the log.
-pub(crate) struct History {
+pub(crate) struct SeededHistory {
     pub(crate) slug: String,
     /// A session in the middle of the log, and what happened in it.
     pub(crate) session: Uuid,
@@ -24,13 +24,13 @@ pub(crate) struct History {
     pub(crate) grant: Uuid,
 }
 
-struct Writer<'a> {
+struct SeedWriter<'a> {
     store: &'a SqliteStore,
     clock: Clock,
     waiting: Vec<AppendRequest>,
 }
 
-impl Writer<'_> {
+impl SeedWriter<'_> {
     fn id(&self) -> Uuid {
         self.clock.new_id()
     }
@@ -58,11 +58,11 @@ impl Writer<'_> {
 }
 
 /// Writes a log with this many sessions.
-pub(crate) async fn write(folder: &Path, data: &Path, n_sessions: u64) -> History {
+pub(crate) async fn write(folder: &Path, data: &Path, n_sessions: u64) -> SeededHistory {
     let clock = Clock::system();
     let options = StoreOptions { path: data.join("log.db"), clock: clock.clone() };
     let store = SqliteStore::open(options).unwrap();
-    let mut writer = Writer { store: &store, clock, waiting: Vec::new() };
+    let mut writer = SeedWriter { store: &store, clock, waiting: Vec::new() };
     let mut projects = Vec::new();
     for number in 0..N_PROJECTS {
         let slug = format!("p{number}");
@@ -87,15 +87,15 @@ pub(crate) async fn write(folder: &Path, data: &Path, n_sessions: u64) -> Histor
 
 /// The ids of one session and what happens in it.
 struct SessionWriter<'w, 'a> {
-    writer: &'w mut Writer<'a>,
+    writer: &'w mut SeedWriter<'a>,
     project: Uuid,
     turn: Uuid,
-    ids: History,
+    ids: SeededHistory,
 }
 
-fn write_session(writer: &mut Writer<'_>, project: Uuid, slug: &str) -> History {
+fn write_session(writer: &mut SeedWriter<'_>, project: Uuid, slug: &str) -> SeededHistory {
     let turn = writer.id();
-    let ids = History {
+    let ids = SeededHistory {
         slug: slug.to_owned(),
         session: writer.id(),
         action: writer.id(),
@@ -155,7 +155,7 @@ impl SessionWriter<'_, '_> {
     /// A read, and a command that needs an approval.
     fn ask_and_answer(&mut self) {
         let (project, session, hash) = (self.project, self.ids.session, "5".repeat(64));
-        let History { action, approval, grant, .. } = self.ids;
+        let SeededHistory { action, approval, grant, .. } = self.ids;
         let mut looked = self.request(self.ids.read, "fs.readFile");
         looked["why"] = json!({ "kind": "mode", "mode": "auto" });
         looked["outcome"] = outcome();

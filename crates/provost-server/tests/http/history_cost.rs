@@ -10,7 +10,7 @@ use provost_store::{StatementCost, StatementObserver};
 use reqwest::Method;
 
 use super::Server;
-use super::history::History;
+use super::history::SeededHistory;
 
 /// Each has 19 events; the shorter log fills every page of a list, too.
 const SESSIONS: [u64; 2] = [180, 720];
@@ -116,7 +116,7 @@ async fn read(server: &Server, path: &str) {
     assert!(status.is_success(), "{path}: {status} {text}");
 }
 
-fn fill_in(path: &str, history: &History) -> String {
+fn fill_in(path: &str, history: &SeededHistory) -> String {
     path.replace("{p}", &history.slug)
         .replace("{session}", &history.session.to_string())
         .replace("{action}", &history.action.to_string())

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use history::History;
+use history::SeededHistory;
 use provost_gateway::{DaemonOwner, Gateway, GatewayConfig, Secret};
 use provost_proto::{ErrorResponse, Project};
 use provost_runner::model::{
@@ -91,7 +91,7 @@ impl Server {
     }
 
     /// A server whose log has sessions, with an observer of what its readers execute.
-    async fn with_history(n_sessions: u64, observer: StatementObserver) -> (Self, History) {
+    async fn with_history(n_sessions: u64, observer: StatementObserver) -> (Self, SeededHistory) {
         let files = ServerFiles::new();
         let history = history::write(files.folder.path(), &files.data, n_sessions).await;
         let store = SqliteStore::open_observed(files.store_options(), observer).unwrap();

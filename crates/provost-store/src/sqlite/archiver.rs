@@ -42,7 +42,7 @@ const KEPT_EVENTS: u64 = 8192;
 
 /// Archives, one request at a time.
 #[derive(Debug, Clone)]
-pub(super) struct Archiver {
+pub(super) struct LogArchiver {
     pub(super) path: PathBuf,
     pub(super) segments: Arc<SegmentSet>,
     /// Does not keep the log open.
@@ -52,7 +52,7 @@ pub(super) struct Archiver {
     pub(super) turn: Arc<Mutex<()>>,
 }
 
-impl Archiver {
+impl LogArchiver {
     /// Archives on a blocking thread. Dropping the future does not end it.
     pub(super) async fn archive(
         self,

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 use provost_core::fold::{DocumentKey, DocumentListing, ViewDocument, ViewKind};
 use provost_proto::{LogCursor, Seq};
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 use uuid::Uuid;
 
-use super::reader::{self, ListBounds};
+use super::reader;
 use crate::{ListPosition, ListQuery, StoreError, StoredDocument};
 
 /// The documents of a view that are not on disk yet.
@@ -60,22 +60,11 @@ pub(super) fn is_selected(query: &ListQuery, key: Uuid, listing: &DocumentListin
 
 /// Times and keys of the documents of a list on disk, the latest first; the index has both.
 fn list_keys(db: &Connection, query: ListQuery) -> Result<Vec<(u64, DocumentKey)>, StoreError> {
-    let mut list = db.prepare_cached(
-        "SELECT key, at FROM docs
-         WHERE view = ?1 AND parent = ?2 AND open = ?3 AND at > ?4 AND at <= ?5
-         AND (at < ?5 OR key < ?6) ORDER BY at DESC, key DESC LIMIT ?7",
-    )?;
-    let ListQuery { view, parent, is_open, .. } = query;
-    let ListBounds { after, last, key, limit } = ListBounds::new(&query);
-    let (view_id, parent) = (view.storage_id(), parent.as_bytes());
-    let mut rows = list.query(params![view_id, parent, is_open, after, last, key, limit])?;
-    let mut keys = Vec::new();
-    while let Some(row) = rows.next()? {
+    reader::read_list(db, "key, at", query, |row| {
         let bytes: Vec<u8> = row.get(0)?;
         // A row with another key is damaged; verification names it.
-        let Ok(key) = Uuid::from_slice(&bytes) else { continue };
+        let Ok(key) = Uuid::from_slice(&bytes) else { return Ok(None) };
         let at: i64 = row.get(1)?;
-        keys.push((u64::try_from(at).unwrap_or(0), DocumentKey { view, key }));
-    }
-    Ok(keys)
+        Ok(Some((u64::try_from(at).unwrap_or(0), DocumentKey { view: query.view, key })))
+    })
 }

@@ -52,7 +52,7 @@ use crate::{
     EventScope, EventStore, Idempotency, ListQuery, RecordedEvent, SearchPage, StoreError,
     StoredDocument,
 };
-use archiver::Archiver;
+use archiver::LogArchiver;
 use batched_append::BatchedAppend;
 use group_commit_writer::{
     GroupCommitWriter, NextBatchWriter, StartedWriter, WriterMessage, WriterSharedState,
@@ -529,7 +529,7 @@ impl EventStore for SqliteStore {
         let Some(inbox) = &self.inbox else {
             return future::ready(Err(StoreError::Closed)).boxed();
         };
-        let archiver = Archiver {
+        let archiver = LogArchiver {
             path: self.path.clone(),
             segments: Arc::clone(&self.shared.segments),
             inbox: inbox.downgrade(),

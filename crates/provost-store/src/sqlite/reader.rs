@@ -137,18 +137,18 @@ pub(super) fn read_stored_document(
 }
 
 /// The bounds of a list as the database compares them.
-pub(super) struct ListBounds {
+struct ListBounds {
     /// Exclusive.
-    pub(super) after: i64,
+    after: i64,
     /// Inclusive, because what never ends has the latest time that the column can hold.
-    pub(super) last: i64,
+    last: i64,
     /// Exclusive, for documents of the last time; a blob that is longer than keys is after all.
-    pub(super) key: Vec<u8>,
-    pub(super) limit: i64,
+    key: Vec<u8>,
+    limit: i64,
 }
 
 impl ListBounds {
-    pub(super) fn new(query: &ListQuery) -> Self {
+    fn new(query: &ListQuery) -> Self {
         let &ListQuery { after, before, limit, .. } = query;
         Self {
             // From before the beginning, if that is where to begin.
@@ -169,20 +169,30 @@ pub(super) fn list_under(
     db: &Connection,
     query: ListQuery,
 ) -> Result<Vec<StoredDocument>, StoreError> {
-    let mut list = db.prepare_cached(
-        "SELECT key, doc, seq FROM docs
+    read_list(db, "key, doc, seq", query, |row| decode_stored_document(query.view, row).map(Some))
+}
+
+/// What is decoded of these columns of the documents of a list, the latest first.
+pub(super) fn read_list<T>(
+    db: &Connection,
+    columns: &str,
+    query: ListQuery,
+    decode: impl Fn(&Row<'_>) -> Result<Option<T>, StoreError>,
+) -> Result<Vec<T>, StoreError> {
+    let mut list = db.prepare_cached(&format!(
+        "SELECT {columns} FROM docs
          WHERE view = ?1 AND parent = ?2 AND open = ?3 AND at > ?4 AND at <= ?5
          AND (at < ?5 OR key < ?6) ORDER BY at DESC, key DESC LIMIT ?7",
-    )?;
+    ))?;
     let ListQuery { view, parent, is_open, .. } = query;
     let ListBounds { after, last, key, limit } = ListBounds::new(&query);
     let (view_id, parent) = (view.storage_id(), parent.as_bytes());
     let mut rows = list.query(params![view_id, parent, is_open, after, last, key, limit])?;
-    let mut docs = Vec::new();
+    let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        docs.push(decode_stored_document(view, row)?);
+        found.extend(decode(row)?);
     }
-    Ok(docs)
+    Ok(found)
 }
 
 /// All documents of a view, in the order of their keys.

@@ -5,19 +5,19 @@ use std::path::Path;
 use provost_sandbox::launch;
 use serde_json::{Value, json};
 
-use crate::subject::Daemon;
-use crate::table::{Limits, Table};
+use crate::measured_daemon::MeasuredDaemon;
+use crate::table::{ResultTable, RowLimits};
 
-const OPEN: Limits = Limits::RATIO;
-const TRANSFERRED: Limits = Limits::at_most(400.0);
-const HEAP: Limits = Limits::at_most(40.0);
+const OPEN: RowLimits = RowLimits::RATIO;
+const TRANSFERRED: RowLimits = RowLimits::at_most(400.0);
+const HEAP: RowLimits = RowLimits::at_most(40.0);
 
-pub(crate) async fn measure(table: &mut Table, both: [&Daemon<'_>; 2]) {
-    let mut subjects = Vec::new();
+pub(crate) async fn measure(table: &mut ResultTable, both: [&MeasuredDaemon<'_>; 2]) {
+    let mut copies = Vec::new();
     for daemon in both {
         let link = daemon.post("/api/login-links", json!({})).await;
-        let history = &daemon.subject.history;
-        subjects.push(json!({
+        let history = &daemon.folder_copy.history;
+        copies.push(json!({
             "origin": format!("http://{}", daemon.address),
             "login": link["path"],
             "slug": history.project.slug,
@@ -25,7 +25,7 @@ pub(crate) async fn measure(table: &mut Table, both: [&Daemon<'_>; 2]) {
         }));
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/scripts/bench-page.mjs");
-    let args = [script.to_str().unwrap().to_owned(), Value::from(subjects).to_string()];
+    let args = [script.to_str().unwrap().to_owned(), Value::from(copies).to_string()];
     let output = launch::run_and_capture(Path::new("node"), &args).unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "the browser failed: {error}");
@@ -34,8 +34,8 @@ pub(crate) async fn measure(table: &mut Table, both: [&Daemon<'_>; 2]) {
         ("page: open to interactive", "openMs", "ms", OPEN),
         ("page: transferred after the assets", "kilobytes", "KB", TRANSFERRED),
         ("page: JavaScript heap", "heapMegabytes", "MB", HEAP),
-        ("page: open a project", "projectMs", "ms", Limits::RATIO),
-        ("page: open a session", "sessionMs", "ms", Limits::RATIO),
+        ("page: open a project", "projectMs", "ms", RowLimits::RATIO),
+        ("page: open a session", "sessionMs", "ms", RowLimits::RATIO),
     ] {
         let values = [&results[0], &results[1]].map(|result| result[key].as_f64().unwrap());
         table.add(name, unit, values, limits);

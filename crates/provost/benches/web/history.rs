@@ -16,7 +16,7 @@ use provost_store::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::random::Random;
+use crate::random::SeededRandom;
 use crate::turns::{self, Project};
 
 /// Changes when the generated events do: logs of another version are generated again.
@@ -40,7 +40,7 @@ pub(crate) const ABSENT_WORD: &str = "quetzalcoatl";
 
 /// What the benchmark needs to know of a generated log.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
-pub(crate) struct History {
+pub(crate) struct SeededHistory {
     /// The session that ended last, and its project.
     pub(crate) session: SessionId,
     pub(crate) project: Project,
@@ -49,7 +49,7 @@ pub(crate) struct History {
 }
 
 /// The folder with a generated log: `data`, and its projects in `projects`.
-pub(crate) async fn find_or_generate(n_events: u64) -> (PathBuf, History) {
+pub(crate) async fn find_or_generate(n_events: u64) -> (PathBuf, SeededHistory) {
     let cache = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("history");
     let folder = cache.join(format!("v{VERSION}-{n_events}"));
     let summary = folder.join("history.json");
@@ -64,7 +64,7 @@ pub(crate) async fn find_or_generate(n_events: u64) -> (PathBuf, History) {
     (folder, history)
 }
 
-async fn generate(folder: &Path, n_events: u64) -> History {
+async fn generate(folder: &Path, n_events: u64) -> SeededHistory {
     let data = folder.join("data");
     std::fs::create_dir_all(&data).unwrap();
     let log = data.join("log.db");
@@ -77,7 +77,7 @@ async fn generate(folder: &Path, n_events: u64) -> History {
     let store = SqliteStore::open(StoreOptions { path: log.clone(), clock }).unwrap();
     // The last session ends somewhat later.
     let step = DAYS * 86_400_000_000 / (n_events + 500);
-    let random = Random(17);
+    let random = SeededRandom(17);
     let mut writer =
         HistoryWriter { store: &store, now, step, random, n_events: 0, waiting: Vec::new() };
     let projects = open_projects(&mut writer, folder).await;
@@ -97,7 +97,7 @@ async fn generate(folder: &Path, n_events: u64) -> History {
     drop(writer);
     drop(store);
     await_search_file(&log, n_events);
-    History { session, project, action }
+    SeededHistory { session, project, action }
 }
 
 /// The signatures of the search file are written by a thread of the store, which has to begin
@@ -165,7 +165,7 @@ pub(crate) struct HistoryWriter<'a> {
     store: &'a SqliteStore,
     now: Arc<AtomicU64>,
     step: u64,
-    pub(crate) random: Random,
+    pub(crate) random: SeededRandom,
     pub(crate) n_events: u64,
     waiting: Vec<BoxFuture<'a, Result<AppendOutcome, StoreError>>>,
 }

@@ -12,16 +12,18 @@
 mod browser;
 mod commands;
 mod history;
+mod measured_daemon;
 mod random;
+#[path = "../daemon/readiness.rs"]
+mod readiness;
 mod requests;
-mod subject;
 mod table;
 mod turns;
 
 use std::time::Duration;
 
-use subject::{Daemon, Subject, resident_megabytes};
-use table::{Limits, Table};
+use measured_daemon::{DataFolderCopy, MeasuredDaemon, resident_megabytes};
+use table::{ResultTable, RowLimits};
 
 /// The lengths that are compared.
 const SIZES: [u64; 2] = [1_000, 1_000_000];
@@ -32,12 +34,12 @@ const STARTS: usize = 9;
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
     let with_browser = !std::env::args().any(|argument| argument == "daemon");
-    let mut subjects = Vec::new();
+    let mut copies = Vec::new();
     for n_events in SIZES {
-        subjects.push(Subject::prepare(n_events).await);
+        copies.push(DataFolderCopy::prepare(n_events).await);
     }
-    let [small, large] = <[Subject; 2]>::try_from(subjects).unwrap();
-    let mut table = Table::default();
+    let [small, large] = <[DataFolderCopy; 2]>::try_from(copies).unwrap();
+    let mut table = ResultTable::default();
     measure_starts(&mut table, &small, &large).await;
     let (small, large) = (small.start().await.0, large.start().await.0);
     measure_memory(&mut table, &small, &large).await;
@@ -51,22 +53,26 @@ async fn main() {
 }
 
 /// From exec to the first healthy response.
-async fn measure_starts(table: &mut Table, small: &Subject, large: &Subject) {
+async fn measure_starts(table: &mut ResultTable, small: &DataFolderCopy, large: &DataFolderCopy) {
     // The first start of a folder creates its token.
-    for subject in [small, large] {
-        drop(subject.start().await);
+    for folder_copy in [small, large] {
+        drop(folder_copy.start().await);
     }
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..STARTS {
-        for (times, subject) in times.iter_mut().zip([small, large]) {
-            times.push(subject.start().await.1);
+        for (times, folder_copy) in times.iter_mut().zip([small, large]) {
+            times.push(folder_copy.start().await.1);
         }
     }
-    table.add_times("start of the daemon", times, Limits::RATIO);
+    table.add_times("start of the daemon", times, RowLimits::RATIO);
 }
 
-async fn measure_memory(table: &mut Table, small: &Daemon<'_>, large: &Daemon<'_>) {
+async fn measure_memory(
+    table: &mut ResultTable,
+    small: &MeasuredDaemon<'_>,
+    large: &MeasuredDaemon<'_>,
+) {
     tokio::time::sleep(REST).await;
     let values = [small, large].map(|daemon| resident_megabytes(daemon.pid));
-    table.add("idle daemon, 100 projects", "MB", values, Limits::at_most(25.0));
+    table.add("idle daemon, 100 projects", "MB", values, RowLimits::at_most(25.0));
 }

@@ -1,5 +1,6 @@
 //! A copy of a generated log, and daemons on it.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -7,30 +8,29 @@ use provost_sandbox::launch;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 
-use crate::history::{self, History};
+use crate::history::{self, SeededHistory};
+use crate::readiness;
 
 /// A data folder that a daemon may change.
 #[derive(Debug)]
-pub(crate) struct Subject {
+pub(crate) struct DataFolderCopy {
     folder: TempDir,
-    pub(crate) history: History,
+    pub(crate) history: SeededHistory,
 }
 
 /// A daemon on it; stopped when dropped, with its kernels.
-pub(crate) struct Daemon<'a> {
+pub(crate) struct MeasuredDaemon<'a> {
     pub(crate) pid: Pid,
-    pub(crate) address: String,
+    pub(crate) address: SocketAddr,
     pub(crate) token: String,
     pub(crate) http: reqwest::Client,
-    pub(crate) subject: &'a Subject,
+    pub(crate) folder_copy: &'a DataFolderCopy,
 }
 
-impl Drop for Daemon<'_> {
+impl Drop for MeasuredDaemon<'_> {
     fn drop(&mut self) {
-        self.subject.run_provost(&["down"]);
+        self.folder_copy.run_provost(&["down"]);
         if test_kill_process(self.pid).is_ok() {
             kill_process(self.pid, Signal::TERM).unwrap();
         }
@@ -40,7 +40,7 @@ impl Drop for Daemon<'_> {
     }
 }
 
-impl Subject {
+impl DataFolderCopy {
     /// Copies the log with this many events, which is generated if it does not exist.
     pub(crate) async fn prepare(n_events: u64) -> Self {
         let (source, history) = history::find_or_generate(n_events).await;
@@ -66,7 +66,7 @@ impl Subject {
     }
 
     /// Starts a daemon; returns the time from exec to the first healthy response.
-    pub(crate) async fn start(&self) -> (Daemon<'_>, Duration) {
+    pub(crate) async fn start(&self) -> (MeasuredDaemon<'_>, Duration) {
         let data = self.data();
         let log = self.folder.path().join("log");
         let args = ["serve", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()];
@@ -75,8 +75,8 @@ impl Subject {
         let pid = launch::spawn_detached(&binary(), &args, &log, &home).unwrap();
         let deadline = began + Duration::from_mins(2);
         let address = loop {
-            if let Some(address) = find_address(&data, pid)
-                && is_healthy(&address).await
+            if let Some(address) = readiness::find_address(&data, pid)
+                && readiness::is_healthy(address).await
             {
                 break address;
             }
@@ -87,7 +87,7 @@ impl Subject {
         let token = std::fs::read_to_string(data.join("token")).unwrap().trim().to_owned();
         let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
         let http = provost_runner::model::local_http_client_builder().build().unwrap();
-        (Daemon { pid, address, token, http, subject: self }, took)
+        (MeasuredDaemon { pid, address, token, http, folder_copy: self }, took)
     }
 
     /// Runs `provost` on this data folder; returns how long that took.
@@ -104,7 +104,7 @@ impl Subject {
     }
 }
 
-impl Daemon<'_> {
+impl MeasuredDaemon<'_> {
     pub(crate) async fn get(&self, path: &str) -> Value {
         self.send(self.http.get(self.url(path))).await
     }
@@ -128,21 +128,6 @@ impl Daemon<'_> {
         assert!(status.is_success(), "{url}: {status} {text}");
         serde_json::from_str(&text).unwrap()
     }
-}
-
-fn find_address(data: &Path, pid: u32) -> Option<String> {
-    let text = std::fs::read(data.join("daemon.json")).ok()?;
-    let value: Value = serde_json::from_slice(&text).ok()?;
-    (value["pid"] == pid).then(|| value["address"].as_str().map(str::to_owned)).flatten()
-}
-
-async fn is_healthy(address: &str) -> bool {
-    let Ok(mut socket) = TcpStream::connect(address).await else { return false };
-    let head = format!("GET /api/health HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    let mut answer = String::new();
-    socket.write_all(head.as_bytes()).await.is_ok()
-        && socket.read_to_string(&mut answer).await.is_ok()
-        && answer.starts_with("HTTP/1.1 200")
 }
 
 /// The binary, built with this benchmark and with the same profile.

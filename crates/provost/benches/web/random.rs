@@ -1,9 +1,9 @@
 //! Numbers that are the same in every run (`SplitMix64`).
 
 #[derive(Debug)]
-pub(crate) struct Random(pub(crate) u64);
+pub(crate) struct SeededRandom(pub(crate) u64);
 
-impl Random {
+impl SeededRandom {
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

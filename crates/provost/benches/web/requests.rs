@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::history::{ABSENT_WORD, COMMON_WORD, RARE_WORD};
-use crate::subject::Daemon;
-use crate::table::{Limits, Table};
+use crate::measured_daemon::MeasuredDaemon;
+use crate::table::{ResultTable, RowLimits};
 
 const ROUNDS: usize = 21;
 /// A search that takes long is repeated less often.
@@ -16,12 +16,12 @@ const MIN_ROWS: usize = 60;
 const KERNEL_STARTS: usize = 9;
 
 /// The part of a query that filters.
-type FilterQuery = fn(&Daemon<'_>) -> String;
+type FilterQuery = fn(&MeasuredDaemon<'_>) -> String;
 
-const PAGE: Limits = Limits::at_most(100.0).and_ratio();
-const FILTER: Limits = Limits::at_most(300.0);
+const PAGE: RowLimits = RowLimits::at_most(100.0).and_ratio();
+const FILTER: RowLimits = RowLimits::at_most(300.0);
 
-pub(crate) async fn measure(table: &mut Table, both: [&Daemon<'_>; 2]) {
+pub(crate) async fn measure(table: &mut ResultTable, both: [&MeasuredDaemon<'_>; 2]) {
     measure_search(table, both, "first page of the timeline", |_| String::new(), PAGE).await;
     let filters: [(&str, FilterQuery); 8] = [
         ("filter by a common word", |_| format!("&text={COMMON_WORD}")),
@@ -30,9 +30,11 @@ pub(crate) async fn measure(table: &mut Table, both: [&Daemon<'_>; 2]) {
         ("filter by kind", |_| "&kind=RUNTIME_STOPPED".to_owned()),
         ("filter by an absent kind", |_| "&kind=BUILD_FAILED".to_owned()),
         ("filter by actor", |_| "&actor=ui".to_owned()),
-        ("filter by project", |daemon| format!("&project={}", daemon.subject.history.project.slug)),
+        ("filter by project", |daemon| {
+            format!("&project={}", daemon.folder_copy.history.project.slug)
+        }),
         ("filter by session", |daemon| {
-            format!("&session={}", daemon.subject.history.session.uuid())
+            format!("&session={}", daemon.folder_copy.history.session.uuid())
         }),
     ];
     for (name, query) in filters {
@@ -42,11 +44,11 @@ pub(crate) async fn measure(table: &mut Table, both: [&Daemon<'_>; 2]) {
 }
 
 async fn measure_search(
-    table: &mut Table,
-    both: [&Daemon<'_>; 2],
+    table: &mut ResultTable,
+    both: [&MeasuredDaemon<'_>; 2],
     name: &str,
-    query: impl Fn(&Daemon<'_>) -> String,
-    limits: Limits,
+    query: impl Fn(&MeasuredDaemon<'_>) -> String,
+    limits: RowLimits,
 ) {
     let mut times = [Vec::new(), Vec::new()];
     let began = Instant::now();
@@ -65,7 +67,7 @@ async fn measure_search(
 }
 
 /// Reads pages as the timeline does.
-async fn read_rows(daemon: &Daemon<'_>, query: &str) {
+async fn read_rows(daemon: &MeasuredDaemon<'_>, query: &str) {
     let (mut n_rows, mut before) = (0, String::new());
     loop {
         let page = daemon.get(&format!("/api/events?limit=200{query}{before}")).await;
@@ -78,12 +80,12 @@ async fn read_rows(daemon: &Daemon<'_>, query: &str) {
 }
 
 /// A folder is opened as a project, and its kernel is started by a first action.
-async fn measure_projects(table: &mut Table, both: [&Daemon<'_>; 2]) {
+async fn measure_projects(table: &mut ResultTable, both: [&MeasuredDaemon<'_>; 2]) {
     let mut opened = [Vec::new(), Vec::new()];
     let mut started = [Vec::new(), Vec::new()];
     for round in 0..KERNEL_STARTS {
         for (number, daemon) in both.into_iter().enumerate() {
-            let path = daemon.subject.path().join(format!("new{round}"));
+            let path = daemon.folder_copy.path().join(format!("new{round}"));
             std::fs::create_dir(&path).unwrap();
             let began = Instant::now();
             let project = daemon.post("/api/projects", json!({ "path": path })).await;
@@ -96,6 +98,6 @@ async fn measure_projects(table: &mut Table, both: [&Daemon<'_>; 2]) {
             daemon.delete(&format!("/api/projects/{id}")).await;
         }
     }
-    table.add_times("open a folder as a project", opened, Limits::RATIO);
-    table.add_times("start of a kernel, with its first action", started, Limits::RATIO);
+    table.add_times("open a folder as a project", opened, RowLimits::RATIO);
+    table.add_times("start of a kernel, with its first action", started, RowLimits::RATIO);
 }

@@ -7,12 +7,12 @@ const MAX_RATIO: f64 = 1.3;
 
 /// What is promised of a row.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Limits {
+pub(crate) struct RowLimits {
     ratio: Option<f64>,
     most: Option<f64>,
 }
 
-impl Limits {
+impl RowLimits {
     pub(crate) const RATIO: Self = Self { ratio: Some(MAX_RATIO), most: None };
 
     pub(crate) const fn at_most(most: f64) -> Self {
@@ -24,25 +24,31 @@ impl Limits {
     }
 }
 
-struct Row {
+struct ResultRow {
     name: String,
     unit: &'static str,
     values: [f64; 2],
-    limits: Limits,
+    limits: RowLimits,
 }
 
 /// The rows in order.
 #[derive(Default)]
-pub(crate) struct Table(Vec<Row>);
+pub(crate) struct ResultTable(Vec<ResultRow>);
 
-impl Table {
-    pub(crate) fn add(&mut self, name: &str, unit: &'static str, values: [f64; 2], limits: Limits) {
+impl ResultTable {
+    pub(crate) fn add(
+        &mut self,
+        name: &str,
+        unit: &'static str,
+        values: [f64; 2],
+        limits: RowLimits,
+    ) {
         println!("{name}: {:.2} and {:.2} {unit}", values[0], values[1]);
-        self.0.push(Row { name: name.to_owned(), unit, values, limits });
+        self.0.push(ResultRow { name: name.to_owned(), unit, values, limits });
     }
 
     /// Adds the medians of times.
-    pub(crate) fn add_times(&mut self, name: &str, times: [Vec<Duration>; 2], limits: Limits) {
+    pub(crate) fn add_times(&mut self, name: &str, times: [Vec<Duration>; 2], limits: RowLimits) {
         let values = times.map(|mut times| {
             times.sort();
             times[times.len() / 2].as_secs_f64() * 1000.0
@@ -54,7 +60,7 @@ impl Table {
     pub(crate) fn print(&self) {
         println!("\n| | 1 000 events | 1 000 000 events | ratio | promised | |");
         println!("|---|---|---|---|---|---|");
-        for Row { name, unit, values: [small, large], limits } in &self.0 {
+        for ResultRow { name, unit, values: [small, large], limits } in &self.0 {
             let ratio = large / small.max(f64::MIN_POSITIVE);
             let holds = limits.most.is_none_or(|most| *large <= most)
                 && limits.ratio.is_none_or(|most| ratio <= most);

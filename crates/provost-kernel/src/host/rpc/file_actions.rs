@@ -20,7 +20,7 @@ use serde_json::Value;
 use super::dispatch::{root_for_action, to_json_value};
 use crate::host::KernelHost;
 use crate::host::redaction::redact_result;
-use crate::quarantine::{Adoption, Quarantine};
+use crate::quarantine::{AdoptedContent, Quarantine};
 use crate::{ActionError, files};
 
 /// Executes a file action.
@@ -162,14 +162,14 @@ fn choose_adoption(
     action: &FileAction,
     path: &RelPath,
     result: &Value,
-) -> Option<Adoption> {
+) -> Option<AdoptedContent> {
     let written = result["hash"].as_str().and_then(|hash| hash.parse().ok());
-    let shown = |hash| Adoption::Shown { kind: EntryType::File, hash, is_executable: None };
+    let shown = |hash| AdoptedContent::Shown { kind: EntryType::File, hash, is_executable: None };
     match (approval, action, written) {
         (WriteApproval::PersonsOwn | WriteApproval::Shown, _, Some(hash)) => Some(shown(hash)),
-        (WriteApproval::PersonsOwn, _, None) => Some(Adoption::Any),
+        (WriteApproval::PersonsOwn, _, None) => Some(AdoptedContent::Any),
         (WriteApproval::Shown, FileAction::ApplyPatch(applied), None) => {
-            (!applied.renamed_paths().contains(path)).then_some(Adoption::File)
+            (!applied.renamed_paths().contains(path)).then_some(AdoptedContent::File)
         }
         // Nobody saw the content of what was moved.
         (WriteApproval::Shown | WriteApproval::None, _, _) => None,

@@ -11,7 +11,6 @@ use provost_proto::session::{
     TurnInterrupted, TurnView,
 };
 use provost_proto::{Actor, Fact, MessageId};
-use provost_store::Durability;
 use tokio_util::sync::CancellationToken;
 
 use super::unlogged_drafts::DraftCharge;
@@ -62,13 +61,7 @@ impl Runner {
             turn: turn.id,
             why,
         }));
-        let append = SessionAppend {
-            principal: turn.principal.clone(),
-            actor: Actor::Daemon,
-            command: None,
-            durability: Durability::Buffered,
-            facts,
-        };
+        let append = SessionAppend::by_daemon(turn.principal.clone(), facts);
         self.gateway.sessions.append_session_events(session.id, append).await?;
         self.ledger.lock_accounts().remove_account(AccountKey::Turn(turn.id));
         Ok(())

@@ -8,8 +8,8 @@ use provost_gateway::{JournaledDraft, SessionAppend};
 use provost_proto::session::{
     CompletionDraft, ItemNumber, MessageAdded, MessageAuthor, SessionView, TurnView,
 };
-use provost_proto::{Actor, Fact, Stream, TurnId};
-use provost_store::{Durability, EventScope, LogTail, hydrate_fact};
+use provost_proto::{Fact, Stream, TurnId};
+use provost_store::{EventScope, LogTail, hydrate_fact};
 
 use super::interrupt_turn::{draft_parts, list_attempt_bytes};
 use crate::session::history::session_log::SessionLog;
@@ -65,13 +65,7 @@ impl Runner {
         if facts.is_empty() {
             return Ok(());
         }
-        let append = SessionAppend {
-            principal: turn.principal.clone(),
-            actor: Actor::Daemon,
-            command: None,
-            durability: Durability::Buffered,
-            facts,
-        };
+        let append = SessionAppend::by_daemon(turn.principal.clone(), facts);
         self.gateway.sessions.append_session_events(session.id, append).await?;
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use provost_core::hash_chain::{self, Digester};
+use provost_core::hash_chain::{self, ContentDigester};
 use provost_proto::{Hash, LogSegment, Seq, Stream, UnixMicros, limits};
 
 use super::super::search_index::BLOCK_EVENTS;
@@ -117,7 +117,7 @@ impl SegmentFile {
 pub(super) fn check_digest(folder: &Path, row: &LogSegment) -> Result<(), String> {
     let mut file =
         File::open(folder.join(&row.file)).map_err(|problem| describe_open_error(&problem))?;
-    let mut digester = DigestWriter(Digester::default());
+    let mut digester = DigestWriter(ContentDigester::default());
     let bytes = io::copy(&mut file, &mut digester).map_err(|error| error.to_string())?;
     if bytes != row.bytes || digester.0.finish() != row.digest {
         return Err("was changed".to_owned());
@@ -125,7 +125,7 @@ pub(super) fn check_digest(folder: &Path, row: &LogSegment) -> Result<(), String
     Ok(())
 }
 
-struct DigestWriter(Digester);
+struct DigestWriter(ContentDigester);
 
 impl io::Write for DigestWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

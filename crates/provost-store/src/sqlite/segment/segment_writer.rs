@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use provost_core::hash_chain::{self, Digester};
+use provost_core::hash_chain::{self, ContentDigester};
 use provost_proto::{Hash, LogSegment, Seq, Stream, StreamVersion, UnixMicros};
 
 use super::event_block::BlockBuilder;
@@ -28,7 +28,7 @@ pub(in crate::sqlite) struct SegmentWriter {
     path: PathBuf,
     file: BufWriter<File>,
     compressor: zstd::bulk::Compressor<'static>,
-    digester: Digester,
+    digester: ContentDigester,
     offset: u64,
     first: Seq,
     prev: Hash,
@@ -89,7 +89,7 @@ impl SegmentWriter {
             path,
             file: BufWriter::with_capacity(256 * 1024, file),
             compressor,
-            digester: Digester::default(),
+            digester: ContentDigester::default(),
             offset: 0,
             first,
             prev,

@@ -10,7 +10,7 @@ use super::{ALL, Home, Running, texts};
 
 /// What a stream of a session sent.
 #[derive(Default)]
-struct Followed {
+struct FollowedSession {
     /// The message that each draft becomes, and its text.
     drafts: Vec<(Value, String)>,
     /// The messages of the model in the log, with the number of drafts before each.
@@ -18,12 +18,12 @@ struct Followed {
 }
 
 /// Follows a session until a turn ends, or until a draft has this many bytes.
-async fn follow(daemon: &Running, session: &str, bytes: usize) -> Followed {
+async fn follow(daemon: &Running, session: &str, bytes: usize) -> FollowedSession {
     let http = provost_runner::model::local_http_client_builder().build().unwrap();
     let path = format!("{}/api/sessions/{session}/events", daemon.base);
     let answer = http.get(path).bearer_auth(&daemon.token).send().await.unwrap();
     let (mut pieces, mut rest) = (answer.bytes_stream(), Vec::new());
-    let mut followed = Followed::default();
+    let mut followed = FollowedSession::default();
     loop {
         rest.extend_from_slice(&pieces.next().await.unwrap().unwrap());
         while let Some(end) = rest.windows(2).position(|two| two == b"\n\n") {

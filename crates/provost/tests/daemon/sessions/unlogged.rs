@@ -11,14 +11,14 @@ const FAIL: &str = "CREATE TRIGGER full BEFORE INSERT ON events
     BEGIN SELECT RAISE(ABORT, 'no space'); END";
 
 #[derive(Clone, Copy, PartialEq)]
-enum Next {
+enum NextReply {
     SameDaemon,
     NewDaemon,
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn text_that_could_not_be_appended_is_in_the_log_before_the_next_answer() {
-    for next in [Next::SameDaemon, Next::NewDaemon] {
+    for next in [NextReply::SameDaemon, NextReply::NewDaemon] {
         let home = Home::new();
         let reply = |text| FakeReply::Completion(FakeCompletion::from_text(text));
         let replies = vec![reply("The first answer."), reply("The second answer.")];
@@ -33,7 +33,7 @@ async fn text_that_could_not_be_appended_is_in_the_log_before_the_next_answer() 
         assert_eq!(texts(&failed), ["One?"]);
         db.execute_batch("DROP TRIGGER full").unwrap();
         drop(db);
-        if next == Next::NewDaemon {
+        if next == NextReply::NewDaemon {
             daemon.kill();
             daemon = home.up();
         }

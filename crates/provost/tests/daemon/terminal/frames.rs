@@ -13,17 +13,17 @@ use crate::{Home, Running};
 
 /// What one connection to a kernel carried.
 #[derive(Debug, Default, Clone)]
-struct Recording {
+struct FrameRecording {
     from_kernel: Arc<Mutex<Vec<u8>>>,
     to_kernel: Arc<Mutex<Vec<u8>>>,
 }
 
 /// Stands between the daemon and the kernel, and records every connection.
-struct Recorder {
-    recordings: Arc<Mutex<Vec<Recording>>>,
+struct FrameRecorder {
+    recordings: Arc<Mutex<Vec<FrameRecording>>>,
 }
 
-impl Recorder {
+impl FrameRecorder {
     /// Takes the place of the kernel's socket for all connections from now on.
     fn start(home: &Home) -> Self {
         let kernels = std::fs::read_dir(home.data().join("kernels")).unwrap();
@@ -39,7 +39,7 @@ impl Recorder {
             loop {
                 let (daemon, _) = listener.accept().await.unwrap();
                 let kernel = UnixStream::connect(&kernel).await.unwrap();
-                let recording = Recording::default();
+                let recording = FrameRecording::default();
                 recordings.lock().push(recording.clone());
                 let (from_daemon, to_daemon) = daemon.into_split();
                 let (from_kernel, to_kernel) = kernel.into_split();
@@ -51,7 +51,7 @@ impl Recorder {
     }
 
     /// The only connection.
-    fn recording(&self) -> Recording {
+    fn recording(&self) -> FrameRecording {
         let recordings = self.recordings.lock();
         assert_eq!(recordings.len(), 1, "connections");
         recordings[0].clone()
@@ -94,7 +94,7 @@ async fn the_daemon_forwards_the_bytes_that_the_kernel_and_the_client_wrote() {
     let mut first = daemon.attach(None).await;
     first.type_keys("PS1='ready> '; clear\r").await;
     first.until("ready> ").await;
-    let recorder = Recorder::start(&home);
+    let recorder = FrameRecorder::start(&home);
     let mut client = daemon.attach(None).await;
     // A snapshot has no blanks at the end of a line.
     client.until("ready>").await;
