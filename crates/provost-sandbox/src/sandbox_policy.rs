@@ -52,6 +52,7 @@ mod explain;
 mod nested_repositories;
 mod path_lists;
 mod readable_paths;
+pub(crate) mod sorted_paths;
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -50,9 +50,12 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         return runtime.block_on(commands::serve_files(args));
     }
     let config = config::Config::resolve(&cli)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(config.worker_threads())
-        .enable_all()
-        .build()?;
+    // The first only waits for a program.
+    let mut builder = if matches!(cli.command, CliCommand::Sandbox(_)) {
+        tokio::runtime::Builder::new_current_thread()
+    } else {
+        tokio::runtime::Builder::new_multi_thread()
+    };
+    let runtime = builder.worker_threads(config.worker_threads()).enable_all().build()?;
     runtime.block_on(commands::dispatch(cli.command, config))
 }

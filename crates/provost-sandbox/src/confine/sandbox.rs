@@ -15,7 +15,7 @@ use super::plan::layers::{
     AppliedLayers, LayerSelection, OptionalLayers, PathProtection, ProcessCleanup,
 };
 use super::plan::prepared_policy::PreparedPolicy;
-use super::plan::private_folders;
+use super::plan::private_folders::{self, PrivateFolders};
 use super::plan::spawn_plan::{NamespaceMounts, UserMaps};
 use super::reserved_ports::ReservedPorts;
 use super::seccomp::{self, SharedResources, SocketAccess};
@@ -270,6 +270,7 @@ impl AppliedLayers {
         extra: OptionalLayers,
     ) -> Self {
         let confined = policy.is_confined();
+        let private = (extra.mount && confined).then(|| PrivateFolders::choose(policy));
         // In a network namespace it needs no broker.
         let has_broker = confined && !extra.net && machine.notification.is_available();
         let denied = match policy.network {
@@ -294,9 +295,9 @@ impl AppliedLayers {
             ipc_namespace: extra.ipc,
             mount_namespace: extra.mount,
             uts_namespace: extra.uts,
-            private_tmp: extra.mount && confined && private_folders::can_use_private_tmp(policy),
+            private_tmp: private.is_some_and(|folders| folders.tmp),
             own_terminals: extra.mount && confined && machine.namespaces.terminals.is_available(),
-            own_home: extra.mount && confined && private_folders::can_use_private_home(policy),
+            own_home: private.is_some_and(|folders| folders.home),
             protected_by: match (policy.protected.is_empty() && confined, extra.mount) {
                 (true, _) => PathProtection::Nothing,
                 (false, true) => PathProtection::Mounts,

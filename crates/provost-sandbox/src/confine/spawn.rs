@@ -67,7 +67,7 @@ impl Sandbox {
             needs_broker: self.applied.reserved_ports,
             drop_capabilities: self.policy.is_confined(),
             limits: self.limits.clone(),
-            cgroup_fds: group.iter().flat_map(RunCgroup::procs_fds).collect(),
+            cgroup_fds: group.iter().flat_map(RunCgroup::join_fds).collect(),
             start: self.open_start_directory(&command.cwd)?,
             streams: streams.child_fds(),
             terminal: command.controlling_terminal,
@@ -127,7 +127,7 @@ impl Sandbox {
             return Ok((supervisor, standby_group.or(group), in_cgroup));
         }
         let group = if in_cgroup { self.acquire_cgroup()? } else { group };
-        plan.cgroup_fds = group.iter().flat_map(RunCgroup::procs_fds).collect();
+        plan.cgroup_fds = group.iter().flat_map(RunCgroup::join_fds).collect();
         Ok((Supervisor::new(plan)?, group, false))
     }
 

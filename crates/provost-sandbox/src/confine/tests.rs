@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
@@ -320,7 +321,10 @@ fn standby_process(sandbox: &Sandbox) -> Option<rustix::process::Pid> {
 #[test]
 fn a_standby_supervisor_waits_in_the_cgroup_of_its_command_and_leaves_it_when_that_runs() {
     let fixture = SandboxFixture::new();
-    let sandbox = fixture.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
+    let mut sandbox = fixture.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
+    if let Some(groups) = &mut sandbox.groups {
+        Arc::get_mut(groups).unwrap().is_slow_to_join = true;
+    }
     sandbox.start_standby().unwrap();
     let Some(supervisor) = standby_process(&sandbox) else { return };
     if !sandbox.applied().cgroup_memory {
@@ -342,6 +346,30 @@ fn a_standby_supervisor_waits_in_the_cgroup_of_its_command_and_leaves_it_when_th
     std::io::Read::read_to_string(&mut output, &mut output_text).unwrap();
     assert_eq!(child.wait().unwrap(), SandboxExit::Code(0));
     assert!(output_text.contains("/provost-") && output_text.ends_with("done\n"), "{output_text}");
+}
+
+#[test]
+fn a_standby_supervisor_waits_outside_where_its_command_joins_a_cgroup_quickly() {
+    let fixture = SandboxFixture::new();
+    let mut sandbox = fixture.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
+    if let Some(groups) = &mut sandbox.groups {
+        Arc::get_mut(groups).unwrap().is_slow_to_join = false;
+    }
+    sandbox.start_standby().unwrap();
+    let Some(supervisor) = standby_process(&sandbox) else { return };
+    if !sandbox.applied().cgroup_memory {
+        return;
+    }
+    let mut command = SandboxCommand::new("cat", &["/proc/self/cgroup"]);
+    command.stdio = [SandboxStdio::Null, SandboxStdio::Pipe, SandboxStdio::Null];
+    let of = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
+    assert_eq!(of(&supervisor.as_raw_nonzero().to_string()), of("self"));
+    let mut child = sandbox.spawn(command).unwrap();
+    let mut output_text = String::new();
+    let mut output = std::fs::File::from(child.stdout.take().unwrap());
+    std::io::Read::read_to_string(&mut output, &mut output_text).unwrap();
+    assert_eq!(child.wait().unwrap(), SandboxExit::Code(0));
+    assert!(output_text.contains("/provost-"), "{output_text}");
 }
 
 /// Waits for a condition.

@@ -8,7 +8,7 @@
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath,
@@ -19,6 +19,7 @@ use landlock::{
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::sandbox_policy::sorted_paths::SortedPaths;
 use crate::sandbox_policy::{NetworkAccess, SandboxPolicy};
 
 /// The newest ABI that we use; the crate uses what Linux supports of it.
@@ -145,30 +146,33 @@ impl RulesetBuilder {
                 PathEnforcement::Mounts => {
                     self.add_rule(Path::new("/"), AccessFs::MakeBlock.into())
                 }
-                PathEnforcement::Rules => self.grant_except(Path::new("/"), all, &policy.hidden),
+                PathEnforcement::Rules => {
+                    let hidden = SortedPaths::new(policy.hidden.iter().cloned());
+                    self.grant_except(Path::new("/"), all, &hidden)
+                }
             };
         }
         // A path that appears there later is granted when the rules are rebuilt.
         self.watch(Path::new("/etc"))?;
         self.watch(&policy.home)?;
+        let hidden = SortedPaths::new(policy.hidden.iter().cloned());
         for path in &policy.readable {
             // A hidden parent does not hide this path: it was granted explicitly.
-            let is_inside = |other: &&PathBuf| other.starts_with(path) && *other != path;
-            let inside: Vec<PathBuf> = policy.hidden.iter().filter(is_inside).cloned().collect();
-            self.grant_except(path, read, &inside)?;
+            self.grant_except(path, read, &hidden)?;
         }
         // Creating device files needs root, and ioctls on devices are rarely needed.
         all &= !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
-        let mut kept: Vec<PathBuf> = policy.hidden.clone();
-        if protection == PathEnforcement::Rules {
-            kept.extend(policy.protected.iter().cloned());
+        let protected = match protection {
+            PathEnforcement::Mounts => &[],
+            PathEnforcement::Rules => policy.protected.as_slice(),
+        };
+        let kept = SortedPaths::new(policy.hidden.iter().chain(protected).cloned());
+        for path in policy.writable.iter().filter(|path| !kept.contains(path)) {
+            self.grant_except(path, all | read, &kept)?;
         }
-        for path in &policy.writable {
-            let inside: Vec<PathBuf> =
-                kept.iter().filter(|other| other.starts_with(path)).cloned().collect();
-            self.grant_except(path, all | read, &inside)?;
+        if !hidden.contains(&policy.project) {
+            self.grant_except(&policy.project, read, &hidden)?;
         }
-        self.grant_project(policy, read)?;
         self.add_rule(&policy.scratch, all | read)?;
         self.add_rule(&policy.own_home, all | read)?;
         // Mounted elsewhere, where the rule above does not apply.
@@ -176,24 +180,14 @@ impl RulesetBuilder {
         self.grant_devices(options.own_terminals)
     }
 
-    /// Grants reading and listing of the project, except for hidden paths.
-    fn grant_project(&mut self, policy: &SandboxPolicy, read: FileAccessRights) -> io::Result<()> {
-        let is_inside = |path: &&PathBuf| path.starts_with(&policy.project);
-        let inside: Vec<PathBuf> = policy.hidden.iter().filter(is_inside).cloned().collect();
-        self.grant_except(&policy.project, read, &inside)
-    }
-
-    /// Grants everything below a path except some, by rules on the siblings.
+    /// Grants a path and everything below it except some, by rules on the siblings.
     fn grant_except(
         &mut self,
         path: &Path,
         rights: FileAccessRights,
-        except: &[PathBuf],
+        except: &SortedPaths,
     ) -> io::Result<()> {
-        if except.iter().any(|other| path.starts_with(other)) {
-            return Ok(());
-        }
-        if !except.iter().any(|other| other.starts_with(path)) {
+        if except.below(path).next().is_none() {
             return self.add_rule(path, rights);
         }
         // Before the entries are read, so that one that is added meanwhile is noticed.
@@ -201,8 +195,9 @@ impl RulesetBuilder {
         let Ok(entries) = fs::read_dir(path) else { return Ok(()) };
         for entry in entries.filter_map(Result::ok) {
             // A link is checked at its target when it is followed, never here.
-            if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
-                self.grant_except(&entry.path(), rights, except)?;
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) && !except.contains(&path) {
+                self.grant_except(&path, rights, except)?;
             }
         }
         Ok(())

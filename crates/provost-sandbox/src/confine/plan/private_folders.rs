@@ -15,6 +15,7 @@ use super::layers::AppliedLayers;
 use super::spawn_plan::{FolderMount, MAX_FOLDER_MOUNTS, to_cstring};
 use crate::confine::SandboxError;
 use crate::root_dir::RootDir;
+use crate::sandbox_policy::sorted_paths::SortedPaths;
 use crate::sandbox_policy::{NetworkAccess, SandboxPolicy};
 
 /// The shared folders that a run gets private ones of.
@@ -60,29 +61,45 @@ impl LayerDir {
     }
 }
 
+/// Which private folders a run can have.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::confine) struct PrivateFolders {
+    /// A private `/tmp`.
+    pub(in crate::confine) tmp: bool,
+    /// A home of its own at the path of the user's.
+    pub(in crate::confine) home: bool,
+}
+
+impl PrivateFolders {
+    pub(in crate::confine) fn choose(policy: &SandboxPolicy) -> Self {
+        let in_home = find_paths_in_home(policy).len();
+        let home = can_use_private_home(policy, in_home);
+        Self { tmp: can_use_private_tmp(policy, home, in_home), home }
+    }
+}
+
 /// Whether a run can have a private `/tmp`: paths of the shared one that it must reach
 /// are mounted into it, unless they are too many or contain hidden paths, which the
 /// rules could not exclude there.
-pub(in crate::confine) fn can_use_private_tmp(policy: &SandboxPolicy) -> bool {
-    let private_home = can_use_private_home(policy);
+fn can_use_private_tmp(policy: &SandboxPolicy, private_home: bool, in_home: usize) -> bool {
     let needed = find_paths_in_shared_tmp(policy, private_home);
     let is_shared = |path: &PathBuf| SHARED_TMP_DIRS.iter().any(|dir| path == Path::new(dir));
     let hides = |(path, _): &(PathBuf, MountKind)| {
         policy.hidden.iter().any(|hidden| hidden.starts_with(path)) && *path != policy.home
     };
-    needed.len() + find_paths_in_home(policy).len() < MAX_FOLDER_MOUNTS
+    needed.len() + in_home < MAX_FOLDER_MOUNTS
         && !policy.writable.iter().chain([&policy.project]).any(is_shared)
         && !needed.iter().any(hides)
 }
 
 /// Whether a run can have a home of its own at the path of the user's.
-pub(in crate::confine) fn can_use_private_home(policy: &SandboxPolicy) -> bool {
+fn can_use_private_home(policy: &SandboxPolicy, in_home: usize) -> bool {
     let home = &policy.home;
     home.components().count() > 1
         && home.is_dir()
         && !home.starts_with(&policy.project)
         && !SYSTEM_DIRS.iter().any(|dir| Path::new(dir).starts_with(home))
-        && find_paths_in_home(policy).len() < MAX_FOLDER_MOUNTS / 2
+        && in_home < MAX_FOLDER_MOUNTS / 2
 }
 
 /// The paths that a run needs besides its own folders. Whether one exists is asked only of
@@ -92,8 +109,8 @@ fn list_needed_paths(policy: &SandboxPolicy) -> Vec<(PathBuf, MountKind)> {
     let project = if project { MountKind::Writable } else { MountKind::ReadOnly };
     let mut all = vec![(policy.project.clone(), project)];
     all.extend(policy.writable.iter().map(|path| (path.clone(), MountKind::Writable)));
-    let is_cache = |path: &PathBuf| policy.caches.contains(path);
-    let readable = policy.readable.iter().filter(|path| !is_cache(path));
+    let caches = SortedPaths::new(policy.caches.iter().cloned());
+    let readable = policy.readable.iter().filter(|path| !caches.contains(path));
     all.extend(readable.map(|path| (path.clone(), MountKind::ReadOnly)));
     all.extend(policy.caches.iter().map(|path| (path.clone(), MountKind::Cache)));
     all
@@ -145,9 +162,10 @@ fn find_shared_tmp(path: &Path) -> Option<&'static str> {
 /// Paths of the user's home that a run must still reach.
 fn find_paths_in_home(policy: &SandboxPolicy) -> Vec<(PathBuf, MountKind)> {
     let mut all = Vec::new();
+    let hidden = SortedPaths::new(policy.hidden.iter().cloned());
     for (path, kind) in list_needed_paths(policy) {
         if path.starts_with(&policy.home) && path != policy.home && path.exists() {
-            collect_except(&path, kind, &policy.hidden, &mut all);
+            collect_except(&path, kind, &hidden, &mut all);
         }
     }
     keep_outermost(all, &policy.project)
@@ -157,10 +175,10 @@ fn find_paths_in_home(policy: &SandboxPolicy) -> Vec<(PathBuf, MountKind)> {
 fn collect_except(
     path: &Path,
     kind: MountKind,
-    hidden: &[PathBuf],
+    hidden: &SortedPaths,
     all: &mut Vec<(PathBuf, MountKind)>,
 ) {
-    let hides = hidden.iter().any(|other| other.starts_with(path) && other.exists());
+    let hides = hidden.contains(path) || hidden.below(path).any(Path::exists);
     if kind != MountKind::ReadOnly || !hides || all.len() >= MAX_FOLDER_MOUNTS {
         return all.push((path.to_owned(), kind));
     }

@@ -32,13 +32,13 @@ const MIN_STANDBY_MEMORY: u64 = 256 * 1024 * 1024;
 #[derive(Debug)]
 pub(in crate::confine) struct RunCgroup {
     folders: Vec<PathBuf>,
-    procs_files: Vec<File>,
+    join_files: Vec<File>,
     pids_max: Option<PathBuf>,
 }
 
 impl RunCgroup {
     fn new(parents: &CgroupParents, limits: &ResourceLimits) -> io::Result<Self> {
-        let mut group = Self { folders: Vec::new(), procs_files: Vec::new(), pids_max: None };
+        let mut group = Self { folders: Vec::new(), join_files: Vec::new(), pids_max: None };
         let number = NEXT_GROUP_ID.fetch_add(1, Ordering::Relaxed);
         let name = format!("provost-{}-{number}", std::process::id());
         if let Some(parent) = &parents.pids {
@@ -58,14 +58,15 @@ impl RunCgroup {
         if !self.folders.contains(&folder) {
             fs::create_dir(&folder)?;
             self.folders.push(folder.clone());
-            self.procs_files.push(OpenOptions::new().write(true).open(procs_path(&folder))?);
+            self.join_files
+                .push(OpenOptions::new().write(true).open(join_path(&folder, parent.version))?);
         }
         Ok(folder)
     }
 
-    /// The descriptors to which a process writes `0` to join.
-    pub(in crate::confine) fn procs_fds(&self) -> impl Iterator<Item = RawFd> {
-        self.procs_files.iter().map(AsRawFd::as_raw_fd)
+    /// The descriptors to which a process with one thread writes `0` to join.
+    pub(in crate::confine) fn join_fds(&self) -> impl Iterator<Item = RawFd> {
+        self.join_files.iter().map(AsRawFd::as_raw_fd)
     }
 
     /// Forbids new processes in the cgroup.
@@ -81,7 +82,15 @@ fn iter_parents(parents: &CgroupParents) -> impl Iterator<Item = &CgroupParent> 
     [&parents.pids, &parents.memory].into_iter().flatten()
 }
 
-/// The file to which a process is written to join.
+/// The file to which a process with one thread writes `0` to join.
+///
+/// Version 1 can move a single thread, which takes some 20 µs: only moving a process
+/// locks all thread groups of the machine.
+fn join_path(folder: &Path, version: u8) -> PathBuf {
+    if version == 1 { folder.join("tasks") } else { procs_path(folder) }
+}
+
+/// The file to which a process is written to move it.
 fn procs_path(folder: &Path) -> PathBuf {
     folder.join("cgroup.procs")
 }
@@ -114,7 +123,7 @@ fn limit_memory(folder: &Path, version: u8, bytes: u64) -> io::Result<()> {
 
 impl Drop for RunCgroup {
     fn drop(&mut self) {
-        self.procs_files.clear();
+        self.join_files.clear();
         for folder in &self.folders {
             // A cgroup with processes cannot be removed, and must not be.
             drop(fs::remove_dir(folder));
@@ -128,6 +137,8 @@ pub(in crate::confine) struct CgroupPool {
     parents: CgroupParents,
     limits: ResourceLimits,
     free: Mutex<Vec<RunCgroup>>,
+    /// Whether only whole processes can be moved: version 2 of cgroups.
+    pub(in crate::confine) is_slow_to_join: bool,
     /// Moves supervisors out of them, where that is possible.
     evacuator: OnceLock<Option<CgroupEvacuator>>,
 }
@@ -170,17 +181,19 @@ fn move_process(own_groups: &[File], pid: u32) {
 impl CgroupPool {
     pub(in crate::confine) fn new(parents: CgroupParents, limits: ResourceLimits) -> Self {
         iter_parents(&parents).for_each(remove_stale_groups);
-        Self { parents, limits, free: Mutex::default(), evacuator: OnceLock::new() }
+        let is_slow_to_join = iter_parents(&parents).any(|parent| parent.version == 2);
+        let (free, evacuator) = (Mutex::default(), OnceLock::new());
+        Self { parents, limits, free, is_slow_to_join, evacuator }
     }
 
     /// A cgroup for a standby supervisor, which is in it when its command starts.
     ///
-    /// Joining a cgroup takes an RCU grace period if no process has joined one for a
-    /// while, which is longer than all the rest of a start. But the supervisor shares our
+    /// Joining a cgroup of version 2 takes an RCU grace period if no process has joined one
+    /// for a while, which is longer than all the rest of a start. But the supervisor shares our
     /// memory, and the OOM killer of the cgroup would kill us too. So it is moved out when
     /// the command runs ([`Self::evacuate_supervisor`]), long before memory can run out.
     pub(in crate::confine) fn acquire_for_standby(&self) -> Option<RunCgroup> {
-        if self.limits.memory < MIN_STANDBY_MEMORY {
+        if !self.is_slow_to_join || self.limits.memory < MIN_STANDBY_MEMORY {
             return None;
         }
         let evacuator =

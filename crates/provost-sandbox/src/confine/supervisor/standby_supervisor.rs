@@ -79,7 +79,7 @@ impl StandbySupervisor {
             .map_err(SandboxError::wrap_errno("open our own process"))?;
         let plan = AtomicPtr::new(null_mut());
         let control = sockets.theirs.as_raw_fd();
-        let cgroup_fds = groups.iter().flat_map(|(_, group)| group.procs_fds()).collect();
+        let cgroup_fds = groups.iter().flat_map(|(_, group)| group.join_fds()).collect();
         let context =
             Box::new(StandbyContext { loopback, mounts, control, cgroup_fds, parent, plan });
         let stack =
