@@ -160,7 +160,10 @@ impl ClientStore {
         let Some(mut resume) = self.resume else { return Err(MissingEvents(1)) };
         self.withdraw(&mut change);
         let mut missing = None;
-        for event in events.iter().filter(|event| event.version > resume.version) {
+        for event in events {
+            if event.version <= resume.version {
+                continue;
+            }
             if event.version != resume.version + 1 {
                 missing = Some(MissingEvents(event.version));
                 break;
