@@ -13,7 +13,7 @@ use provost_proto::notebook::{NotebookCommand, NotebookDocument, NotebookEvent, 
 use provost_proto::{Code, IdempotencyKey, NotebookId, StreamVersion, UnixMicros};
 
 use crate::decide::{CommandContext, CommandRights, Refusal, decide_all, decide_undoable, refuse};
-use crate::document_key::DocumentKey;
+use crate::document_key::NotebookDocumentKey;
 use crate::fold::{FactMetadata, affected_documents};
 use crate::state::{NotebookState, UndoLog};
 use crate::text::ChangeSet;
@@ -47,7 +47,7 @@ pub struct RejectedBatch {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StoreChange {
     /// The documents that may be different now.
-    pub documents: BTreeSet<DocumentKey>,
+    pub documents: BTreeSet<NotebookDocumentKey>,
     /// Whether all are: after a snapshot.
     pub is_everything: bool,
     /// What was given up.
