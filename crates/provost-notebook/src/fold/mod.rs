@@ -28,6 +28,7 @@ pub struct FactMetadata<'a> {
 }
 
 /// The documents that a fact changes.
+#[expect(clippy::too_many_lines, reason = "a table with every fact")]
 pub fn affected_documents(fact: &NotebookFact) -> [Option<NotebookDocumentKey>; 4] {
     let notebook = Some(NotebookDocumentKey::new(NotebookView::Notebooks, fact.notebook().uuid()));
     let cell =
