@@ -96,6 +96,22 @@ id!(
     NotebookId, "nbk", "notebook", "Brand<string, 'notebook'>"
 );
 id!(
+    /// One cell of a notebook.
+    CellId, "cel", "cell", "Brand<string, 'cell'>"
+);
+id!(
+    /// One execution of a cell.
+    ExecutionId, "exe", "execution", "Brand<string, 'execution'>"
+);
+id!(
+    /// One output of an execution.
+    OutputId, "out", "output", "Brand<string, 'output'>"
+);
+id!(
+    /// One session of a notebook's runtime.
+    RuntimeSessionId, "rts", "runtime session", "Brand<string, 'runtime session'>"
+);
+id!(
     /// One requested action.
     ActionId, "act", "action", "Brand<string, 'action'>"
 );

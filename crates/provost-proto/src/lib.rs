@@ -15,6 +15,7 @@ mod id;
 pub mod kernel;
 pub mod limits;
 mod log_segment;
+pub mod notebook;
 mod output;
 mod raw_json;
 pub mod runtime;
@@ -50,8 +51,8 @@ pub use governance::{
 };
 pub use hash::{Hash, ParseHashError};
 pub use id::{
-    ActionId, ApprovalId, EventId, GrantId, MessageId, NotebookId, ParseIdError, ProjectId,
-    SessionId, TokenId, TurnId,
+    ActionId, ApprovalId, CellId, EventId, ExecutionId, GrantId, MessageId, NotebookId, OutputId,
+    ParseIdError, ProjectId, RuntimeSessionId, SessionId, TokenId, TurnId,
 };
 pub use log_segment::{ArchiveLogRequest, ArchiveLogResult, LogSegment, LogSegmentList};
 pub use raw_json::RawJson;

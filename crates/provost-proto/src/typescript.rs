@@ -5,6 +5,7 @@ use ts_rs::{Config, TS};
 use crate as proto;
 use crate::kernel::{ActionOutcome, ErrorInfo, OutputChunk, OutputStream};
 use crate::limits;
+use crate::notebook;
 use crate::runtime as run;
 use crate::session as talk;
 use crate::terminal::{self, FrameKind, InputKind, OutputKind};
@@ -111,6 +112,7 @@ pub fn generate_file() -> String {
         .chain(runtime_declarations(&config))
         .chain(terminal_declarations(&config))
         .chain(session_declarations(&config))
+        .chain(notebook_declarations(&config))
     {
         text.extend(["export ", &declaration, "\n\n"]);
     }
@@ -130,6 +132,10 @@ fn core_declarations(config: &Config) -> impl IntoIterator<Item = String> {
         proto::TurnId,
         proto::MessageId,
         proto::NotebookId,
+        proto::CellId,
+        proto::ExecutionId,
+        proto::OutputId,
+        proto::RuntimeSessionId,
         proto::ActionId,
         proto::ApprovalId,
         proto::TokenId,
@@ -369,5 +375,86 @@ fn session_declarations(config: &Config) -> impl IntoIterator<Item = String> {
         talk::ModelList,
         talk::ModelView,
         talk::ProviderView,
+    )
+}
+
+/// Notebooks and the messages of `GET /api/sync`.
+fn notebook_declarations(config: &Config) -> impl IntoIterator<Item = String> {
+    declare!(
+        config;
+        notebook::CellKind,
+        notebook::AppendableOutput,
+        notebook::ExecutionStatus,
+        notebook::ExecutionOutcome,
+        notebook::RuntimePlace,
+        notebook::RuntimeSessionStatus,
+        notebook::RuntimeEndReason,
+        notebook::RuntimeCapabilities,
+        notebook::NotebookSlot,
+        notebook::NotebookFile,
+        notebook::Notebook,
+        notebook::Cell,
+        notebook::InputRequest,
+        notebook::Execution,
+        notebook::MimeData,
+        notebook::StreamName,
+        notebook::OutputContent,
+        notebook::OutputPart,
+        notebook::OutputPage,
+        notebook::OutputPlace,
+        notebook::DisplayPlaces,
+        notebook::RuntimeSession,
+        notebook::Artifact,
+        notebook::NotebookView,
+        notebook::NotebookDocument,
+        notebook::NotebookCreated,
+        notebook::NotebookRenamed,
+        notebook::NotebookMetadataSet,
+        notebook::NotebookSlotsSet,
+        notebook::NotebookBound,
+        notebook::NotebookSaved,
+        notebook::NotebookDeleted,
+        notebook::CellCreated,
+        notebook::CellEdited,
+        notebook::CellReplaced,
+        notebook::CellMoved,
+        notebook::CellKindSet,
+        notebook::CellMetadataSet,
+        notebook::CellSlotSet,
+        notebook::CellDeleted,
+        notebook::CellRestored,
+        notebook::CellOutputsCleared,
+        notebook::ExecutionRequested,
+        notebook::ExecutionAssigned,
+        notebook::ExecutionReturned,
+        notebook::ExecutionStarted,
+        notebook::ExecutionInputAsked,
+        notebook::ExecutionInputAnswered,
+        notebook::ExecutionCancelled,
+        notebook::ExecutionFinished,
+        notebook::OutputAdded,
+        notebook::OutputAppended,
+        notebook::OutputReplaced,
+        notebook::OutputsCleared,
+        notebook::RuntimeSessionStarted,
+        notebook::RuntimeSessionStatusSet,
+        notebook::RuntimeSessionEnded,
+        notebook::ArtifactAdded,
+        notebook::NotebookFact,
+        notebook::CellContent,
+        notebook::NotebookCommand,
+        notebook::ResumePoint,
+        notebook::NotebookEvent,
+        notebook::NotebookPresence,
+        notebook::SyncErrorInfo,
+        notebook::ResyncReason,
+        notebook::ClientSyncMessage,
+        notebook::ServerSyncMessage,
+        notebook::CreateNotebookRequest,
+        notebook::CreatedNotebook,
+        notebook::ImportNotebookRequest,
+        notebook::ImportedNotebook,
+        notebook::NotebookList,
+        notebook::NotebookDetail,
     )
 }

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::{Principal, UnixMicros};
 use crate::kernel::{ActionOutcome, ErrorInfo, OutputChunk, ReportNumber};
+use crate::notebook;
 use crate::runtime;
 use crate::session;
 use crate::{
@@ -623,6 +624,74 @@ pub enum Fact {
     MessageWithdrawn(session::MessageWithdrawn),
     /// A person closed a session.
     SessionClosed(session::SessionClosed),
+    /// A notebook was created.
+    NotebookCreated(notebook::NotebookCreated),
+    /// The title of a notebook was changed.
+    NotebookRenamed(notebook::NotebookRenamed),
+    /// A value of a notebook's metadata was set, or removed if it is `null`.
+    NotebookMetadataSet(notebook::NotebookMetadataSet),
+    /// The slots of a notebook were declared anew; no session is active in any.
+    NotebookSlotsSet(notebook::NotebookSlotsSet),
+    /// A notebook was bound to a file of its project, or to none.
+    NotebookBound(notebook::NotebookBound),
+    /// A notebook and its file hold the same.
+    NotebookSaved(notebook::NotebookSaved),
+    /// A notebook was deleted; its history stays readable.
+    NotebookDeleted(notebook::NotebookDeleted),
+    /// A cell was created.
+    CellCreated(notebook::CellCreated),
+    /// Parts of a cell's source were changed.
+    CellEdited(notebook::CellEdited),
+    /// A cell's source was replaced.
+    CellReplaced(notebook::CellReplaced),
+    /// A cell was moved.
+    CellMoved(notebook::CellMoved),
+    /// The kind of a cell was changed.
+    CellKindSet(notebook::CellKindSet),
+    /// A value of a cell's metadata was set, or removed if it is `null`.
+    CellMetadataSet(notebook::CellMetadataSet),
+    /// The slot that executes a cell was chosen, or is by its kind again.
+    CellSlotSet(notebook::CellSlotSet),
+    /// A cell was deleted; it can be restored.
+    CellDeleted(notebook::CellDeleted),
+    /// A deleted cell was restored.
+    CellRestored(notebook::CellRestored),
+    /// The outputs of a cell were cleared by a person.
+    CellOutputsCleared(notebook::CellOutputsCleared),
+    /// The execution of a cell was requested.
+    ExecutionRequested(notebook::ExecutionRequested),
+    /// A runtime session claimed an execution.
+    ExecutionAssigned(notebook::ExecutionAssigned),
+    /// A claimed execution that had not started went back to the queue.
+    ExecutionReturned(notebook::ExecutionReturned),
+    /// An execution was started.
+    ExecutionStarted(notebook::ExecutionStarted),
+    /// A running program asks the person for input.
+    ExecutionInputAsked(notebook::ExecutionInputAsked),
+    /// A person answered.
+    ExecutionInputAnswered(notebook::ExecutionInputAnswered),
+    /// Somebody asked to cancel an execution that is claimed or running. One that is queued is
+    /// finished at once.
+    ExecutionCancelled(notebook::ExecutionCancelled),
+    /// An execution has ended.
+    ExecutionFinished(notebook::ExecutionFinished),
+    /// An execution has a further output.
+    OutputAdded(notebook::OutputAdded),
+    /// Text was appended to the last output of an execution.
+    OutputAppended(notebook::OutputAppended),
+    /// An output with a display name was replaced.
+    OutputReplaced(notebook::OutputReplaced),
+    /// The outputs of an execution were cleared: by its program, or by a person while it runs.
+    OutputsCleared(notebook::OutputsCleared),
+    /// A runtime session was started in a slot.
+    RuntimeSessionStarted(notebook::RuntimeSessionStarted),
+    /// The status of a runtime session changed.
+    #[serde(rename = "RUNTIME_SESSION_STATUS")]
+    RuntimeSessionStatusSet(notebook::RuntimeSessionStatusSet),
+    /// A runtime session has ended.
+    RuntimeSessionEnded(notebook::RuntimeSessionEnded),
+    /// Data was stored for a notebook.
+    ArtifactAdded(notebook::ArtifactAdded),
 }
 
 impl Fact {
@@ -696,6 +765,39 @@ impl Fact {
             Self::HandedOff(_) => "HANDED_OFF",
             Self::MessageWithdrawn(_) => "MESSAGE_WITHDRAWN",
             Self::SessionClosed(_) => "SESSION_CLOSED",
+            Self::NotebookCreated(_) => "NOTEBOOK_CREATED",
+            Self::NotebookRenamed(_) => "NOTEBOOK_RENAMED",
+            Self::NotebookMetadataSet(_) => "NOTEBOOK_METADATA_SET",
+            Self::NotebookSlotsSet(_) => "NOTEBOOK_SLOTS_SET",
+            Self::NotebookBound(_) => "NOTEBOOK_BOUND",
+            Self::NotebookSaved(_) => "NOTEBOOK_SAVED",
+            Self::NotebookDeleted(_) => "NOTEBOOK_DELETED",
+            Self::CellCreated(_) => "CELL_CREATED",
+            Self::CellEdited(_) => "CELL_EDITED",
+            Self::CellReplaced(_) => "CELL_REPLACED",
+            Self::CellMoved(_) => "CELL_MOVED",
+            Self::CellKindSet(_) => "CELL_KIND_SET",
+            Self::CellMetadataSet(_) => "CELL_METADATA_SET",
+            Self::CellSlotSet(_) => "CELL_SLOT_SET",
+            Self::CellDeleted(_) => "CELL_DELETED",
+            Self::CellRestored(_) => "CELL_RESTORED",
+            Self::CellOutputsCleared(_) => "CELL_OUTPUTS_CLEARED",
+            Self::ExecutionRequested(_) => "EXECUTION_REQUESTED",
+            Self::ExecutionAssigned(_) => "EXECUTION_ASSIGNED",
+            Self::ExecutionReturned(_) => "EXECUTION_RETURNED",
+            Self::ExecutionStarted(_) => "EXECUTION_STARTED",
+            Self::ExecutionInputAsked(_) => "EXECUTION_INPUT_ASKED",
+            Self::ExecutionInputAnswered(_) => "EXECUTION_INPUT_ANSWERED",
+            Self::ExecutionCancelled(_) => "EXECUTION_CANCELLED",
+            Self::ExecutionFinished(_) => "EXECUTION_FINISHED",
+            Self::OutputAdded(_) => "OUTPUT_ADDED",
+            Self::OutputAppended(_) => "OUTPUT_APPENDED",
+            Self::OutputReplaced(_) => "OUTPUT_REPLACED",
+            Self::OutputsCleared(_) => "OUTPUTS_CLEARED",
+            Self::RuntimeSessionStarted(_) => "RUNTIME_SESSION_STARTED",
+            Self::RuntimeSessionStatusSet(_) => "RUNTIME_SESSION_STATUS",
+            Self::RuntimeSessionEnded(_) => "RUNTIME_SESSION_ENDED",
+            Self::ArtifactAdded(_) => "ARTIFACT_ADDED",
         }
     }
 
