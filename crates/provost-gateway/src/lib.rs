@@ -30,7 +30,7 @@ mod test_support;
 mod token_lease;
 
 pub use audit_log::{AuditCursor, AuditFilter, AuditLog};
-pub use caller::{AuthorizedReader, Caller, Operator, OperatorRequest};
+pub use caller::{AuthorizedReader, Caller, NotebookAccess, Operator, OperatorRequest};
 pub use config::{ByteAllowance, DaemonOwner, GatewayConfig, LogArchiveSettings, LogQuotaLimits};
 pub use document_lists::{DocumentPage, list_page};
 pub use documents::{DocumentFollower, DocumentMessage, DocumentSelection, Documents, PageView};
