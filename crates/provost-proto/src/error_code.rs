@@ -74,6 +74,12 @@ codes! {
     ProjectNotFound = "PROJECT_NOT_FOUND", 404;
     /// No background process has this id.
     NoSuchProcess = "NO_SUCH_PROCESS", 404;
+    /// No notebook has this id, or it was deleted.
+    NotebookNotFound = "NOTEBOOK_NOT_FOUND", 404;
+    /// The notebook has no cell with this id.
+    CellNotFound = "CELL_NOT_FOUND", 404;
+    /// The notebook has no execution with this id.
+    ExecutionNotFound = "EXECUTION_NOT_FOUND", 404;
     /// The route exists, but not with this method.
     MethodNotAllowed = "METHOD_NOT_ALLOWED", 405;
     /// The request was not received in time.
@@ -108,6 +114,18 @@ codes! {
     SessionClosed = "SESSION_CLOSED", 409;
     /// No turn of the session was interrupted or failed.
     NothingToContinue = "NOTHING_TO_CONTINUE", 409;
+    /// The cell was changed since; the change must be rebased.
+    StaleRevision = "STALE_REVISION", 409;
+    /// The runtime session is not active any more.
+    StaleFence = "STALE_FENCE", 409;
+    /// The cell was deleted; it can be restored.
+    CellDeleted = "CELL_DELETED", 409;
+    /// The execution is not in a state that permits this.
+    ExecutionState = "EXECUTION_STATE", 409;
+    /// A runtime session is active, which does not permit this.
+    RuntimeActive = "RUNTIME_ACTIVE", 409;
+    /// No slot of the notebook executes cells of this kind.
+    NoRuntime = "NO_RUNTIME", 409;
     /// It was cancelled before it was done.
     Cancelled = "CANCELLED", 409;
     /// The result of the action is no longer available.

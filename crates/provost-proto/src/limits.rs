@@ -163,3 +163,66 @@ pub const MAX_WHOLE_BODIES_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The most events in one page of `/api/events`.
 pub const MAX_EVENT_PAGE_EVENTS: usize = 200;
+
+/// The longest title of a notebook, in characters: one line of a list.
+pub const MAX_NOTEBOOK_TITLE_CHARS: usize = 200;
+
+/// The most cells of a notebook that are not deleted. All are shown at once.
+pub const MAX_NOTEBOOK_CELLS: usize = 10_000;
+
+/// The longest source of a cell, in bytes. It is in one document, which each edit writes again.
+pub const MAX_CELL_SOURCE_BYTES: usize = 1024 * 1024;
+
+/// The most metadata of a cell, in bytes of JSON. It is in the document of the cell.
+pub const MAX_CELL_METADATA_BYTES: usize = 64 * 1024;
+
+/// The most metadata of a notebook, in bytes of JSON: the state of widgets is stored there.
+pub const MAX_NOTEBOOK_METADATA_BYTES: usize = 1024 * 1024;
+
+/// The longest position of a cell, in bytes. Positions grow when cells are inserted in one place
+/// again and again, by a byte for about six cells.
+pub const MAX_CELL_POSITION_BYTES: usize = 256;
+
+/// The most slots of a notebook: one per kind of cell that is executed, and some more.
+pub const MAX_NOTEBOOK_SLOTS: usize = 8;
+
+/// The most outputs in one page: few enough that adding one is cheap, many enough that opening
+/// a notebook reads few pages.
+pub const MAX_PAGE_OUTPUTS: u32 = 32;
+
+/// The most bytes of outputs in one page, unless one output is longer. A page is written again
+/// with every output.
+pub const MAX_PAGE_OUTPUT_BYTES: u32 = 16 * 1024;
+
+/// The longest output, in bytes; larger data is stored as an artifact. With its escapes it
+/// fits into a blob.
+pub const MAX_OUTPUT_BYTES: usize = 8 * 1024 * 1024;
+
+/// The most outputs of one execution, also those that were cleared: nobody reads more, and a
+/// program in an endless loop must not fill the log.
+pub const MAX_EXECUTION_OUTPUTS: u32 = 1_000_000;
+
+/// The longest text that is appended to an output at once, in bytes.
+pub const MAX_APPENDED_BYTES: usize = 1024 * 1024;
+
+/// The longest display name, in bytes. Jupyter's are 32 hexadecimal digits.
+pub const MAX_DISPLAY_NAME_BYTES: usize = 256;
+
+/// The most outputs with the same display name that are replaced: each is an event. The oldest
+/// ones stay as they are.
+pub const MAX_DISPLAY_PLACES: usize = 32;
+
+/// The longest prompt of a program, and the longest input for it, in bytes.
+pub const MAX_NOTEBOOK_INPUT_BYTES: usize = 64 * 1024;
+
+/// The longest reason for the end of an execution or a runtime session, in bytes.
+pub const MAX_REASON_BYTES: usize = 4 * 1024;
+
+/// How often the lease of a runtime session is renewed, in milliseconds.
+pub const LEASE_RENEWAL_MS: u64 = 15_000;
+
+/// How long a lease is valid, in milliseconds: one renewal may be lost.
+pub const LEASE_VALID_MS: u64 = 30_000;
+
+/// The most commands that a client sends at once.
+pub const MAX_COMMAND_BATCH: usize = 1000;

@@ -17,7 +17,7 @@ pub use api::{
 };
 pub use command::{CellContent, NotebookCommand};
 pub use document::{
-    Artifact, Cell, CellKind, DisplayPlaces, Execution, ExecutionOutcome, ExecutionStatus,
+    AppendableOutput, Artifact, Cell, CellKind, DisplayPlaces, Execution, ExecutionOutcome, ExecutionStatus,
     InputRequest, Notebook, NotebookDocument, NotebookFile, NotebookSlot, NotebookView, OutputPage,
     OutputPlace, RuntimeCapabilities, RuntimeEndReason, RuntimePlace, RuntimeSession,
     RuntimeSessionStatus,

@@ -383,6 +383,7 @@ fn notebook_declarations(config: &Config) -> impl IntoIterator<Item = String> {
     declare!(
         config;
         notebook::CellKind,
+        notebook::AppendableOutput,
         notebook::ExecutionStatus,
         notebook::ExecutionOutcome,
         notebook::RuntimePlace,

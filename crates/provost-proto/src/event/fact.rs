@@ -685,7 +685,7 @@ pub enum Fact {
     OutputAppended(notebook::OutputAppended),
     /// An output with a display name was replaced.
     OutputReplaced(notebook::OutputReplaced),
-    /// A program cleared the outputs of its execution.
+    /// The outputs of an execution were cleared: by its program, or by a person while it runs.
     OutputsCleared(notebook::OutputsCleared),
     /// A runtime session was started in a slot.
     RuntimeSessionStarted(notebook::RuntimeSessionStarted),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{CellPosition, CellRevision, Fence, OutputPart};
+use super::{CellPosition, CellRevision, Fence, OutputPart, StreamName};
 use crate::session::{body, wire};
 use crate::{
     CellId, ExecutionId, Hash, NotebookId, OutputId, Principal, ProjectId, RuntimeSessionId,
@@ -285,22 +285,31 @@ body! {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         #[cfg_attr(feature = "ts", ts(optional, as = "Option<bool>"))]
         pub clear_pending: bool,
-        /// The page of the first output that was not cleared.
-        #[serde(default)]
-        pub first_page: u32,
-        /// The page of the last output.
+        /// The page of the last output. What was cleared is overwritten: pages behind this one,
+        /// and parts before the first output, are not shown.
         #[serde(default)]
         pub last_page: u32,
         /// How many parts the last page has.
         #[serde(default)]
         pub last_page_parts: u32,
-        /// How many bytes of content the last page has.
+        /// How many bytes of content were written to the last page.
         #[serde(default)]
         pub last_page_bytes: u32,
         /// The last output, if text can be appended to it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "ts", ts(optional))]
-        pub appendable: Option<OutputId>,
+        pub appendable: Option<AppendableOutput>,
+    }
+
+    /// An output that text can be appended to.
+    #[derive(Copy, Eq)]
+    pub struct AppendableOutput {
+        /// The output.
+        pub output: OutputId,
+        /// The stream that it shows; absent for Markdown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "ts", ts(optional))]
+        pub stream: Option<StreamName>,
     }
 
     /// Some consecutive outputs of an execution.
@@ -324,6 +333,8 @@ body! {
         pub page: u32,
         /// The output.
         pub output: OutputId,
+        /// Its number in the execution.
+        pub ordinal: u32,
     }
 
     /// The outputs of a notebook with one display name.
@@ -333,7 +344,7 @@ body! {
         pub notebook: NotebookId,
         /// The name.
         pub display: String,
-        /// Where they are, the oldest first.
+        /// Where the latest of them are, the oldest first.
         pub places: Vec<OutputPlace>,
     }
 

@@ -274,6 +274,8 @@ facts! {
     ExecutionFinished = "EXECUTION_FINISHED" {
         /// The execution.
         pub execution: ExecutionId,
+        /// The session that had claimed it, if one had.
+        pub session: Option<RuntimeSessionId>,
         /// How it ended.
         pub outcome: ExecutionOutcome,
         /// Why it failed or was cancelled, as text for people.
@@ -289,6 +291,8 @@ facts! {
         pub ordinal: u32,
         /// The page that holds it.
         pub page: u32,
+        /// The first output that is shown: those before it were cleared.
+        pub first: u32,
         /// The output.
         pub content: OutputContent,
     }
@@ -320,7 +324,7 @@ facts! {
         #[cfg_attr(feature = "openapi", schema(value_type = Object))]
         pub metadata: Map<String, Value>,
     }
-    /// A program cleared the outputs of its execution.
+    /// The outputs of an execution were cleared: by its program, or by a person while it runs.
     OutputsCleared = "OUTPUTS_CLEARED" {
         /// The execution.
         pub execution: ExecutionId,
