@@ -15,6 +15,7 @@ use crate::project::decisions::Decisions;
 use crate::project::executor::ActionExecutor;
 use crate::project::governance::Governance;
 use crate::project::kernels::KernelPool;
+use crate::project::notebooks::NotebookService;
 use crate::project::preview::PreviewAccess;
 use crate::project::principal_directory::PrincipalDirectory;
 use crate::project::runtime::RuntimeService;
@@ -60,6 +61,8 @@ pub struct Gateway {
     pub runtime: Arc<RuntimeService>,
     /// The terminals of the projects.
     pub terminal: Arc<TerminalService>,
+    /// The notebooks of the projects.
+    pub notebooks: Arc<NotebookService>,
     /// Codes and cookies for previews.
     pub preview: Arc<PreviewAccess>,
     /// The documents of pages.
@@ -114,7 +117,9 @@ impl Gateway {
         let projects_ref = Arc::clone(&projects);
         let lifecycle =
             ProjectLifecycle::new(projects_ref, governance_ref(), kernels_ref(), approvals_ref());
+        let notebooks = NotebookService::load(log_ref(), Arc::clone(&directory)).await?;
         Ok(Self {
+            notebooks: Arc::new(notebooks),
             trust: Arc::new(TrustService::new(governance_ref(), approvals_ref())),
             runtime: Arc::new(RuntimeService::new(log_ref(), governance_ref(), kernels_ref())),
             terminal: Arc::new(terminal),

@@ -48,6 +48,10 @@ pub use project::decisions::Decisions;
 pub use project::executor::add_sandbox_notes;
 pub use project::governance::Governance;
 pub use project::kernels::{KernelPool, KernelState};
+pub use project::notebooks::{
+    ArtifactContent, CommandsError, NotebookCommands, NotebookFollower, NotebookImport,
+    NotebookService, NotebookStart, RuntimeOrder, SyncAccess, SyncConnection, SyncInbox,
+};
 pub use project::preview::{IssuedPreviewCookie, PreviewAccess, VerifiedPreviewCookie};
 pub use project::runtime::RuntimeService;
 pub use project::sessions::{SessionAppend, SessionRole, Sessions, session_principal};

@@ -18,7 +18,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost_proto::notebook::{Fence, Notebook, NotebookDetail, NotebookList};
-use provost_proto::{NotebookId, ProjectId, ProjectStatus, RuntimeSessionId, limits};
+use provost_proto::kernel::ErrorInfo;
+use provost_proto::{Code, NotebookId, ProjectId, ProjectStatus, RuntimeSessionId, limits};
 
 pub use artifacts::ArtifactContent;
 pub use commands::{CommandsError, NotebookCommands};
@@ -65,7 +66,8 @@ pub struct SyncAccess {
 
 /// The error for a notebook that does not exist, or that the caller may not see.
 fn not_found(name: impl std::fmt::Display) -> GatewayError {
-    GatewayError::ItemNotFound { what: "notebook", name: name.to_string() }
+    let message = format!("there is no notebook `{name}`; `provost notebook list` shows them");
+    GatewayError::Fault(ErrorInfo { code: Code::NotebookNotFound, message, details: None })
 }
 
 impl NotebookService {

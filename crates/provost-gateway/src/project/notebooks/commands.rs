@@ -6,6 +6,7 @@ use provost_core::hash_chain;
 use provost_notebook::{
     CommandContext, CommandRights, Refusal, affected_documents, decide_all, mentioned_documents,
 };
+use provost_proto::kernel::ErrorInfo;
 use provost_proto::notebook::{NotebookCommand, NotebookFact, RuntimeEndReason};
 use provost_proto::{
     Actor, Code, Hash, IdempotencyKey, NotebookId, Principal, RuntimeSessionId, Stream,
@@ -86,8 +87,8 @@ impl NotebookService {
             NotebookRights::Runtime(_) => CommandRights::Runtime,
             NotebookRights::Read => return Err(access.require_edit().map(|()| 0)?),
         };
-        if request.commands.is_empty() || request.commands.len() > limits::MAX_NOTEBOOK_COMMANDS {
-            let why = format!("it takes 1 to {} of them", limits::MAX_NOTEBOOK_COMMANDS);
+        if request.commands.is_empty() || request.commands.len() > limits::MAX_COMMAND_BATCH {
+            let why = format!("it takes 1 to {} of them", limits::MAX_COMMAND_BATCH);
             return Err(GatewayError::InvalidField { field: "commands", why }.into());
         }
         if let Some(key) = &request.key
@@ -235,6 +236,29 @@ impl NotebookService {
         Ok(Applied::Now(loaded.at.version))
     }
 
+    /// Records that an artifact was stored.
+    pub(super) async fn append_artifact(
+        &self,
+        access: &NotebookAccess,
+        id: NotebookId,
+        fact: NotebookFact,
+    ) -> Result<(), GatewayError> {
+        let (principal, actor) = (access.principal().to_owned(), access.actor().clone());
+        let sender = CommandSender { principal, actor, rights: CommandRights::Daemon };
+        let entry = self.cache.entry(id);
+        let mut held = entry.lock().await;
+        let mut loaded = match held.take() {
+            Some(loaded) => loaded,
+            None => LoadedNotebook::read(&self.log, id).await?,
+        };
+        match self.append_facts(&mut loaded, &sender, vec![fact], None, None).await {
+            Ok(_) => *held = Some(loaded),
+            Err(CommandsError::Failed(error)) => return Err(error),
+            Err(CommandsError::Refused { refusal, .. }) => return Err(refusal_error(refusal)),
+        }
+        Ok(())
+    }
+
     /// Grants and ends leases with what happens to sessions.
     fn follow_session(&self, id: NotebookId, change: SessionChange, connection: Option<u64>) {
         match change {
@@ -313,6 +337,12 @@ impl NotebookService {
         *held = Some(loaded);
         Ok(())
     }
+}
+
+/// A refusal as an error of a request.
+pub(super) fn refusal_error(refusal: Refusal) -> GatewayError {
+    let Refusal { code, error: message } = refusal;
+    GatewayError::Fault(ErrorInfo { code, message, details: None })
 }
 
 /// How commands were applied.

@@ -107,10 +107,13 @@ impl<'a> NotebookDocuments<'a> {
             .collect();
         let further = self.get(further).await?;
         contents.extend(further);
-        let pages = contents.executions.iter().filter(|execution| execution.outputs > 0);
+        let pages = contents
+            .executions
+            .iter()
+            .filter(|execution| execution.first_output < execution.outputs);
         let pages = pages
             .flat_map(|execution| {
-                (execution.first_page..=execution.last_page)
+                (0..=execution.last_page)
                     .map(|page| page_key(execution.id, page))
             })
             .collect();

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use provost_proto::{NotebookId, RuntimeSessionId};
+use provost_proto::{NotebookId, RuntimeSessionId, limits};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// How long a lease is valid.
-pub(super) const LEASE_VALID: Duration = Duration::from_secs(30);
+pub(super) const LEASE_VALID: Duration = Duration::from_millis(limits::LEASE_VALID_MS);
 
 /// The longest sleep between two checks.
 const MAX_SLEEP: Duration = Duration::from_mins(10);

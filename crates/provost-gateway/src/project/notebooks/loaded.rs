@@ -93,7 +93,9 @@ impl LoadedNotebook {
             self.state.remove(page);
         }
         for document in NotebookDocuments::new(log).get(others).await? {
-            self.missing.remove(&document_key(&document));
+            let key = document_key(&document);
+            self.missing.remove(&key);
+            self.state.remove(key);
             self.state.insert(document);
         }
         Ok(())
