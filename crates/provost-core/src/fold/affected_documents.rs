@@ -3,7 +3,7 @@
 use provost_proto::{ActionId, Fact, ProjectId};
 use uuid::Uuid;
 
-use super::{DocumentKey, ViewKind, session};
+use super::{DocumentKey, ViewKind, notebook, session};
 
 /// Whether a fold needs the previous document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,6 +121,41 @@ pub fn affected_documents(
         | Fact::HandedOff(_)
         | Fact::MessageWithdrawn(_)
         | Fact::SessionClosed(_) => session::affected_session_documents(fact),
+        Fact::NotebookCreated(_)
+        | Fact::NotebookRenamed(_)
+        | Fact::NotebookMetadataSet(_)
+        | Fact::NotebookSlotsSet(_)
+        | Fact::NotebookBound(_)
+        | Fact::NotebookSaved(_)
+        | Fact::NotebookDeleted(_)
+        | Fact::CellCreated(_)
+        | Fact::CellEdited(_)
+        | Fact::CellReplaced(_)
+        | Fact::CellMoved(_)
+        | Fact::CellKindSet(_)
+        | Fact::CellMetadataSet(_)
+        | Fact::CellSlotSet(_)
+        | Fact::CellDeleted(_)
+        | Fact::CellRestored(_)
+        | Fact::CellOutputsCleared(_)
+        | Fact::ExecutionRequested(_)
+        | Fact::ExecutionAssigned(_)
+        | Fact::ExecutionReturned(_)
+        | Fact::ExecutionStarted(_)
+        | Fact::ExecutionInputAsked(_)
+        | Fact::ExecutionInputAnswered(_)
+        | Fact::ExecutionCancelled(_)
+        | Fact::ExecutionFinished(_)
+        | Fact::OutputAdded(_)
+        | Fact::OutputAppended(_)
+        | Fact::OutputReplaced(_)
+        | Fact::OutputsCleared(_)
+        | Fact::RuntimeSessionStarted(_)
+        | Fact::RuntimeSessionStatusSet(_)
+        | Fact::RuntimeSessionEnded(_)
+        | Fact::ArtifactAdded(_) => {
+            notebook::affected_notebook_documents(fact)
+        }
     };
     affected.into_iter().flatten()
 }

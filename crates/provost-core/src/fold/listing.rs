@@ -1,5 +1,6 @@
 //! Where a document is listed, so that open and recent ones are found without visiting the others.
 
+use provost_proto::notebook::{ExecutionStatus, NotebookDocument, RuntimeSessionStatus};
 use provost_proto::session::SessionStatus;
 use provost_proto::{ActionStatus, ActionView, ApprovalStatus, UnixMicros};
 use uuid::Uuid;
@@ -9,8 +10,8 @@ use super::ViewDocument;
 /// Where a document is listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DocumentListing {
-    /// What it belongs to: the project, the session for a turn, or nothing (the nil id) for a
-    /// token.
+    /// What it belongs to: the project, the session for a turn, the notebook for a part of it, or
+    /// nothing (the nil id) for a token.
     pub group: Uuid,
     /// Whether it is still going on.
     pub is_open: bool,
@@ -56,6 +57,7 @@ impl ViewDocument {
                 is_open: false,
                 at: usage_time(row.day),
             }),
+            Self::Notebook(document) => list_notebook_document(document),
             Self::Project(_)
             | Self::Kernel(_)
             | Self::Mode(_)
@@ -74,6 +76,31 @@ impl ViewDocument {
 /// The time under which usage of a day, counted from 1970, is listed.
 pub fn usage_time(day: u32) -> UnixMicros {
     UnixMicros::from(day) * 86_400_000_000
+}
+
+/// Executions that have ended are found by their cell, and output by its execution.
+fn list_notebook_document(document: &NotebookDocument) -> Option<DocumentListing> {
+    let (group, is_open, at) = match document {
+        NotebookDocument::Notebooks(notebook) => {
+            (notebook.project.uuid(), notebook.deleted_at.is_none(), notebook.created_at)
+        }
+        NotebookDocument::Cells(cell) => {
+            (cell.notebook.uuid(), cell.deleted_at.is_none(), cell.created_at)
+        }
+        NotebookDocument::Executions(execution) => {
+            if execution.status == ExecutionStatus::Finished {
+                return None;
+            }
+            (execution.notebook.uuid(), true, execution.requested_at)
+        }
+        NotebookDocument::RuntimeSessions(session) => {
+            let is_open = session.status != RuntimeSessionStatus::Ended;
+            (session.notebook.uuid(), is_open, session.started_at)
+        }
+        NotebookDocument::Artifacts(artifact) => (artifact.notebook.uuid(), false, 0),
+        NotebookDocument::OutputPages(_) | NotebookDocument::Displays(_) => return None,
+    };
+    Some(DocumentListing { group, is_open, at })
 }
 
 /// An ended action is listed only if an agent typed something with it.

@@ -12,6 +12,7 @@ mod governance;
 mod listing;
 mod memory_views;
 mod named_project;
+mod notebook;
 mod output;
 pub mod runtime;
 pub mod session;
@@ -76,6 +77,7 @@ pub fn fold_fact(
         | ViewKind::Turns => session::fold_session(view, doc, metadata, fact),
         ViewKind::Governance => governance::fold_changes(doc, metadata, fact),
         ViewKind::Outputs => output::fold_output(doc, fact),
+        ViewKind::Notebook(view) => notebook::fold_notebook(view, doc, metadata, fact),
         ViewKind::Daemon => daemon::fold_daemon(doc, metadata, fact),
         ViewKind::Projects
         | ViewKind::Tokens
@@ -214,7 +216,8 @@ fn update_document(doc: ViewDocument, metadata: EventMetadata<'_>, fact: &Fact) 
         | ViewDocument::Daemon(_)
         | ViewDocument::Governance(_)
         | ViewDocument::Turn(_)
-        | ViewDocument::Output(_)) => doc,
+        | ViewDocument::Output(_)
+        | ViewDocument::Notebook(_)) => doc,
     }
 }
 

@@ -10,6 +10,7 @@ pub fn named_project(fact: &Fact) -> Option<ProjectId> {
         Fact::ProjectOpened { project, .. } | Fact::ProjectClosed { project } => Some(*project),
         Fact::TokenCreated { project, .. } | Fact::PolicyChanged { project, .. } => *project,
         Fact::SessionOpened(opened) => Some(opened.project),
+        Fact::NotebookCreated(created) => Some(created.project),
         Fact::UsageRecorded(used) => Some(used.project),
         _ => None,
     }

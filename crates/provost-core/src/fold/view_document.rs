@@ -1,5 +1,6 @@
 //! The documents that views consist of, and their keys.
 
+use provost_proto::notebook::{Notebook, NotebookDocument};
 use provost_proto::runtime::RuntimeView;
 use provost_proto::session::{CompletionDraft, DailyUsage, SessionPage, SessionTurn, SessionView};
 use provost_proto::{
@@ -61,6 +62,8 @@ pub enum ViewDocument {
     Turn(Box<SessionTurn>),
     /// Of [`ViewKind::Outputs`].
     Output(Box<CommandOutput>),
+    /// Of [`ViewKind::Notebook`].
+    Notebook(NotebookDocument),
 }
 
 /// The event that records a read; [`read_action_view`](super::read_action_view) makes the action
@@ -94,6 +97,7 @@ impl ViewDocument {
             ViewKind::Governance => Self::Governance(serde_json::from_slice(bytes)?),
             ViewKind::Turns => Self::Turn(serde_json::from_slice(bytes)?),
             ViewKind::Outputs => Self::Output(serde_json::from_slice(bytes)?),
+            ViewKind::Notebook(_) => Self::Notebook(serde_json::from_slice(bytes)?),
         })
     }
 
@@ -165,6 +169,24 @@ impl ViewDocument {
     /// The output of a command, if it is one.
     pub fn into_output(self) -> Option<CommandOutput> {
         if let Self::Output(output) = self { Some(*output) } else { None }
+    }
+
+    /// The document of a notebook, if it is one.
+    pub fn into_notebook_document(self) -> Option<NotebookDocument> {
+        if let Self::Notebook(document) = self { Some(document) } else { None }
+    }
+
+    /// The notebook, if it is one.
+    pub fn into_notebook(self) -> Option<Notebook> {
+        match self.into_notebook_document()? {
+            NotebookDocument::Notebooks(notebook) => Some(*notebook),
+            NotebookDocument::Cells(_)
+            | NotebookDocument::Executions(_)
+            | NotebookDocument::OutputPages(_)
+            | NotebookDocument::Displays(_)
+            | NotebookDocument::RuntimeSessions(_)
+            | NotebookDocument::Artifacts(_) => None,
+        }
     }
 
     /// The usage, if it is one.

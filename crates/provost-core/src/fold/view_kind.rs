@@ -1,5 +1,6 @@
 //! The views that exist, with their names and their ids on disk.
 
+use provost_proto::notebook::NotebookView;
 use serde::Serialize;
 
 /// The views that exist.
@@ -43,11 +44,19 @@ pub enum ViewKind {
     Turns,
     /// What running commands print, by action.
     Outputs,
+    /// What notebooks consist of.
+    Notebook(NotebookView),
+}
+
+impl From<NotebookView> for ViewKind {
+    fn from(view: NotebookView) -> Self {
+        Self::Notebook(view)
+    }
 }
 
 impl ViewKind {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 25] = [
         Self::Projects,
         Self::Tokens,
         Self::Actions,
@@ -66,6 +75,13 @@ impl ViewKind {
         Self::Governance,
         Self::Turns,
         Self::Outputs,
+        Self::Notebook(NotebookView::Notebooks),
+        Self::Notebook(NotebookView::Cells),
+        Self::Notebook(NotebookView::Executions),
+        Self::Notebook(NotebookView::OutputPages),
+        Self::Notebook(NotebookView::Displays),
+        Self::Notebook(NotebookView::RuntimeSessions),
+        Self::Notebook(NotebookView::Artifacts),
     ];
 
     /// The name for people.
@@ -89,6 +105,13 @@ impl ViewKind {
             Self::Governance => "governance",
             Self::Turns => "turns",
             Self::Outputs => "outputs",
+            Self::Notebook(NotebookView::Notebooks) => "notebooks",
+            Self::Notebook(NotebookView::Cells) => "cells",
+            Self::Notebook(NotebookView::Executions) => "executions",
+            Self::Notebook(NotebookView::OutputPages) => "outputPages",
+            Self::Notebook(NotebookView::Displays) => "displays",
+            Self::Notebook(NotebookView::RuntimeSessions) => "runtimeSessions",
+            Self::Notebook(NotebookView::Artifacts) => "artifacts",
         }
     }
 
@@ -113,6 +136,13 @@ impl ViewKind {
             Self::Governance => 16,
             Self::Turns => 17,
             Self::Outputs => 18,
+            Self::Notebook(NotebookView::Notebooks) => 19,
+            Self::Notebook(NotebookView::Cells) => 20,
+            Self::Notebook(NotebookView::Executions) => 21,
+            Self::Notebook(NotebookView::OutputPages) => 22,
+            Self::Notebook(NotebookView::Displays) => 23,
+            Self::Notebook(NotebookView::RuntimeSessions) => 24,
+            Self::Notebook(NotebookView::Artifacts) => 25,
         }
     }
 }

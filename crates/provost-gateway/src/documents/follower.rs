@@ -388,7 +388,8 @@ impl DocumentFollower {
             | ViewDocument::Look(_)
             | ViewDocument::Daemon(_)
             | ViewDocument::Governance(_)
-            | ViewDocument::Turn(_) => false,
+            | ViewDocument::Turn(_)
+            | ViewDocument::Notebook(_) => false,
         };
         Ok(Some(if is_over {
             removed_document(view, stored.key, stored.up_to)

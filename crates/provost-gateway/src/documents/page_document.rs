@@ -111,6 +111,7 @@ pub(super) fn document_project(doc: &ViewDocument) -> Option<ProjectId> {
         | ViewDocument::Usage(_)
         | ViewDocument::Look(_)
         | ViewDocument::Daemon(_)
-        | ViewDocument::Turn(_) => None,
+        | ViewDocument::Turn(_)
+        | ViewDocument::Notebook(_) => None,
     }
 }

@@ -101,7 +101,11 @@ impl PageView {
             ViewKind::Turns => Self::Turns,
             ViewKind::Actions => Self::Actions,
             ViewKind::Outputs => Self::Outputs,
-            ViewKind::Tokens | ViewKind::Trusted | ViewKind::Usage | ViewKind::Looks => {
+            ViewKind::Tokens
+            | ViewKind::Trusted
+            | ViewKind::Usage
+            | ViewKind::Looks
+            | ViewKind::Notebook(_) => {
                 return None;
             }
         })

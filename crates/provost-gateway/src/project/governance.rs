@@ -213,6 +213,7 @@ fn document_project_id(doc: &ViewDocument) -> Option<ProjectId> {
         | ViewDocument::Daemon(_)
         | ViewDocument::Governance(_)
         | ViewDocument::Turn(_)
-        | ViewDocument::Output(_) => None,
+        | ViewDocument::Output(_)
+        | ViewDocument::Notebook(_) => None,
     }
 }

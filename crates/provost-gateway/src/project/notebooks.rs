@@ -17,7 +17,7 @@ mod loaded;
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_proto::notebook::{Fence, Notebook, NotebookDetail, NotebookList};
+use provost_proto::notebook::{Fence, Notebook, NotebookDetail, NotebookList, NotebookView};
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::{Code, NotebookId, ProjectId, ProjectStatus, RuntimeSessionId, limits};
 
@@ -77,7 +77,7 @@ impl NotebookService {
         directory: Arc<dyn PrincipalDirectory>,
     ) -> Result<Self, GatewayError> {
         let leases = Leases::default();
-        for doc in log.list_open_documents(ViewKind::Notebooks).await? {
+        for doc in log.list_open_documents(ViewKind::Notebook(NotebookView::Notebooks)).await? {
             let Some(notebook) = ViewDocument::into_notebook(doc) else { continue };
             for session in notebook.slots.iter().filter_map(|slot| slot.session) {
                 leases.grant(notebook.id, session, None);

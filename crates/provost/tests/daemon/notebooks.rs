@@ -148,7 +148,7 @@ async fn a_large_notebook_arrives_in_parts_and_many_events_in_batches() {
             NotebookCommand::CreateCell(provost_proto::notebook::CellContent {
                 cell: id(),
                 kind: provost_proto::notebook::CellKind::Code,
-                position: format!("a{n}{i:02}1"),
+                position: format!("a0{n}{i:02}1"),
                 source: text.clone(),
                 metadata: serde_json::Map::new(),
             })

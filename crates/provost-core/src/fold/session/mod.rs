@@ -125,7 +125,8 @@ pub(super) fn fold_session(
         | ViewKind::Looks
         | ViewKind::Daemon
         | ViewKind::Governance
-        | ViewKind::Outputs => doc,
+        | ViewKind::Outputs
+        | ViewKind::Notebook(_) => doc,
     }
 }
 

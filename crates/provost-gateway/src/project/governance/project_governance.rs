@@ -140,7 +140,8 @@ impl ProjectGovernance {
             | ViewDocument::Daemon(_)
             | ViewDocument::Governance(_)
             | ViewDocument::Turn(_)
-            | ViewDocument::Output(_) => {}
+            | ViewDocument::Output(_)
+            | ViewDocument::Notebook(_) => {}
         }
     }
 }

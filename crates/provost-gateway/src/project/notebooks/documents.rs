@@ -50,7 +50,7 @@ impl<'a> NotebookDocuments<'a> {
 
     /// A notebook, deleted or not.
     pub(super) async fn get_notebook(&self, id: NotebookId) -> Result<Notebook, GatewayError> {
-        let doc = self.store.get_document(ViewKind::Notebooks, id.uuid()).await?;
+        let doc = self.store.get_document(ViewKind::Notebook(NotebookView::Notebooks), id.uuid()).await?;
         doc.and_then(ViewDocument::into_notebook).ok_or_else(|| not_found(id))
     }
 
@@ -64,7 +64,7 @@ impl<'a> NotebookDocuments<'a> {
         let view = ViewKind::from(view);
         let mut queries = vec![ListQuery::open(view, parent)];
         if which == OpenOrOver::Both {
-            let limit = if view == ViewKind::Cells { usize::MAX } else { MAX_LISTED };
+            let limit = if view == ViewKind::Notebook(NotebookView::Cells) { usize::MAX } else { MAX_LISTED };
             queries.push(ListQuery::latest(view, parent, limit));
         }
         let listed = self.store.list_under(queries).await?;

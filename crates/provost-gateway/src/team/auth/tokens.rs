@@ -1,6 +1,7 @@
 //! Issuing and revoking tokens.
 
 use provost_core::fold::{ViewDocument, ViewKind};
+use provost_proto::notebook::NotebookView;
 use provost_proto::{
     Actor, CreateTokenRequest, Fact, Hash, NotebookId, ProjectId, Stream, TokenClass, TokenId,
     TokenView, UnixMicros, limits,
@@ -102,7 +103,7 @@ impl Auth {
         notebook: NotebookId,
         wanted: Option<ProjectId>,
     ) -> Result<ProjectId, GatewayError> {
-        let doc = self.log.store().get_document(ViewKind::Notebooks, notebook.uuid()).await?;
+        let doc = self.log.store().get_document(ViewKind::Notebook(NotebookView::Notebooks), notebook.uuid()).await?;
         let found = doc.and_then(ViewDocument::into_notebook).map(|notebook| notebook.project);
         found.filter(|found| wanted.is_none_or(|wanted| wanted == *found)).ok_or_else(|| {
             GatewayError::ItemNotFound { what: "notebook", name: notebook.to_string() }

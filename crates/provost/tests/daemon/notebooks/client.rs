@@ -269,7 +269,7 @@ impl SyncClient {
         let command = NotebookCommand::CreateCell(CellContent {
             cell,
             kind: CellKind::Code,
-            position: "a".to_owned(),
+            position: "a0".to_owned(),
             source: source.to_owned(),
             metadata: serde_json::Map::new(),
         });
