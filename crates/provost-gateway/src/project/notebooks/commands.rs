@@ -83,9 +83,11 @@ impl NotebookService {
         request: NotebookCommands,
     ) -> Result<StreamVersion, CommandsError> {
         let rights = match access.rights() {
-            NotebookRights::Edit => CommandRights::Edit,
             NotebookRights::Runtime(_) => CommandRights::Runtime,
-            NotebookRights::Read => return Err(access.require_edit().map(|()| 0)?),
+            NotebookRights::Edit | NotebookRights::Read => {
+                access.require_edit()?;
+                CommandRights::Edit
+            }
         };
         if request.commands.is_empty() || request.commands.len() > limits::MAX_COMMAND_BATCH {
             let why = format!("it takes 1 to {} of them", limits::MAX_COMMAND_BATCH);
