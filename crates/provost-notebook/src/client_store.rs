@@ -1,63 +1,380 @@
-//! What a client shows: the confirmed state, and its own edits that are not confirmed yet.
+//! What a client shows: the confirmed documents, and its own edits that are not confirmed yet.
+//!
+//! Pending edits are taken back before events are applied, and decided again after: those that do
+//! not hold any more are rejected with the reason. They are confirmed by the key of their command,
+//! never by their place. Runs, and all that runtimes do, are never shown before they happened.
+
+mod pending;
+mod rebase;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use provost_proto::notebook::{NotebookCommand, NotebookDocument, NotebookEvent, ResumePoint};
-use provost_proto::{Code, IdempotencyKey, NotebookId};
+use provost_proto::{CellId, Code, IdempotencyKey, NotebookId, StreamVersion, UnixMicros};
 
-use crate::decide::{CommandContext, Refusal};
+use crate::decide::{CommandContext, CommandRights, Refusal, decide_undoable, refuse};
 use crate::document_key::DocumentKey;
-use crate::state::NotebookState;
+use crate::fold::{FactMetadata, affected_documents};
+use crate::state::{NotebookState, UndoLog};
 
-/// The state of a notebook in a client.
-#[derive(Debug)]
-pub struct ClientStore;
+use pending::{Pending, is_edit};
+use rebase::{foreign_change, rebase};
 
-/// Commands to send.
+/// Commands to send, all of which are applied or none.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CommandBatch { /// Their idempotency key.
-    pub id: IdempotencyKey, /// The commands.
-    pub commands: Vec<NotebookCommand> }
+pub struct CommandBatch {
+    /// Their idempotency key.
+    pub id: IdempotencyKey,
+    /// The commands.
+    pub commands: Vec<NotebookCommand>,
+}
 
 /// Commands that do not hold any more.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RejectedBatch { /// The key with which they were submitted.
-    pub id: IdempotencyKey, /// The index of the refused command.
-    pub index: usize, /// Why.
-    pub refusal: Refusal, /// The commands, to offer them again.
-    pub commands: Vec<NotebookCommand> }
+pub struct RejectedBatch {
+    /// The key with which they were submitted.
+    pub id: IdempotencyKey,
+    /// The index of the refused command.
+    pub index: usize,
+    /// Why.
+    pub refusal: Refusal,
+    /// The commands, so that nothing typed is lost.
+    pub commands: Vec<NotebookCommand>,
+}
 
 /// What changed in a step.
-#[derive(Debug, Default)]
-pub struct StoreChange { /// The documents that are different now.
-    pub documents: Vec<DocumentKey>, /// What was given up.
-    pub rejected: Vec<RejectedBatch> , /// Batches that were confirmed, by the key with which they were submitted.
-    pub confirmed: Vec<IdempotencyKey> }
-
-impl ClientStore {
-    /// A store without documents.
-    pub fn new(notebook: NotebookId, principal: &str) -> Self { todo!() }
-    /// The state to show.
-    pub fn state(&self) -> &NotebookState { todo!() }
-    /// Where to resume; `None` before the first snapshot is complete.
-    pub fn resume_point(&self) -> Option<ResumePoint> { todo!() }
-    /// A part of a snapshot; the first one discards the confirmed documents, the last one completes it.
-    pub fn apply_snapshot(&mut self, at: ResumePoint, part: u32, last: bool, documents: Vec<NotebookDocument>) -> StoreChange { todo!() }
-    /// Consecutive events. Those that are known already change nothing.
-    pub fn apply_events(&mut self, events: &[NotebookEvent]) -> Result<StoreChange, MissingEvents> { todo!() }
-    /// Commands of this client. Edits are shown at once; others are only sent.
-    pub fn submit(&mut self, context: &CommandContext<'_>, id: IdempotencyKey, commands: Vec<NotebookCommand>) -> Result<StoreChange, (usize, Refusal)> { todo!() }
-    /// What to send now: each batch once, until it is refused as stale or the connection is lost.
-    pub fn take_outgoing(&mut self) -> Vec<CommandBatch> { todo!() }
-    /// The connection was lost: what was not answered is sent again.
-    pub fn disconnected(&mut self) { todo!() }
-    /// The daemon accepted a batch that made no event, or whose events were seen.
-    pub fn accepted(&mut self, id: &str) -> StoreChange { todo!() }
-    /// The daemon refused a batch.
-    pub fn refused(&mut self, id: &str, index: usize, code: Code, error: &str) -> StoreChange { todo!() }
-    /// What was submitted and is not confirmed, for a journal.
-    pub fn pending(&self) -> impl Iterator<Item = CommandBatch> { std::iter::empty() }
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct StoreChange {
+    /// The documents that may be different now.
+    pub documents: BTreeSet<DocumentKey>,
+    /// Whether all are: after a snapshot.
+    pub is_everything: bool,
+    /// What was given up.
+    pub rejected: Vec<RejectedBatch>,
+    /// What was confirmed, by the keys with which it was submitted.
+    pub confirmed: Vec<IdempotencyKey>,
 }
 
 /// Events between the known ones and these are missing: subscribe again from the resume point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("events before version {0} are missing")]
-pub struct MissingEvents(pub u64);
+#[error("the events before version {0} are missing; subscribe again")]
+pub struct MissingEvents(pub StreamVersion);
+
+/// The documents of a notebook in a client.
+#[derive(Debug)]
+pub struct ClientStore {
+    principal: String,
+    /// The time for edits that are not confirmed.
+    at: UnixMicros,
+    /// The confirmed documents with the pending edits in them.
+    state: NotebookState,
+    /// What takes the pending edits back, the oldest first.
+    undo: Vec<UndoLog>,
+    pending: Vec<Pending>,
+    resume: Option<ResumePoint>,
+    /// A snapshot of which parts are missing.
+    incoming: Option<NotebookState>,
+    /// Sources before a snapshot, for edits that are pending since then.
+    before_snapshot: BTreeMap<CellId, String>,
+    is_live: bool,
+}
+
+impl ClientStore {
+    /// A store without documents, of an authenticated principal.
+    pub fn new(notebook: NotebookId, principal: &str) -> Self {
+        Self {
+            principal: principal.to_owned(),
+            at: 0,
+            state: NotebookState::new(notebook),
+            undo: Vec::new(),
+            pending: Vec::new(),
+            resume: None,
+            incoming: None,
+            before_snapshot: BTreeMap::new(),
+            is_live: false,
+        }
+    }
+
+    /// The state to show.
+    pub const fn state(&self) -> &NotebookState {
+        &self.state
+    }
+
+    /// Where to resume; `None` before the first snapshot is complete.
+    pub const fn resume_point(&self) -> Option<ResumePoint> {
+        self.resume
+    }
+
+    /// What was submitted and is not confirmed, for a journal that survives the client.
+    pub fn pending(&self) -> impl Iterator<Item = CommandBatch> {
+        self.pending.iter().map(|pending| CommandBatch {
+            id: pending.id.clone(),
+            commands: pending.commands.clone(),
+        })
+    }
+
+    /// Takes a part of a snapshot. The last one makes it the state.
+    pub fn apply_snapshot(
+        &mut self,
+        at: ResumePoint,
+        part: u32,
+        last: bool,
+        documents: Vec<NotebookDocument>,
+    ) -> StoreChange {
+        if part == 0 {
+            self.incoming = Some(NotebookState::new(self.state.id()));
+        }
+        let Some(incoming) = &mut self.incoming else { return StoreChange::default() };
+        for document in documents {
+            incoming.insert(document);
+        }
+        if !last {
+            return StoreChange::default();
+        }
+        let mut change = StoreChange { is_everything: true, ..StoreChange::default() };
+        self.withdraw(&mut change);
+        for cell in self.pending.iter().flat_map(Pending::edited_cells) {
+            if let Some(source) = self.state.cell(cell).map(|cell| cell.source.clone()) {
+                self.before_snapshot.entry(cell).or_insert(source);
+            }
+        }
+        for pending in &mut self.pending {
+            // Whether it is in the snapshot only its answer tells: the same key is sent again.
+            pending.is_uncertain = pending.was_sent;
+        }
+        if let Some(incoming) = self.incoming.take() {
+            self.state = incoming;
+        }
+        self.resume = Some(at);
+        self.rebase_over_snapshot();
+        self.decide_pending(&mut change);
+        change
+    }
+
+    /// Takes consecutive events. Those that are known change nothing.
+    ///
+    /// # Errors
+    /// If events before these are missing; the ones up to the gap are applied.
+    pub fn apply_events(&mut self, events: &[NotebookEvent]) -> Result<StoreChange, MissingEvents> {
+        let mut change = StoreChange::default();
+        let Some(mut resume) = self.resume else { return Err(MissingEvents(1)) };
+        self.withdraw(&mut change);
+        let mut missing = None;
+        for event in events {
+            if event.version <= resume.version {
+                continue;
+            }
+            if event.version != resume.version + 1 {
+                missing = Some(MissingEvents(event.version));
+                break;
+            }
+            self.take_event(event, &mut change);
+            resume = ResumePoint { version: event.version, hash: event.hash };
+        }
+        self.resume = Some(resume);
+        self.drop_accepted(&mut change);
+        self.decide_pending(&mut change);
+        missing.map_or(Ok(change), Err)
+    }
+
+    fn take_event(&mut self, event: &NotebookEvent, change: &mut StoreChange) {
+        self.at = self.at.max(event.at);
+        let own = event.command.as_deref().map(submitted_key);
+        let index = self.pending.iter().position(|pending| Some(pending.id.as_str()) == own);
+        if let Some(index) = index {
+            let pending = self.pending.remove(index);
+            self.apply_before_snapshot(&pending);
+            change.confirmed.push(pending.id);
+        } else if own != change.confirmed.last().map(String::as_str)
+            && let Some((cell, changes)) = foreign_change(&self.state, &event.fact)
+        {
+            rebase(&mut self.pending, cell, &changes);
+        }
+        change.documents.extend(affected_documents(&event.fact).into_iter().flatten());
+        let metadata = FactMetadata { at: event.at, principal: &event.principal };
+        self.state.apply(metadata, &event.fact);
+    }
+
+    /// The store has all events up to now: what waits can be sent.
+    pub fn went_live(&mut self) {
+        self.is_live = true;
+    }
+
+    /// The connection was lost: what was not answered is sent again.
+    pub fn disconnected(&mut self) {
+        self.is_live = false;
+        for pending in &mut self.pending {
+            pending.is_sent = false;
+        }
+    }
+
+    /// Submits commands of this client. Edits are shown at once, others are sent only.
+    ///
+    /// # Errors
+    /// If an edit is refused: nothing is changed or sent.
+    pub fn submit(
+        &mut self,
+        id: IdempotencyKey,
+        commands: Vec<NotebookCommand>,
+    ) -> Result<StoreChange, (usize, Refusal)> {
+        if let Some(index) = commands.iter().position(|command| !is_edit(command)) {
+            if commands.iter().any(is_edit) {
+                let error = "edits are sent apart from what is executed";
+                return Err((index, refuse(Code::InvalidRequest, error)));
+            }
+            self.pending.push(Pending::new(id, commands));
+            return Ok(StoreChange::default());
+        }
+        let mut undo = UndoLog::default();
+        let context = Self::context(&self.principal, self.at);
+        if let Err(refused) = decide_undoable(&mut self.state, &context, &commands, &mut undo) {
+            self.state.undo(undo);
+            return Err(refused);
+        }
+        let documents = undo.keys().collect();
+        self.undo.push(undo);
+        self.pending.push(Pending::new(id, commands));
+        Ok(StoreChange { documents, ..StoreChange::default() })
+    }
+
+    fn context(principal: &str, at: UnixMicros) -> CommandContext<'_> {
+        CommandContext { principal, rights: CommandRights::Edit, at }
+    }
+
+    /// What to send now: one batch at a time, since later ones are decided on top of it.
+    pub fn take_outgoing(&mut self) -> Option<CommandBatch> {
+        let version = self.resume?.version;
+        let next = self.pending.first_mut()?;
+        if !self.is_live || next.is_sent || next.not_before > version {
+            return None;
+        }
+        next.is_sent = true;
+        next.was_sent = true;
+        Some(CommandBatch { id: next.key(), commands: next.commands.clone() })
+    }
+
+    /// The daemon applied a batch, up to this version.
+    pub fn accepted(&mut self, id: &str, version: StreamVersion) -> StoreChange {
+        let mut change = StoreChange::default();
+        let own = submitted_key(id);
+        if let Some(pending) = self.pending.iter_mut().find(|pending| pending.id == own) {
+            pending.accepted_at = Some(version);
+        }
+        self.withdraw(&mut change);
+        self.drop_accepted(&mut change);
+        self.decide_pending(&mut change);
+        change
+    }
+
+    /// The daemon refused a batch; the notebook was at this version.
+    pub fn refused(
+        &mut self,
+        id: &str,
+        index: usize,
+        refusal: Refusal,
+        version: StreamVersion,
+    ) -> StoreChange {
+        let mut change = StoreChange::default();
+        let Some(found) = self.pending.iter().position(|pending| pending.id == submitted_key(id))
+        else {
+            return change;
+        };
+        self.withdraw(&mut change);
+        if refusal.code == Code::StaleRevision && self.pending[found].is_rebasable() {
+            let pending = &mut self.pending[found];
+            pending.is_sent = false;
+            pending.not_before = version;
+            pending.is_uncertain = false;
+            self.rebase_over_snapshot();
+        } else {
+            let Pending { id, commands, .. } = self.pending.remove(found);
+            change.rejected.push(RejectedBatch { id, index, refusal, commands });
+            self.rebase_over_snapshot();
+        }
+        self.decide_pending(&mut change);
+        change
+    }
+
+    /// What was accepted, and whose events are in the state, is not pending any more.
+    fn drop_accepted(&mut self, change: &mut StoreChange) {
+        let version = self.resume.map_or(0, |resume| resume.version);
+        let is_confirmed =
+            |pending: &Pending| pending.accepted_at.is_some_and(|accepted| accepted <= version);
+        while self.pending.first().is_some_and(is_confirmed) {
+            let pending = self.pending.remove(0);
+            self.apply_before_snapshot(&pending);
+            change.confirmed.push(pending.id);
+        }
+        self.rebase_over_snapshot();
+    }
+
+    /// What is known to be in the snapshot is no longer an edit of the sources before it.
+    fn apply_before_snapshot(&mut self, pending: &Pending) {
+        for (cell, source) in &mut self.before_snapshot {
+            pending.apply_edits(*cell, source);
+        }
+    }
+
+    /// After a snapshot, edits that were not in it yet are for older sources.
+    fn rebase_over_snapshot(&mut self) {
+        if self.pending.iter().any(|pending| pending.is_uncertain) {
+            return;
+        }
+        for (cell, source) in std::mem::take(&mut self.before_snapshot) {
+            if let Some(now) = self.state.cell(cell) {
+                let changes = crate::text::ChangeSet::between(&source, &now.source);
+                rebase::rebase_to(&mut self.pending, cell, &changes, now.revision);
+            }
+        }
+    }
+
+    fn withdraw(&mut self, change: &mut StoreChange) {
+        while let Some(undo) = self.undo.pop() {
+            change.documents.extend(undo.keys());
+            self.state.undo(undo);
+        }
+    }
+
+    /// Decides pending edits again.
+    fn decide_pending(&mut self, change: &mut StoreChange) {
+        if self.pending.iter().any(|pending| pending.is_uncertain) {
+            return;
+        }
+        let version = self.resume.map_or(0, |resume| resume.version);
+        let mut kept = Vec::with_capacity(self.pending.len());
+        for pending in std::mem::take(&mut self.pending) {
+            if !pending.commands.iter().all(is_edit) || pending.accepted_at.is_some() {
+                kept.push(pending);
+                continue;
+            }
+            let mut undo = UndoLog::default();
+            let context = Self::context(&self.principal, self.at);
+            let decided =
+                decide_undoable(&mut self.state, &context, &pending.commands, &mut undo);
+            match decided {
+                Ok(_) => {
+                    change.documents.extend(undo.keys());
+                    self.undo.push(undo);
+                    kept.push(pending);
+                }
+                Err((index, refusal)) => {
+                    self.state.undo(undo);
+                    // What was sent is answered by the daemon, with its reason.
+                    if pending.is_sent || pending.not_before > version {
+                        kept.push(pending);
+                    } else {
+                        let Pending { id, commands, .. } = pending;
+                        change.rejected.push(RejectedBatch { id, index, refusal, commands });
+                    }
+                }
+            }
+        }
+        self.pending = kept;
+    }
+}
+
+/// The key with which a batch was submitted: it is sent with a number behind it once it was
+/// rebased.
+fn submitted_key(key: &str) -> &str {
+    key.split_once('~').map_or(key, |(id, _)| id)
+}

@@ -21,13 +21,44 @@ pub struct NotebookState {
     documents: BTreeMap<DocumentKey, NotebookDocument>,
     /// The executions that have not ended, by their number in the notebook.
     unfinished: BTreeSet<(u32, ExecutionId)>,
+    /// How many cells were not deleted.
+    live_cells: usize,
     /// Ids that documents of other notebooks have.
     taken: BTreeSet<DocumentKey>,
 }
 
+/// What is found without visiting all documents.
+enum IndexEntry {
+    Unfinished(u32, ExecutionId),
+    LiveCell,
+}
+
+impl IndexEntry {
+    fn new(document: &NotebookDocument) -> Option<Self> {
+        match document {
+            NotebookDocument::Executions(execution) => (execution.status
+                != ExecutionStatus::Finished)
+                .then_some(Self::Unfinished(execution.count, execution.id)),
+            NotebookDocument::Cells(cell) => cell.deleted_at.is_none().then_some(Self::LiveCell),
+            NotebookDocument::Notebooks(_)
+            | NotebookDocument::OutputPages(_)
+            | NotebookDocument::Displays(_)
+            | NotebookDocument::RuntimeSessions(_)
+            | NotebookDocument::Artifacts(_) => None,
+        }
+    }
+}
+
 /// The documents as they were before facts were applied.
 #[derive(Debug, Default)]
-pub(crate) struct UndoLog(Vec<(DocumentKey, Option<NotebookDocument>)>);
+pub(crate) struct UndoLog(BTreeMap<DocumentKey, Option<NotebookDocument>>);
+
+impl UndoLog {
+    /// The documents that were changed.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = DocumentKey> {
+        self.0.keys().copied()
+    }
+}
 
 impl NotebookState {
     /// A notebook without documents.
@@ -36,6 +67,7 @@ impl NotebookState {
             id,
             documents: BTreeMap::new(),
             unfinished: BTreeSet::new(),
+            live_cells: 0,
             taken: BTreeSet::new(),
         }
     }
@@ -76,14 +108,14 @@ impl NotebookState {
         undo: &mut UndoLog,
     ) {
         for key in affected_documents(fact).into_iter().flatten() {
-            undo.0.push((key, self.documents.get(&key).cloned()));
+            undo.0.entry(key).or_insert_with(|| self.documents.get(&key).cloned());
             self.fold(key, metadata, fact);
         }
     }
 
     /// Makes the documents what they were.
     pub(crate) fn undo(&mut self, undo: UndoLog) {
-        for (key, document) in undo.0.into_iter().rev() {
+        for (key, document) in undo.0 {
             self.set(key, document);
         }
     }
@@ -102,18 +134,20 @@ impl NotebookState {
         key: DocumentKey,
         document: Option<NotebookDocument>,
     ) -> Option<NotebookDocument> {
-        if let Some(NotebookDocument::Executions(execution)) = &document
-            && execution.status != ExecutionStatus::Finished
-        {
-            self.unfinished.insert((execution.count, execution.id));
-        }
-        let is_removed = document.is_none();
+        let entry = document.as_ref().and_then(IndexEntry::new);
         let prior = match document {
             Some(document) => self.documents.insert(key, document),
             None => self.documents.remove(&key),
         };
-        if is_removed && let Some(NotebookDocument::Executions(execution)) = &prior {
-            self.unfinished.remove(&(execution.count, execution.id));
+        match prior.as_ref().and_then(IndexEntry::new) {
+            Some(IndexEntry::Unfinished(count, id)) => drop(self.unfinished.remove(&(count, id))),
+            Some(IndexEntry::LiveCell) => self.live_cells = self.live_cells.saturating_sub(1),
+            None => {}
+        }
+        match entry {
+            Some(IndexEntry::Unfinished(count, id)) => drop(self.unfinished.insert((count, id))),
+            Some(IndexEntry::LiveCell) => self.live_cells += 1,
+            None => {}
         }
         prior
     }
@@ -165,6 +199,11 @@ impl NotebookState {
             let NotebookDocument::Cells(cell) = document else { return None };
             Some(&**cell)
         })
+    }
+
+    /// How many cells were not deleted.
+    pub const fn live_cells(&self) -> usize {
+        self.live_cells
     }
 
     /// The cells that were not deleted, in their order.
