@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use provost_proto::Code;
 use provost_proto::notebook::{
-    NotebookCommand, NotebookDocument, NotebookFact, ResumePoint, ResyncReason, ServerSyncMessage,
+    CellContent, CellKind, ClientSyncMessage, NotebookCommand, NotebookDocument, NotebookFact,
+    ResumePoint, ResyncReason, ServerSyncMessage,
 };
 use reqwest::Method;
 use serde_json::json;
@@ -145,9 +146,9 @@ async fn a_large_notebook_arrives_in_parts_and_many_events_in_batches() {
     let mut last = 0;
     for n in 0..3 {
         let cells = (0..100).map(|i| {
-            NotebookCommand::CreateCell(provost_proto::notebook::CellContent {
+            NotebookCommand::CreateCell(CellContent {
                 cell: id(),
-                kind: provost_proto::notebook::CellKind::Code,
+                kind: CellKind::Code,
                 position: format!("a0{n}{i:02}1"),
                 source: text.clone(),
                 metadata: serde_json::Map::new(),
@@ -170,7 +171,7 @@ async fn presence_is_told_to_the_others_and_not_logged() {
     let mut ann = daemon.follow(&daemon.token, notebook).await;
     let mut bob = daemon.follow(&daemon.token, notebook).await;
     let data = json!({ "cell": "c1" });
-    ann.send(&provost_proto::notebook::ClientSyncMessage::Presence { notebook, data }).await;
+    ann.send(&ClientSyncMessage::Presence { notebook, data }).await;
     while bob.presence.is_empty() {
         assert!(bob.read().await);
     }
@@ -183,7 +184,7 @@ async fn presence_is_told_to_the_others_and_not_logged() {
     assert!(bob.presence[1].data.is_null(), "she is gone");
     assert!(bob.events.is_empty());
     let data = json!("x".repeat(2000));
-    bob.send(&provost_proto::notebook::ClientSyncMessage::Presence { notebook, data }).await;
+    bob.send(&ClientSyncMessage::Presence { notebook, data }).await;
     let end = bob.read_to_end().await;
     assert!(
         matches!(&end, Some(ServerSyncMessage::Error { error }) if error.code == Code::TooLarge),

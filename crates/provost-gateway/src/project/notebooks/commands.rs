@@ -122,7 +122,8 @@ impl NotebookService {
             if request.commands.iter().any(needs_open_project) {
                 self.require_open_project(notebook.project).await?;
             }
-            let mentioned = request.commands.iter().flat_map(mentioned_documents);
+            let mentioned =
+                request.commands.iter().flat_map(|command| mentioned_documents(id, command));
             loaded.read_further(&self.log, mentioned).await?;
             match self.decide_and_append(&mut loaded, &sender, &request, command.as_ref()).await {
                 Err(CommandsError::Failed(GatewayError::Store(StoreError::Conflict { .. }))) => {}

@@ -2,7 +2,7 @@
 
 use provost_proto::Code;
 use provost_proto::notebook::{
-    ExecutionOutcome, InputRequest, NotebookCommand, NotebookFact, OutputContent,
+    ClientSyncMessage, ExecutionOutcome, InputRequest, NotebookCommand, NotebookFact, OutputContent,
     RuntimeEndReason, ServerSyncMessage, StreamName,
 };
 
@@ -81,8 +81,7 @@ async fn a_displaced_runtime_is_told_so_and_what_it_still_writes_is_refused() {
         matches!(refused, Err((Code::StaleFence | Code::ExecutionState, 0))),
         "{refused:?}"
     );
-    let renew =
-        provost_proto::notebook::ClientSyncMessage::RenewLease { notebook, session, fence: 1 };
+    let renew = ClientSyncMessage::RenewLease { notebook, session, fence: 1 };
     first.send(&renew).await;
     assert!(matches!(first.reply().await, ServerSyncMessage::Fenced { .. }));
     let ended = person.until("RUNTIME_SESSION_ENDED").await;
@@ -182,20 +181,13 @@ async fn input_for_a_runtime_that_is_gone_is_refused_and_not_lost() {
     runtime.send_commands(notebook, "claim", claim(execution, session, 1)).await.unwrap();
     let input = InputRequest { prompt: "Name: ".to_owned(), secret: false };
     runtime.command(notebook, NotebookCommand::AskInput { execution, fence: 1, input }).await.unwrap();
-    runtime.socket.close(None).await.unwrap();
-    assert!(runtime.read_to_end().await.is_none());
-    let answer = || NotebookCommand::AnswerInput { execution, text: "Ann".to_owned() };
-    let refused = loop {
-        // The daemon notices the end of the connection a moment later.
-        match person.command(notebook, answer()).await {
-            Err(refused) => break refused,
-            Ok(_) => {
-                let input = InputRequest { prompt: "Name: ".to_owned(), secret: false };
-                let again = NotebookCommand::AskInput { execution, fence: 1, input };
-                let mut runtime = daemon.sync(&home.runtime_token(notebook)).await;
-                drop(runtime.command(notebook, again).await);
-            }
-        }
-    };
+    let data = serde_json::json!({ "runtime": true });
+    runtime.send(&ClientSyncMessage::Presence { notebook, data }).await;
+    drop(runtime);
+    while person.presence.last().is_none_or(|last| !last.data.is_null()) {
+        assert!(person.read().await, "it is told that the runtime is gone");
+    }
+    let answer = NotebookCommand::AnswerInput { execution, text: "Ann".to_owned() };
+    let refused = person.command(notebook, answer).await.unwrap_err();
     assert_eq!(refused.0, Code::Unavailable);
 }
