@@ -151,15 +151,16 @@ impl Caller {
 
     /// What the caller may do in notebooks; fails if that is nothing.
     pub fn into_notebook_access(self) -> Result<NotebookAccess, GatewayError> {
-        let forbidden = |needs| {
-            Err(GatewayError::Forbidden { class: class_name(self.class), needs })
-        };
+        let forbidden =
+            |needs| Err(GatewayError::Forbidden { class: class_name(self.class), needs });
         let rights = match (self.class, self.notebook) {
             (TokenClass::Operator, _) => NotebookRights::Edit,
             (TokenClass::Viewer, _) => NotebookRights::Read,
             (TokenClass::Runtime, Some(notebook)) => NotebookRights::Runtime(notebook),
             (TokenClass::Runtime, None) => {
-                return forbidden("a token that names its notebook: `provost token create --notebook`");
+                return forbidden(
+                    "a token that names its notebook: `provost token create --notebook`",
+                );
             }
             (TokenClass::Agent, _) => {
                 return forbidden("an operator, a viewer or the runtime of a notebook");

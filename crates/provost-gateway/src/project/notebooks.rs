@@ -10,15 +10,17 @@ mod commands;
 mod connections;
 mod creation;
 mod documents;
+mod facts;
 mod follow;
 mod leases;
 mod loaded;
+mod runtime_actor;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_proto::notebook::{Fence, Notebook, NotebookDetail, NotebookList, NotebookView};
 use provost_proto::kernel::ErrorInfo;
+use provost_proto::notebook::{Fence, Notebook, NotebookDetail, NotebookList, NotebookView};
 use provost_proto::{Code, NotebookId, ProjectId, ProjectStatus, RuntimeSessionId, limits};
 
 pub use artifacts::ArtifactContent;
@@ -138,8 +140,9 @@ impl NotebookService {
         let contents = self.documents().read_contents(id).await?;
         let version = self.log.store().stream_version(provost_proto::Stream::Notebook(id)).await?;
         drop(held);
-        let documents::NotebookContents { notebook, mut cells, executions, outputs, sessions, .. } =
-            contents;
+        let documents::NotebookContents {
+            notebook, mut cells, executions, outputs, sessions, ..
+        } = contents;
         cells.retain(|cell| cell.deleted_at.is_none());
         Ok(NotebookDetail { notebook, version, cells, executions, outputs, sessions })
     }
@@ -183,9 +186,10 @@ impl NotebookService {
         if !access.may_see(id, loaded.notebook()?.project) || !access.can_write() {
             return Err(not_found(id));
         }
-        let known = loaded.state.session(session).filter(|known| {
-            known.client_id == access.principal() && known.fence == fence
-        });
+        let known = loaded
+            .state
+            .session(session)
+            .filter(|known| known.client_id == access.principal() && known.fence == fence);
         let is_active = known.is_some_and(|known| {
             loaded.state.active_session(&known.slot).is_some_and(|active| active.id == session)
         });

@@ -13,8 +13,8 @@ use crate::runtime;
 use crate::session;
 use crate::{
     ActionId, AllowedBy, AnswerScope, ApprovalAnswer, ApprovalId, ApprovalPrompt,
-    GovernanceFileKind, GrantId, GrantScope, Hash, LogSegment, NotebookId, PinnedFile, ProjectId, ProjectMode,
-    RuleRef, SessionId, TokenClass, TokenId,
+    GovernanceFileKind, GrantId, GrantScope, Hash, LogSegment, NotebookId, PinnedFile, ProjectId,
+    ProjectMode, RuleRef, SessionId, TokenClass, TokenId,
 };
 
 /// Every kind of event with its body.

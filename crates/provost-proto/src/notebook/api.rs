@@ -2,9 +2,7 @@
 
 use serde_json::Value;
 
-use super::{
-    Cell, Execution, Notebook, NotebookCommand, NotebookSlot, OutputPage, RuntimeSession,
-};
+use super::{Cell, Execution, Notebook, NotebookCommand, NotebookSlot, OutputPage, RuntimeSession};
 use crate::StreamVersion;
 use crate::session::body;
 

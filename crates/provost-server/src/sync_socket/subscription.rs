@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use provost_gateway::{GatewayError, NotebookAccess, NotebookStart, SyncConnection};
 use provost_proto::NotebookId;
-use provost_proto::notebook::{
-    NotebookDocument, ResumePoint, ResyncReason, ServerSyncMessage,
-};
+use provost_proto::notebook::{NotebookDocument, ResumePoint, ResyncReason, ServerSyncMessage};
 use tokio::sync::mpsc;
 
 use super::connection::error_info;
@@ -88,8 +86,7 @@ async fn send_snapshot(
             documents.push(document);
         }
         let last = rest.peek().is_none();
-        let message =
-            ServerSyncMessage::Snapshot { notebook, at, part, last, documents, reason };
+        let message = ServerSyncMessage::Snapshot { notebook, at, part, last, documents, reason };
         batches.send(message).await.map_err(|_| ConnectionClosed)?;
         if last {
             return Ok(());

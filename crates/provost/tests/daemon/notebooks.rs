@@ -33,7 +33,9 @@ async fn two_clients_see_the_edits_of_both_in_one_order() {
     let notebook = daemon.create_notebook("Shared").await;
     let mut ann = daemon.follow(&daemon.token, notebook).await;
     let mut bob = daemon.follow(&daemon.token, notebook).await;
-    assert!(matches!(&ann.documents[..], [NotebookDocument::Notebooks(it)] if it.title == "Shared"));
+    assert!(
+        matches!(&ann.documents[..], [NotebookDocument::Notebooks(it)] if it.title == "Shared")
+    );
     let cell = ann.create_cell(notebook, "one").await;
     let mut last = 0;
     for n in 0..20 {
@@ -53,7 +55,10 @@ async fn two_clients_see_the_edits_of_both_in_one_order() {
     });
     assert_eq!(source, Some("edit 19"));
     let detail = daemon.get(&format!("/api/notebooks/{}", notebook.uuid())).await;
-    assert_eq!((&detail["cells"][0]["source"], &detail["version"]), (&json!("edit 19"), &json!(last)));
+    assert_eq!(
+        (&detail["cells"][0]["source"], &detail["version"]),
+        (&json!("edit 19"), &json!(last))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -82,7 +82,11 @@ impl NotebookService {
     ) -> Result<Option<Artifact>, GatewayError> {
         let found = self.documents().get(vec![artifact_key(id, hash)]).await?;
         Ok(found.into_iter().find_map(|document| {
-            if let NotebookDocument::Artifacts(artifact) = document { Some(*artifact) } else { None }
+            if let NotebookDocument::Artifacts(artifact) = document {
+                Some(*artifact)
+            } else {
+                None
+            }
         }))
     }
 }

@@ -18,10 +18,12 @@ use provost_store::{
 use tokio::sync::mpsc;
 
 use super::connections::RuntimeOrder;
+use super::facts::{SessionChange, durability, session_change};
 use super::loaded::LoadedNotebook;
+use super::runtime_actor::find_actor;
 use super::{NotebookService, not_found};
-use crate::caller::{NotebookAccess, NotebookRights};
 use crate::GatewayError;
+use crate::caller::{NotebookAccess, NotebookRights};
 
 /// How often to decide again when somebody else appended meanwhile. Only a second daemon could.
 const MAX_CONFLICT_RETRIES: usize = 8;
@@ -126,7 +128,9 @@ impl NotebookService {
                 request.commands.iter().flat_map(|command| mentioned_documents(id, command));
             loaded.read_further(&self.log, mentioned).await?;
             match self.decide_and_append(&mut loaded, &sender, &request, command.as_ref()).await {
-                Err(CommandsError::Failed(GatewayError::Store(StoreError::Conflict { .. }))) => {}
+                Err(CommandsError::Failed(GatewayError::Store(StoreError::Conflict {
+                    ..
+                }))) => {}
                 Ok(Applied::Now(version)) => {
                     *held = Some(loaded);
                     return Ok(version);
@@ -153,7 +157,8 @@ impl NotebookService {
     ) -> Result<Applied, CommandsError> {
         let version = loaded.at.version;
         let inputs = self.reserve_inputs(loaded, &request.commands);
-        let actor = find_actor(loaded, &request.commands).unwrap_or_else(|| sender.actor.clone());
+        let actor =
+            find_actor(&loaded.state, &request.commands).unwrap_or_else(|| sender.actor.clone());
         let context = CommandContext {
             principal: &sender.principal,
             rights: sender.rights,
@@ -167,12 +172,13 @@ impl NotebookService {
             // It would be refused now because it was applied before.
             return Ok(Applied::Before(before));
         }
-        let facts = decided.map_err(|(index, refusal)| {
-            CommandsError::Refused { index, refusal, version }
+        let facts = decided.map_err(|(index, refusal)| CommandsError::Refused {
+            index,
+            refusal,
+            version,
         })?;
-        let inputs = inputs.map_err(|(index, refusal)| {
-            CommandsError::Refused { index, refusal, version }
-        });
+        let inputs =
+            inputs.map_err(|(index, refusal)| CommandsError::Refused { index, refusal, version });
         let inputs = match inputs {
             Ok(inputs) => inputs,
             Err(refused) => {
@@ -357,101 +363,17 @@ enum Applied {
     Before(StreamVersion),
 }
 
-/// What happened to a session.
-#[derive(Debug)]
-enum SessionChange {
-    Started(RuntimeSessionId),
-    Ended { session: RuntimeSessionId, why: String },
-}
-
-#[expect(clippy::wildcard_enum_match_arm, reason = "all other facts change no session's place")]
-fn session_change(fact: &NotebookFact) -> Option<SessionChange> {
-    match fact {
-        NotebookFact::RuntimeSessionStarted(started) => {
-            Some(SessionChange::Started(started.session))
-        }
-        NotebookFact::RuntimeSessionEnded(ended) => {
-            let why = ended.why.clone().unwrap_or_else(|| match ended.reason {
-                RuntimeEndReason::Displaced => "another runtime took its place".to_owned(),
-                RuntimeEndReason::Timeout => "it did not renew its lease".to_owned(),
-                RuntimeEndReason::Shutdown
-                | RuntimeEndReason::Restart
-                | RuntimeEndReason::Error => "it has ended".to_owned(),
-            });
-            Some(SessionChange::Ended { session: ended.session, why })
-        }
-        _ => None,
-    }
-}
-
-/// What a person made of the notebook as a whole is on disk before it is confirmed; edits and
-/// output survive the death of any process.
-#[expect(clippy::wildcard_enum_match_arm, reason = "all others are too many to wait for the disk")]
-fn durability(fact: &NotebookFact) -> Durability {
-    match fact {
-        NotebookFact::NotebookCreated(_)
-        | NotebookFact::NotebookDeleted(_)
-        | NotebookFact::NotebookBound(_) => Durability::Synced,
-        _ => Durability::Buffered,
-    }
-}
-
 /// Running something needs the project, which may be closed.
-#[expect(clippy::wildcard_enum_match_arm, reason = "all other commands only edit, or end something")]
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "all other commands only edit, or end something"
+)]
 fn needs_open_project(command: &NotebookCommand) -> bool {
     match command {
         NotebookCommand::StartSession { .. }
         | NotebookCommand::RequestExecution { .. }
         | NotebookCommand::ClaimExecution { .. } => true,
         _ => false,
-    }
-}
-
-/// The runtime that acts, if all commands are those of one.
-fn find_actor(loaded: &LoadedNotebook, commands: &[NotebookCommand]) -> Option<Actor> {
-    let mut runtimes = commands.iter().map(|command| find_runtime(loaded, command));
-    let first = runtimes.next()??;
-    runtimes.all(|next| next.as_ref() == Some(&first)).then_some(Actor::Runtime(first))
-}
-
-fn find_runtime(loaded: &LoadedNotebook, command: &NotebookCommand) -> Option<String> {
-    let of_session = |session: &RuntimeSessionId| {
-        loaded.state.session(*session).map(|session| session.runtime_id.clone())
-    };
-    let of_execution = |execution| {
-        of_session(loaded.state.execution(execution)?.session.as_ref()?)
-    };
-    match command {
-        NotebookCommand::StartSession { runtime_id, .. } => Some(runtime_id.clone()),
-        NotebookCommand::SetSessionStatus { session, .. }
-        | NotebookCommand::EndSession { session, .. }
-        | NotebookCommand::ClaimExecution { session, .. }
-        | NotebookCommand::ReplaceDisplay { session, .. } => of_session(session),
-        NotebookCommand::StartExecution { execution, .. }
-        | NotebookCommand::AskInput { execution, .. }
-        | NotebookCommand::AddOutput { execution, .. }
-        | NotebookCommand::AppendOutput { execution, .. }
-        | NotebookCommand::ClearOutputs { execution, .. }
-        | NotebookCommand::FinishExecution { execution, .. } => of_execution(*execution),
-        NotebookCommand::RenameNotebook { .. }
-        | NotebookCommand::SetNotebookMetadata { .. }
-        | NotebookCommand::SetSlots { .. }
-        | NotebookCommand::BindFile { .. }
-        | NotebookCommand::RecordSave { .. }
-        | NotebookCommand::DeleteNotebook
-        | NotebookCommand::CreateCell(_)
-        | NotebookCommand::EditCell { .. }
-        | NotebookCommand::ReplaceCell { .. }
-        | NotebookCommand::MoveCell { .. }
-        | NotebookCommand::SetCellKind { .. }
-        | NotebookCommand::SetCellMetadata { .. }
-        | NotebookCommand::SetCellSlot { .. }
-        | NotebookCommand::DeleteCell { .. }
-        | NotebookCommand::RestoreCell { .. }
-        | NotebookCommand::ClearCellOutputs { .. }
-        | NotebookCommand::RequestExecution { .. }
-        | NotebookCommand::CancelExecution { .. }
-        | NotebookCommand::AnswerInput { .. } => None,
     }
 }
 
@@ -462,7 +384,8 @@ fn hash_commands(request: &NotebookCommands) -> Result<Hash, GatewayError> {
     let mut text = request.notebook.uuid().as_bytes().to_vec();
     for command in &request.commands {
         if let NotebookCommand::AnswerInput { execution, text: _ } = command {
-            let without = NotebookCommand::AnswerInput { execution: *execution, text: String::new() };
+            let without =
+                NotebookCommand::AnswerInput { execution: *execution, text: String::new() };
             serde_json::to_writer(&mut text, &without).map_err(invalid)?;
         } else {
             serde_json::to_writer(&mut text, command).map_err(invalid)?;
@@ -473,5 +396,9 @@ fn hash_commands(request: &NotebookCommands) -> Result<Hash, GatewayError> {
 
 /// The version of the last of some events.
 fn last_version(events: &[std::sync::Arc<RecordedEvent>]) -> Result<StreamVersion, GatewayError> {
-    Ok(events.last().map(|event| event.decode_event()).transpose()?.map_or(0, |event| event.version))
+    Ok(events
+        .last()
+        .map(|event| event.decode_event())
+        .transpose()?
+        .map_or(0, |event| event.version))
 }

@@ -98,10 +98,7 @@ impl Connections {
 
     /// Room for an order to a connection, so that it cannot be lost; `None` if it is gone or too
     /// far behind.
-    pub(super) fn reserve_order(
-        &self,
-        connection: u64,
-    ) -> Option<mpsc::OwnedPermit<RuntimeOrder>> {
+    pub(super) fn reserve_order(&self, connection: u64) -> Option<mpsc::OwnedPermit<RuntimeOrder>> {
         let orders = self.open.lock().get(&connection)?.orders.clone();
         orders.try_reserve_owned().ok()
     }
@@ -159,7 +156,9 @@ impl Drop for SyncConnection {
     fn drop(&mut self) {
         let notebooks: Vec<NotebookId> = {
             let open = self.registry.open.lock();
-            open.get(&self.id).map(|own| own.notebooks.keys().copied().collect()).unwrap_or_default()
+            open.get(&self.id)
+                .map(|own| own.notebooks.keys().copied().collect())
+                .unwrap_or_default()
         };
         for notebook in notebooks {
             self.registry.spread(self.id, notebook, &Value::Null);

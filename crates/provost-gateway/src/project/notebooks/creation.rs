@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use provost_notebook::create_notebook;
 use provost_proto::notebook::{CreateNotebookRequest, Notebook, NotebookFact};
 use provost_proto::{NotebookId, Project, ProjectStatus, Stream};
-use serde_json::Map;
 use provost_store::{AppendOutcome, AppendRequest, Durability, Idempotency, NewEvent};
+use serde_json::Map;
 
 use super::NotebookService;
 use super::commands::refusal_error;
@@ -32,7 +32,8 @@ impl NotebookService {
         command: Option<Idempotency>,
     ) -> Result<Notebook, GatewayError> {
         let notebook = self.new_notebook_id();
-        let fact = create_notebook(notebook, project.id, request, &Map::new()).map_err(refusal_error)?;
+        let fact =
+            create_notebook(notebook, project.id, request, &Map::new()).map_err(refusal_error)?;
         self.import(access, project, NotebookImport { notebook, facts: vec![fact] }, command).await
     }
 

@@ -45,12 +45,16 @@ impl<'a> NotebookDocuments<'a> {
     ) -> Result<Vec<NotebookDocument>, GatewayError> {
         let keys = keys.into_iter().map(fold::DocumentKey::from).collect();
         let found = self.store.get_documents(keys).await?;
-        Ok(found.into_iter().filter_map(|(_, stored)| stored.doc.into_notebook_document()).collect())
+        Ok(found
+            .into_iter()
+            .filter_map(|(_, stored)| stored.doc.into_notebook_document())
+            .collect())
     }
 
     /// A notebook, deleted or not.
     pub(super) async fn get_notebook(&self, id: NotebookId) -> Result<Notebook, GatewayError> {
-        let doc = self.store.get_document(ViewKind::Notebook(NotebookView::Notebooks), id.uuid()).await?;
+        let doc =
+            self.store.get_document(ViewKind::Notebook(NotebookView::Notebooks), id.uuid()).await?;
         doc.and_then(ViewDocument::into_notebook).ok_or_else(|| not_found(id))
     }
 
@@ -64,7 +68,11 @@ impl<'a> NotebookDocuments<'a> {
         let view = ViewKind::from(view);
         let mut queries = vec![ListQuery::open(view, parent)];
         if which == OpenOrOver::Both {
-            let limit = if view == ViewKind::Notebook(NotebookView::Cells) { usize::MAX } else { MAX_LISTED };
+            let limit = if view == ViewKind::Notebook(NotebookView::Cells) {
+                usize::MAX
+            } else {
+                MAX_LISTED
+            };
             queries.push(ListQuery::latest(view, parent, limit));
         }
         let listed = self.store.list_under(queries).await?;
@@ -80,7 +88,11 @@ impl<'a> NotebookDocuments<'a> {
         let mut notebooks: Vec<_> = listed
             .into_iter()
             .filter_map(|document| {
-                if let NotebookDocument::Notebooks(notebook) = document { Some(*notebook) } else { None }
+                if let NotebookDocument::Notebooks(notebook) = document {
+                    Some(*notebook)
+                } else {
+                    None
+                }
             })
             .collect();
         notebooks.sort_by_key(|notebook| std::cmp::Reverse((notebook.created_at, notebook.id)));
@@ -113,8 +125,7 @@ impl<'a> NotebookDocuments<'a> {
             .filter(|execution| execution.first_output < execution.outputs);
         let pages = pages
             .flat_map(|execution| {
-                (0..=execution.last_page)
-                    .map(|page| page_key(execution.id, page))
+                (0..=execution.last_page).map(|page| page_key(execution.id, page))
             })
             .collect();
         let pages = self.get(pages).await?;

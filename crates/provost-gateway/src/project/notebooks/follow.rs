@@ -14,8 +14,8 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::{NotebookService, not_found};
-use crate::caller::NotebookAccess;
 use crate::GatewayError;
+use crate::caller::NotebookAccess;
 use crate::event_log::EventLog;
 
 /// How long events are gathered after others were sent: one event is sent at once, and many are
@@ -116,12 +116,7 @@ impl NotebookService {
 }
 
 impl NotebookFollower {
-    fn new(
-        log: &Arc<EventLog>,
-        id: NotebookId,
-        cursor: LogCursor,
-        version: StreamVersion,
-    ) -> Self {
+    fn new(log: &Arc<EventLog>, id: NotebookId, cursor: LogCursor, version: StreamVersion) -> Self {
         let scope = EventScope::Stream(Stream::Notebook(id));
         let tail = LogTail::new(Arc::clone(log.store()), scope, cursor);
         let log = Arc::clone(log);

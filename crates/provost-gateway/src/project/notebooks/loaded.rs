@@ -42,7 +42,8 @@ impl LoadedNotebook {
                 state.insert(open);
             }
         }
-        let current = running.into_iter().map(|id| DocumentKey::new(NotebookView::Executions, id.uuid()));
+        let current =
+            running.into_iter().map(|id| DocumentKey::new(NotebookView::Executions, id.uuid()));
         for document in documents.get(current.collect()).await? {
             state.insert(document);
         }

@@ -103,7 +103,11 @@ impl Auth {
         notebook: NotebookId,
         wanted: Option<ProjectId>,
     ) -> Result<ProjectId, GatewayError> {
-        let doc = self.log.store().get_document(ViewKind::Notebook(NotebookView::Notebooks), notebook.uuid()).await?;
+        let doc = self
+            .log
+            .store()
+            .get_document(ViewKind::Notebook(NotebookView::Notebooks), notebook.uuid())
+            .await?;
         let found = doc.and_then(ViewDocument::into_notebook).map(|notebook| notebook.project);
         found.filter(|found| wanted.is_none_or(|wanted| wanted == *found)).ok_or_else(|| {
             GatewayError::ItemNotFound { what: "notebook", name: notebook.to_string() }

@@ -150,9 +150,7 @@ fn listed_codes(method: &str, path: &str) -> &'static [&'static [Code]] {
             &[NOTEBOOK]
         }
         ("post", "/api/notebooks/{n}/commands") => &[NOTEBOOK, NOTEBOOK_COMMAND],
-        ("put", "/api/notebooks/{n}/artifacts/{hash}") => {
-            &[BODY, NOTEBOOK, &[Code::HashMismatch]]
-        }
+        ("put", "/api/notebooks/{n}/artifacts/{hash}") => &[BODY, NOTEBOOK, &[Code::HashMismatch]],
         ("get", path) if path.starts_with("/api/notebooks/{n}") => &[NOTEBOOK],
         ("get", "/api/sessions" | "/api/usage") => &[&[Code::ProjectNotFound]],
         ("get", "/api/documents" | "/api/events") => &[&[Code::NotFound, Code::ProjectNotFound]],

@@ -1,5 +1,6 @@
 //! Who may do what in notebooks.
 
+use futures::SinkExt as _;
 use provost_proto::Code;
 use provost_proto::notebook::{
     ClientSyncMessage, NotebookCommand, SYNC_PROTOCOL, ServerSyncMessage,
@@ -7,7 +8,6 @@ use provost_proto::notebook::{
 use reqwest::Method;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
-use futures::SinkExt as _;
 
 use super::client::{SyncClient, id};
 use crate::Home;
@@ -92,8 +92,7 @@ async fn nobody_comes_in_without_a_token_or_from_a_foreign_page() {
         let refused = daemon.dial_sync(query, &headers).await.map(|_| ()).unwrap_err();
         assert_eq!(refused.0, expected, "{query} {headers:?}: {refused:?}");
     }
-    let (status, ticket) =
-        daemon.ask(&daemon.token, Method::POST, "/api/sync/ticket", None).await;
+    let (status, ticket) = daemon.ask(&daemon.token, Method::POST, "/api/sync/ticket", None).await;
     assert_eq!(status, 200, "{ticket}");
     let query = format!("?ticket={}", ticket["ticket"].as_str().unwrap());
     let ours = [origin(&daemon.base)];

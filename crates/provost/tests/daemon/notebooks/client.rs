@@ -8,9 +8,7 @@ use provost_proto::notebook::{
     NotebookFact, NotebookPresence, ResumePoint, ResyncReason, RuntimeCapabilities, RuntimePlace,
     SYNC_PROTOCOL, ServerSyncMessage,
 };
-use provost_proto::{
-    CellId, Code, ExecutionId, NotebookId, RuntimeSessionId, StreamVersion,
-};
+use provost_proto::{CellId, Code, ExecutionId, NotebookId, RuntimeSessionId, StreamVersion};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;

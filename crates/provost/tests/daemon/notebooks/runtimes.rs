@@ -2,8 +2,8 @@
 
 use provost_proto::Code;
 use provost_proto::notebook::{
-    ClientSyncMessage, ExecutionOutcome, InputRequest, NotebookCommand, NotebookFact, OutputContent,
-    RuntimeEndReason, ServerSyncMessage, StreamName,
+    ClientSyncMessage, ExecutionOutcome, InputRequest, NotebookCommand, NotebookFact,
+    OutputContent, RuntimeEndReason, ServerSyncMessage, StreamName,
 };
 
 use super::client::id;
@@ -77,10 +77,7 @@ async fn a_displaced_runtime_is_told_so_and_what_it_still_writes_is_refused() {
         "{told:?}"
     );
     let refused = first.command(notebook, print(execution, 1, "after")).await;
-    assert!(
-        matches!(refused, Err((Code::StaleFence | Code::ExecutionState, 0))),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err((Code::StaleFence | Code::ExecutionState, 0))), "{refused:?}");
     let renew = ClientSyncMessage::RenewLease { notebook, session, fence: 1 };
     first.send(&renew).await;
     assert!(matches!(first.reply().await, ServerSyncMessage::Fenced { .. }));
@@ -111,8 +108,10 @@ async fn of_two_runtimes_that_claim_an_execution_one_gets_it() {
         let execution = person.request_execution(notebook, cell).await;
         let (a, b) = tokio::join!(
             one.command(notebook, NotebookCommand::ClaimExecution { execution, session, fence: 1 }),
-            other
-                .command(notebook, NotebookCommand::ClaimExecution { execution, session, fence: 1 }),
+            other.command(
+                notebook,
+                NotebookCommand::ClaimExecution { execution, session, fence: 1 }
+            ),
         );
         assert!(a.is_ok() != b.is_ok(), "{n}: {a:?} {b:?}");
         let finish = vec![
@@ -142,7 +141,10 @@ async fn secret_input_reaches_the_runtime_that_asked_and_nothing_else() {
     let execution = person.request_execution(notebook, cell).await;
     runtime.send_commands(notebook, "claim", claim(execution, session, 1)).await.unwrap();
     let input = InputRequest { prompt: "Password: ".to_owned(), secret: true };
-    runtime.command(notebook, NotebookCommand::AskInput { execution, fence: 1, input }).await.unwrap();
+    runtime
+        .command(notebook, NotebookCommand::AskInput { execution, fence: 1, input })
+        .await
+        .unwrap();
     person.until("EXECUTION_INPUT_ASKED").await;
     let text = "swordfish-in-the-sea".to_owned();
     let last =
@@ -180,7 +182,10 @@ async fn input_for_a_runtime_that_is_gone_is_refused_and_not_lost() {
     let execution = person.request_execution(notebook, cell).await;
     runtime.send_commands(notebook, "claim", claim(execution, session, 1)).await.unwrap();
     let input = InputRequest { prompt: "Name: ".to_owned(), secret: false };
-    runtime.command(notebook, NotebookCommand::AskInput { execution, fence: 1, input }).await.unwrap();
+    runtime
+        .command(notebook, NotebookCommand::AskInput { execution, fence: 1, input })
+        .await
+        .unwrap();
     let data = serde_json::json!({ "runtime": true });
     runtime.send(&ClientSyncMessage::Presence { notebook, data }).await;
     drop(runtime);
