@@ -349,8 +349,7 @@ impl ClientStore {
             }
             let mut undo = UndoLog::default();
             let context = Self::context(&self.principal, self.at);
-            let decided =
-                decide_undoable(&mut self.state, &context, &pending.commands, &mut undo);
+            let decided = decide_undoable(&mut self.state, &context, &pending.commands, &mut undo);
             match decided {
                 Ok(_) => {
                     change.documents.extend(undo.keys());

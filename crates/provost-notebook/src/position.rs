@@ -52,8 +52,9 @@ pub fn position_between(
             Some(down) => down,
             None => return Err(PositionError::Invalid(integer.to_owned())),
         },
-        (Some((integer, fraction)), None) => increment(integer)
-            .unwrap_or_else(|| format!("{integer}{}", midpoint(fraction, None))),
+        (Some((integer, fraction)), None) => {
+            increment(integer).unwrap_or_else(|| format!("{integer}{}", midpoint(fraction, None)))
+        }
         (Some((integer, fraction)), Some((next, end))) if integer == next => {
             format!("{integer}{}", midpoint(fraction, Some(end)))
         }

@@ -51,7 +51,8 @@ impl ChangeSet {
                         if index > 0 {
                             inserted.push(u16::from(b'\n'));
                         }
-                        inserted.extend(line.as_str().ok_or(ChangeError::Malformed)?.encode_utf16());
+                        inserted
+                            .extend(line.as_str().ok_or(ChangeError::Malformed)?.encode_utf16());
                     }
                     builder.replace(read_length(deleted)?, &inserted);
                 }
@@ -143,11 +144,15 @@ pub fn utf16_length(text: &str) -> u64 {
 
 /// The text with the line breaks that CodeMirror counts: `\n` only.
 pub fn normalize_line_breaks(text: &str) -> String {
-    if text.contains('\r') { text.replace("\r\n", "\n").replace('\r', "\n") } else { text.to_owned() }
+    if text.contains('\r') {
+        text.replace("\r\n", "\n").replace('\r', "\n")
+    } else {
+        text.to_owned()
+    }
 }
 
 fn read_length(value: &Value) -> Result<u64, ChangeError> {
-    let length = value.as_u64().filter(|length| *length <= u64::from(u32::MAX));
+    let length = value.as_u64().filter(|length| u32::try_from(*length).is_ok());
     length.ok_or(ChangeError::Malformed)
 }
 

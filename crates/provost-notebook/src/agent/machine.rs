@@ -200,10 +200,8 @@ impl RuntimeAgent {
         {
             let text = format!("[{error}]\n");
             let content = OutputContent::Stream { name: StreamName::Stderr, text };
-            commands.insert(
-                index,
-                NotebookCommand::AddOutput { execution, fence, output, content },
-            );
+            commands
+                .insert(index, NotebookCommand::AddOutput { execution, fence, output, content });
         }
         self.outbox.push_front(commands);
     }
@@ -246,7 +244,10 @@ impl RuntimeAgent {
             }
             AgentOutput::AppendMarkdown { output, text } => {
                 let is_last = current.appendable == Some((output, None));
-                return if is_last { self.append(execution, fence, output, text) };
+                if is_last {
+                    self.append(execution, fence, output, text);
+                }
+                return;
             }
             AgentOutput::Stream { text, .. } if text.is_empty() => return,
             AgentOutput::Stream { output, name, text } => {
@@ -294,13 +295,7 @@ impl RuntimeAgent {
         self.append(execution, fence, output, rest);
     }
 
-    fn append(
-        &mut self,
-        execution: ExecutionId,
-        fence: Fence,
-        output: OutputId,
-        mut text: String,
-    ) {
+    fn append(&mut self, execution: ExecutionId, fence: Fence, output: OutputId, mut text: String) {
         while !text.is_empty() {
             let rest = split_rest(&mut text);
             self.outbox.push(NotebookCommand::AppendOutput { execution, fence, output, text });

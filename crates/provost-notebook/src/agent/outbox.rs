@@ -144,17 +144,16 @@ fn command_bytes(command: &NotebookCommand) -> usize {
 /// Appends text to a command that waits, if it is for the same output.
 fn join(last: &mut NotebookCommand, next: &NotebookCommand) -> bool {
     let NotebookCommand::AppendOutput { output, text: more, .. } = next else { return false };
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the others have no text")]
-    let (to, text) = match last {
-        NotebookCommand::AppendOutput { output, text, .. } => (output, text),
-        NotebookCommand::AddOutput {
-            output,
-            content: OutputContent::Stream { text, .. } | OutputContent::Markdown { text },
-            ..
-        } => (output, text),
-        _ => return false,
+    let (NotebookCommand::AppendOutput { output: to, text, .. }
+    | NotebookCommand::AddOutput {
+        output: to,
+        content: OutputContent::Stream { text, .. } | OutputContent::Markdown { text },
+        ..
+    }) = last
+    else {
+        return false;
     };
-    if to != output || text.len() + more.len() > MAX_JOINED_BYTES {
+    if *to != *output || text.len() + more.len() > MAX_JOINED_BYTES {
         return false;
     }
     text.push_str(more);

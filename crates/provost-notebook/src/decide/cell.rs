@@ -141,8 +141,10 @@ pub(super) fn delete(state: &NotebookState, id: CellId) -> Decided {
         return Ok(Vec::new());
     }
     let last = cell.execution.and_then(|last| state.execution(last));
-    let mut facts: Vec<_> =
-        last.and_then(|last| execution::cancellation(last, Some("the cell was deleted"))).into_iter().collect();
+    let mut facts: Vec<_> = last
+        .and_then(|last| execution::cancellation(last, Some("the cell was deleted")))
+        .into_iter()
+        .collect();
     facts.push(NotebookFact::CellDeleted(CellDeleted { notebook: state.id(), cell: id }));
     Ok(facts)
 }
@@ -159,7 +161,8 @@ pub(super) fn restore(state: &NotebookState, id: CellId) -> Decided {
 pub(super) fn clear_outputs(state: &NotebookState, id: CellId) -> Decided {
     let notebook = state.id();
     let Some(execution) = check::cell(state, id)?.execution else { return Ok(Vec::new()) };
-    let status = state.execution(execution).map(|last| (last.status, last.outputs, last.first_output));
+    let status =
+        state.execution(execution).map(|last| (last.status, last.outputs, last.first_output));
     Ok(match status {
         Some((ExecutionStatus::Queued | ExecutionStatus::Assigned, ..)) => Vec::new(),
         Some((ExecutionStatus::Running, outputs, first)) if outputs == first => Vec::new(),

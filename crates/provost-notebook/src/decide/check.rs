@@ -86,9 +86,9 @@ pub(super) fn claimed<'a>(
     (id, fence): (ExecutionId, Fence),
 ) -> Result<(&'a Execution, &'a RuntimeSession), Refusal> {
     let execution = execution(state, id)?;
-    let claimant = execution.session.ok_or_else(|| {
-        refuse(Code::StaleFence, "no runtime session has claimed the execution")
-    })?;
+    let claimant = execution
+        .session
+        .ok_or_else(|| refuse(Code::StaleFence, "no runtime session has claimed the execution"))?;
     if execution.fence != fence {
         return Err(refuse(Code::StaleFence, "another runtime session claimed the execution"));
     }

@@ -100,9 +100,7 @@ pub(super) fn check_owner(
 ) -> Result<(), Refusal> {
     match context.rights {
         CommandRights::Daemon => Ok(()),
-        CommandRights::Edit | CommandRights::Runtime
-            if session.client_id == context.principal =>
-        {
+        CommandRights::Edit | CommandRights::Runtime if session.client_id == context.principal => {
             Ok(())
         }
         CommandRights::Edit | CommandRights::Runtime => {

@@ -29,6 +29,7 @@ pub(crate) use execution::{can_execute, next_execution};
 ///
 /// # Errors
 /// If it is not allowed in this state, or for this sender.
+#[expect(clippy::too_many_lines, reason = "a table with every command")]
 pub fn decide(
     state: &NotebookState,
     context: &CommandContext<'_>,
@@ -43,7 +44,7 @@ pub fn decide(
         | NotebookCommand::BindFile { .. }
         | NotebookCommand::RecordSave { .. }
         | NotebookCommand::DeleteNotebook => notebook::decide(state, command),
-        NotebookCommand::CreateCell(content) => cell::create(state, content),
+        NotebookCommand::CreateCell(new) => cell::create(state, new),
         NotebookCommand::EditCell { cell, base, changes } => {
             cell::edit(state, *cell, *base, changes)
         }
@@ -86,15 +87,15 @@ pub fn decide(
         NotebookCommand::AskInput { execution, fence, input } => {
             execution::ask_input(state, context, (*execution, *fence), input)
         }
-        NotebookCommand::AddOutput { execution, fence, output, content } => {
-            output::add(state, context, (*execution, *fence), *output, content)
+        NotebookCommand::AddOutput { execution, fence, output, content: added } => {
+            output::add(state, context, (*execution, *fence), *output, added)
         }
         NotebookCommand::AppendOutput { execution, fence, output, text } => {
             output::append(state, context, (*execution, *fence), *output, text)
         }
         NotebookCommand::ReplaceDisplay { session, fence, display, data, metadata } => {
-            let content = output::DisplayContent { display, data, metadata };
-            output::replace_display(state, context, (*session, *fence), &content)
+            let shown = output::DisplayContent { display, data, metadata };
+            output::replace_display(state, context, (*session, *fence), &shown)
         }
         NotebookCommand::ClearOutputs { execution, fence, wait } => {
             output::clear(state, context, (*execution, *fence), *wait)
@@ -155,8 +156,7 @@ pub fn mentioned_documents(notebook: NotebookId, command: &NotebookCommand) -> V
     let key = |view, id: Uuid| vec![DocumentKey::new(view, id)];
     let cell = |id: &CellId| key(NotebookView::Cells, id.uuid());
     let execution = |id: &ExecutionId| key(NotebookView::Executions, id.uuid());
-    let session =
-        |id: &RuntimeSessionId| key(NotebookView::RuntimeSessions, id.uuid());
+    let session = |id: &RuntimeSessionId| key(NotebookView::RuntimeSessions, id.uuid());
     match command {
         NotebookCommand::RenameNotebook { .. }
         | NotebookCommand::SetNotebookMetadata { .. }
@@ -164,7 +164,7 @@ pub fn mentioned_documents(notebook: NotebookId, command: &NotebookCommand) -> V
         | NotebookCommand::BindFile { .. }
         | NotebookCommand::RecordSave { .. }
         | NotebookCommand::DeleteNotebook => Vec::new(),
-        NotebookCommand::CreateCell(content) => cell(&content.cell),
+        NotebookCommand::CreateCell(new) => cell(&new.cell),
         NotebookCommand::EditCell { cell: id, .. }
         | NotebookCommand::ReplaceCell { cell: id, .. }
         | NotebookCommand::MoveCell { cell: id, .. }

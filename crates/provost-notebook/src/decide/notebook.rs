@@ -159,7 +159,12 @@ fn declare_slots(
                 kinds.push(*kind);
             }
         }
-        declared.push(NotebookSlot { name: slot.name.clone(), kinds, session: None, fence: highest });
+        declared.push(NotebookSlot {
+            name: slot.name.clone(),
+            kinds,
+            session: None,
+            fence: highest,
+        });
     }
     Ok(declared)
 }
@@ -210,9 +215,9 @@ fn delete(state: &NotebookState, document: &Notebook) -> Vec<NotebookFact> {
     }
     // What was claimed and has not started goes back to the queue with its session.
     let is_ended = |facts: &[NotebookFact], id| {
-        facts.iter().any(|fact| {
-            matches!(fact, NotebookFact::ExecutionFinished(ended) if ended.execution == id)
-        })
+        facts.iter().any(
+            |fact| matches!(fact, NotebookFact::ExecutionFinished(ended) if ended.execution == id),
+        )
     };
     for waiting in state.unfinished() {
         if !is_ended(&facts, waiting.id) {

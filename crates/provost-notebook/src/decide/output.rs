@@ -21,7 +21,7 @@ pub(super) fn add(
     context: &CommandContext<'_>,
     claim: (ExecutionId, Fence),
     output: OutputId,
-    content: &OutputContent,
+    added: &OutputContent,
 ) -> Decided {
     let (execution, _) = check::claimed(state, context, claim)?;
     check_running(execution)?;
@@ -32,13 +32,13 @@ pub(super) fn add(
     if execution.appendable.is_some_and(|last| last.output == output) {
         return Err(refuse(Code::Exists, "the last output has this id: append to it"));
     }
-    let bytes = content_bytes(content);
+    let bytes = content_bytes(added);
     check_size(bytes, limits::MAX_OUTPUT_BYTES)?;
-    if let Some(display) = display_name(content) {
+    if let Some(display) = display_name(added) {
         check::name("the display name", display, limits::MAX_DISPLAY_NAME_BYTES)?;
     }
     // Printing nothing shows nothing.
-    if let OutputContent::Stream { text, .. } = content
+    if let OutputContent::Stream { text, .. } = added
         && text.is_empty()
     {
         return Ok(Vec::new());
@@ -52,16 +52,14 @@ pub(super) fn add(
     } else {
         execution.last_page.saturating_add(1)
     };
-    let (notebook, content) = (state.id(), content.clone());
-    let execution = execution.id;
     Ok(vec![NotebookFact::OutputAdded(OutputAdded {
-        notebook,
-        execution,
+        notebook: state.id(),
+        execution: execution.id,
         output,
         ordinal,
         page,
         first,
-        content,
+        content: added.clone(),
     })])
 }
 
@@ -124,22 +122,22 @@ pub(super) fn replace_display(
     state: &NotebookState,
     context: &CommandContext<'_>,
     session: (RuntimeSessionId, Fence),
-    content: &DisplayContent<'_>,
+    shown: &DisplayContent<'_>,
 ) -> Decided {
     check::session(state, context, session)?;
-    let (data, metadata) = (content.data.clone(), content.metadata.clone());
+    let (data, metadata) = (shown.data.clone(), shown.metadata.clone());
     let output = OutputContent::Display { data, metadata, display: None };
     check_size(content_bytes(&output), limits::MAX_OUTPUT_BYTES)?;
-    let places = state.display(content.display).map_or(&[][..], |display| &display.places);
-    let shown = places.iter().filter(|place| is_shown(state, place));
-    let replaced = shown.map(|place| {
+    let places = state.display(shown.display).map_or(&[][..], |display| &display.places);
+    let current = places.iter().filter(|place| is_shown(state, place));
+    let replaced = current.map(|place| {
         NotebookFact::OutputReplaced(OutputReplaced {
             notebook: state.id(),
             execution: place.execution,
             page: place.page,
             output: place.output,
-            data: content.data.clone(),
-            metadata: content.metadata.clone(),
+            data: shown.data.clone(),
+            metadata: shown.metadata.clone(),
         })
     });
     Ok(replaced.collect())
@@ -148,9 +146,8 @@ pub(super) fn replace_display(
 /// Whether an output was not cleared, and its cell was not executed again.
 fn is_shown(state: &NotebookState, place: &OutputPlace) -> bool {
     state.execution(place.execution).is_some_and(|execution| {
-        let is_last = state
-            .cell(execution.cell)
-            .is_some_and(|cell| cell.execution == Some(execution.id));
+        let is_last =
+            state.cell(execution.cell).is_some_and(|cell| cell.execution == Some(execution.id));
         is_last && place.ordinal >= execution.first_output
     })
 }

@@ -39,9 +39,9 @@ pub(super) fn start(
     let slot = find_slot(state, slot.as_deref())?;
     let mut facts = Vec::new();
     if let Some(active) = slot.session {
-        let is_restart = state.session(active).is_some_and(|old| {
-            old.runtime_id == *runtime_id && old.client_id == context.principal
-        });
+        let is_restart = state
+            .session(active)
+            .is_some_and(|old| old.runtime_id == *runtime_id && old.client_id == context.principal);
         let reason =
             if is_restart { RuntimeEndReason::Restart } else { RuntimeEndReason::Displaced };
         facts = end_session(state, active, reason, None);

@@ -123,7 +123,9 @@ fn add_output(execution: &mut Execution, added: &OutputAdded) {
     add_bytes(execution, &added.content);
     let output = added.output;
     execution.appendable = match &added.content {
-        OutputContent::Stream { name, .. } => Some(AppendableOutput { output, stream: Some(*name) }),
+        OutputContent::Stream { name, .. } => {
+            Some(AppendableOutput { output, stream: Some(*name) })
+        }
         OutputContent::Markdown { .. } => Some(AppendableOutput { output, stream: None }),
         OutputContent::Display { .. }
         | OutputContent::Result { .. }

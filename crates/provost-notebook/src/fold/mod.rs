@@ -12,9 +12,7 @@ mod session;
 use provost_proto::UnixMicros;
 use provost_proto::notebook::{NotebookDocument, NotebookFact, NotebookView};
 
-use crate::document_key::{
-    DocumentKey, artifact_key, display_key, document_notebook, page_key,
-};
+use crate::document_key::{DocumentKey, artifact_key, display_key, document_notebook, page_key};
 
 pub(crate) use output::{content_bytes, display_name, json_bytes};
 
@@ -67,9 +65,7 @@ pub fn affected_documents(fact: &NotebookFact) -> [Option<DocumentKey>; 4] {
         NotebookFact::ExecutionReturned(fact) => [execution(fact.execution), None, None, None],
         NotebookFact::ExecutionStarted(fact) => [execution(fact.execution), None, None, None],
         NotebookFact::ExecutionInputAsked(fact) => [execution(fact.execution), None, None, None],
-        NotebookFact::ExecutionInputAnswered(fact) => {
-            [execution(fact.execution), None, None, None]
-        }
+        NotebookFact::ExecutionInputAnswered(fact) => [execution(fact.execution), None, None, None],
         NotebookFact::ExecutionCancelled(fact) => [execution(fact.execution), None, None, None],
         NotebookFact::OutputsCleared(fact) => [execution(fact.execution), None, None, None],
         NotebookFact::OutputAdded(fact) => {
@@ -106,9 +102,8 @@ pub fn fold_document(
         return prior;
     }
     match (view, prior) {
-        (NotebookView::Notebooks, None) => {
-            notebook::new_notebook(metadata, fact).map(|new| NotebookDocument::Notebooks(new.into()))
-        }
+        (NotebookView::Notebooks, None) => notebook::new_notebook(metadata, fact)
+            .map(|new| NotebookDocument::Notebooks(new.into())),
         (NotebookView::Notebooks, Some(NotebookDocument::Notebooks(mut notebook))) => {
             notebook::update_notebook(&mut notebook, metadata, fact);
             Some(NotebookDocument::Notebooks(notebook))

@@ -39,9 +39,7 @@ pub(super) fn update_page(page: &mut OutputPage, fact: &NotebookFact) {
             page.parts.push(new_part(added));
         }
         NotebookFact::OutputAppended(appended) => match page.parts.last_mut() {
-            Some(part)
-                if part.ordinal == appended.ordinal && part.output == appended.output =>
-            {
+            Some(part) if part.ordinal == appended.ordinal && part.output == appended.output => {
                 append_text(&mut part.content, &appended.content);
             }
             // The text continues on a page whose outputs were cleared.

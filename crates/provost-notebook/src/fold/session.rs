@@ -65,7 +65,11 @@ pub(super) fn update_session(
 const fn busy_status(status: RuntimeSessionStatus, is_busy: bool) -> RuntimeSessionStatus {
     match status {
         RuntimeSessionStatus::Ready | RuntimeSessionStatus::Busy => {
-            if is_busy { RuntimeSessionStatus::Busy } else { RuntimeSessionStatus::Ready }
+            if is_busy {
+                RuntimeSessionStatus::Busy
+            } else {
+                RuntimeSessionStatus::Ready
+            }
         }
         RuntimeSessionStatus::Starting
         | RuntimeSessionStatus::Restarting

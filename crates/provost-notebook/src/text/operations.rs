@@ -32,7 +32,9 @@ impl ChangeSet {
                     let b_text = from_b.map(|text| if b.offset == 0 { text } else { &[] });
                     match (from_a, b_text) {
                         (None, None) => composed.keep(length),
-                        (None, Some(text)) => extend_or_replace(&mut composed, is_open, length, text),
+                        (None, Some(text)) => {
+                            extend_or_replace(&mut composed, is_open, length, text);
+                        }
                         (Some(text), None) => {
                             let end = usize::try_from(length).unwrap_or(usize::MAX).min(text.len());
                             extend_or_replace(&mut composed, is_open, a_length, &text[..end]);
@@ -75,8 +77,7 @@ impl ChangeSet {
             if let Some(text) = b.inserted
                 && (a.inserted.is_none()
                     || inserted == a.index
-                    || a.offset == 0
-                        && (b.length < a.length || b.length == a.length && !before))
+                    || a.offset == 0 && (b.length < a.length || b.length == a.length && !before))
             {
                 mapped.keep(text.len() as u64);
                 skip(&mut mapped, &mut a, b.length, &mut inserted);

@@ -59,7 +59,6 @@ macro_rules! facts {
         impl NotebookFact {
             /// The fact, if it is one of a notebook.
             pub fn from_fact(fact: &crate::Fact) -> Option<Self> {
-                #[expect(clippy::wildcard_enum_match_arm, reason = "facts of other streams")]
                 match fact {
                     $(crate::Fact::$name(body) => Some(Self::$name(body.clone())),)+
                     _ => None,

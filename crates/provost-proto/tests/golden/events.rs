@@ -14,7 +14,7 @@ use crate::samples::{
     AT, allowed_by, approval_prompts, covers, faults, hash, id, layers, log_segment, outcomes,
     outputs, params, pins, rules, text, texts,
 };
-use crate::{Golden, decodes_to, runtime, session};
+use crate::{Golden, decodes_to, notebook, runtime, session};
 
 #[test]
 fn every_event_keeps_its_kind_and_body() {
@@ -91,6 +91,7 @@ fn facts() -> Vec<Fact> {
     facts.extend(commands());
     facts.extend(runtime::facts());
     facts.extend(session::facts());
+    facts.extend(notebook::facts());
     facts
 }
 

@@ -4,6 +4,10 @@ use std::fmt::Write as _;
 
 use expect_test::expect_file;
 use provost_proto::kernel::OutputStream;
+use provost_proto::notebook::{
+    CellKind, ExecutionOutcome, ExecutionStatus, NotebookView, ResyncReason, RuntimeEndReason,
+    RuntimePlace, RuntimeSessionStatus, StreamName,
+};
 use provost_proto::runtime::{
     BuildFailureCause, BuildStatus, CrashPhase, DiagnosticSeverity, PortSource, PreviewStatus,
     RunCause, RuntimeStatus, StopCause, TerminalStatus,
@@ -12,9 +16,10 @@ use provost_proto::session::{
     CompletionPurpose, FinishReason, MessageAuthor, SessionStatus, ToolCallStatus, TurnStatus,
 };
 use provost_proto::{
-    ActionId, ActionStatus, Actor, AnswerScope, ApprovalAnswer, ApprovalId, ApprovalStatus, Code,
-    EventId, GovernanceFileKind, GrantId, KernelStatus, MessageId, NotebookId, ProjectId,
-    ProjectMode, ProjectStatus, SessionId, Stream, TokenClass, TokenId, TurnId,
+    ActionId, ActionStatus, Actor, AnswerScope, ApprovalAnswer, ApprovalId, ApprovalStatus, CellId,
+    Code, EventId, ExecutionId, GovernanceFileKind, GrantId, KernelStatus, MessageId, NotebookId,
+    OutputId, ProjectId, ProjectMode, ProjectStatus, RuntimeSessionId, SessionId, Stream,
+    TokenClass, TokenId, TurnId,
 };
 
 use crate::samples::{id, text};
@@ -35,6 +40,7 @@ fn words_of_enumerations_keep_their_spelling() {
     governance_words(&mut golden);
     runtime_words(&mut golden);
     session_words(&mut golden);
+    notebook_words(&mut golden);
     golden.check(&expect_file!["files/words.txt"]);
 }
 
@@ -89,6 +95,38 @@ fn session_words(golden: &mut Golden) {
     );
 }
 
+fn notebook_words(golden: &mut Golden) {
+    golden.section("cell kind", &every!(CellKind { Code, Markdown, Raw, Sql, Ai }));
+    golden.section(
+        "execution status",
+        &every!(ExecutionStatus { Queued, Assigned, Running, Finished }),
+    );
+    golden.section("execution outcome", &every!(ExecutionOutcome { Ok, Error, Cancelled, Lost }));
+    golden.section("runtime place", &every!(RuntimePlace { Native, Browser, Remote }));
+    golden.section(
+        "runtime session status",
+        &every!(RuntimeSessionStatus { Starting, Ready, Busy, Restarting, Unresponsive, Ended }),
+    );
+    golden.section(
+        "runtime session end",
+        &every!(RuntimeEndReason { Shutdown, Restart, Error, Timeout, Displaced }),
+    );
+    golden.section("stream name", &every!(StreamName { Stdout, Stderr }));
+    golden.section("resync reason", &every!(ResyncReason { Behind, Diverged }));
+    golden.section(
+        "notebook view",
+        &every!(NotebookView {
+            Notebooks,
+            Cells,
+            Executions,
+            OutputPages,
+            Displays,
+            RuntimeSessions,
+            Artifacts
+        }),
+    );
+}
+
 pub(crate) fn actors() -> Vec<Actor> {
     let actors = vec![
         Actor::Ui,
@@ -122,6 +160,6 @@ fn names_keep_both_of_their_forms() {
     }
     golden.heading("ids");
     shown!(EventId, ProjectId, SessionId, TurnId, MessageId, NotebookId, ActionId, ApprovalId);
-    shown!(GrantId, TokenId);
+    shown!(GrantId, TokenId, CellId, ExecutionId, OutputId, RuntimeSessionId);
     golden.check(&expect_file!["files/names.txt"]);
 }

@@ -18,6 +18,8 @@ mod governance;
 mod kernel;
 mod kinds;
 mod lists;
+mod notebook;
+mod notebook_views;
 mod optional_fields;
 mod runtime;
 mod samples;

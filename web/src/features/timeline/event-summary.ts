@@ -1,5 +1,6 @@
 /** A one-line summary of an event. Events of unknown kinds show their body. */
 import type { BuildFailed, Event, ActionOutcome, OutputChunk, ProjectId } from '../../proto/index.ts'
+import { type NotebookEvent, summarizeNotebookEvent } from './notebook-summary.ts'
 import { isTruncated } from './truncated.ts'
 
 /** The longest summary, in characters. */
@@ -93,7 +94,7 @@ function summarize(event: Event, projectName: ProjectNameLookup): string {
 }
 
 /** Events of a session. */
-function summarizeSessionEvent(event: SessionEvent | RuntimeEvent): string {
+function summarizeSessionEvent(event: SessionEvent | RuntimeEvent | NotebookEvent): string {
   if (isTruncated(event)) return 'Large body: open the event to read it'
   switch (event.kind) {
     case 'SESSION_OPENED':
@@ -142,7 +143,7 @@ function summarizeSessionEvent(event: SessionEvent | RuntimeEvent): string {
 }
 
 /** Events of builds, dev server, preview and terminal. */
-function summarizeRuntimeEvent(event: RuntimeEvent): string {
+function summarizeRuntimeEvent(event: RuntimeEvent | NotebookEvent): string {
   if (isTruncated(event)) return 'Large body: open the event to read it'
   switch (event.kind) {
     case 'BUILD_STARTED':
@@ -176,7 +177,7 @@ function summarizeRuntimeEvent(event: RuntimeEvent): string {
     case 'TERMINAL_CLOSED':
       return `Terminal closed${describeExit(event.body.terminal)}`
     default:
-      return JSON.stringify((event satisfies never as Event).body)
+      return summarizeNotebookEvent(event)
   }
 }
 
@@ -185,7 +186,10 @@ type SessionEvent = Extract<
   { kind: `${'SESSION' | 'MESSAGE' | 'TURN' | 'TEXT' | 'REASONING' | 'TOOL' | 'ATTEMPT' | 'USAGE' | 'TASK' | 'HANDED'}_${string}` }
 >
 
-type RuntimeEvent = Extract<Event, { kind: `${'BUILD' | 'RUNTIME' | 'PREVIEW' | 'TERMINAL'}_${string}` }>
+type RuntimeEvent = Exclude<
+  Extract<Event, { kind: `${'BUILD' | 'RUNTIME' | 'PREVIEW' | 'TERMINAL'}_${string}` }>,
+  NotebookEvent
+>
 
 function summarizeBuildFailure({ end, errors, omitted, why }: BuildFailed): string {
   if (end === 'stopped') return 'Build stopped'
