@@ -91,12 +91,11 @@ impl Gateway {
         let homes = collect_home_folders(&config);
         let decisions = Arc::new(Decisions::new(Arc::clone(&log), Arc::clone(&governance), homes));
         let kernels = Arc::new(KernelPool::new(Arc::clone(&log), Arc::clone(&config)));
-        let executor = Arc::new(ActionExecutor::new(
-            Arc::clone(&log),
-            Arc::clone(&governance),
-            Arc::clone(&decisions),
-            Arc::clone(&kernels),
-        ));
+        let (log_ref, governance_ref) = (|| Arc::clone(&log), || Arc::clone(&governance));
+        let (decisions_ref, kernels_ref) = (Arc::clone(&decisions), || Arc::clone(&kernels));
+        let executor =
+            ActionExecutor::new(log_ref(), governance_ref(), decisions_ref, kernels_ref());
+        let executor = Arc::new(executor);
         let services = ActionDependencies {
             log: Arc::clone(&log),
             governance: Arc::clone(&governance),
@@ -110,8 +109,7 @@ impl Gateway {
         let actions =
             ActionService::new(services, Arc::clone(&audit), Arc::clone(&approvals), quota);
         let actions = Arc::new(actions);
-        let (governance_ref, kernels_ref) = (|| Arc::clone(&governance), || Arc::clone(&kernels));
-        let (log_ref, approvals_ref) = (|| Arc::clone(&log), || Arc::clone(&approvals));
+        let approvals_ref = || Arc::clone(&approvals);
         let (directory_ref, actions_ref) = (Arc::clone(&directory), Arc::clone(&actions));
         let terminal = TerminalService::new(log_ref(), directory_ref, kernels_ref(), actions_ref);
         let projects_ref = Arc::clone(&projects);

@@ -214,3 +214,6 @@ impl NotebookService {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

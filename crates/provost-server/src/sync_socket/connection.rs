@@ -237,7 +237,7 @@ impl MessageReader {
                 Some(self.renew_lease(notebook, session, fence).await)
             }
             ClientSyncMessage::Presence { notebook, data } => {
-                self.set_presence(notebook, data)?;
+                self.set_presence(notebook, &data)?;
                 None
             }
             ClientSyncMessage::Ping => Some(ServerSyncMessage::Pong),
@@ -340,7 +340,7 @@ impl MessageReader {
         }
     }
 
-    fn set_presence(&self, notebook: NotebookId, data: Value) -> Result<(), ConnectionEnd> {
+    fn set_presence(&self, notebook: NotebookId, data: &Value) -> Result<(), ConnectionEnd> {
         if data.to_string().len() > limits::MAX_PRESENCE_BYTES {
             let error = format!("presence takes at most {} bytes", limits::MAX_PRESENCE_BYTES);
             return Err(ConnectionEnd::failed(Code::TooLarge, error));

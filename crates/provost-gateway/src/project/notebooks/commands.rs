@@ -91,16 +91,7 @@ impl NotebookService {
                 CommandRights::Edit
             }
         };
-        if request.commands.is_empty() || request.commands.len() > limits::MAX_COMMAND_BATCH {
-            let why = format!("it takes 1 to {} of them", limits::MAX_COMMAND_BATCH);
-            return Err(GatewayError::InvalidField { field: "commands", why }.into());
-        }
-        if let Some(key) = &request.key
-            && (key.is_empty() || key.len() > limits::MAX_IDEMPOTENCY_KEY_BYTES)
-        {
-            let why = "it takes 1 to 128 characters".to_owned();
-            return Err(GatewayError::InvalidField { field: "id", why }.into());
-        }
+        check_request(&request)?;
         let id = request.notebook;
         let (principal, actor) = (access.principal().to_owned(), access.actor().clone());
         let sender = CommandSender { principal, actor, rights };
@@ -363,18 +354,29 @@ enum Applied {
     Before(StreamVersion),
 }
 
-/// Running something needs the project, which may be closed.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "all other commands only edit, or end something"
-)]
+/// Running something needs the project, which may be closed. All other commands only edit, or end
+/// something.
 fn needs_open_project(command: &NotebookCommand) -> bool {
-    match command {
+    matches!(
+        command,
         NotebookCommand::StartSession { .. }
-        | NotebookCommand::RequestExecution { .. }
-        | NotebookCommand::ClaimExecution { .. } => true,
-        _ => false,
+            | NotebookCommand::RequestExecution { .. }
+            | NotebookCommand::ClaimExecution { .. }
+    )
+}
+
+fn check_request(request: &NotebookCommands) -> Result<(), GatewayError> {
+    if request.commands.is_empty() || request.commands.len() > limits::MAX_COMMAND_BATCH {
+        let why = format!("it takes 1 to {} of them", limits::MAX_COMMAND_BATCH);
+        return Err(GatewayError::InvalidField { field: "commands", why });
     }
+    if let Some(key) = &request.key
+        && (key.is_empty() || key.len() > limits::MAX_IDEMPOTENCY_KEY_BYTES)
+    {
+        let why = "it takes 1 to 128 characters".to_owned();
+        return Err(GatewayError::InvalidField { field: "id", why });
+    }
+    Ok(())
 }
 
 /// The hash of commands, by which a key is bound to them. Input of people is left out: it may be

@@ -141,14 +141,14 @@ impl SyncConnection {
     }
 
     /// Tells the others what this connection does; nothing if it does not follow the notebook.
-    pub fn set_presence(&self, notebook: NotebookId, data: Value) {
+    pub fn set_presence(&self, notebook: NotebookId, data: &Value) {
         {
             let mut open = self.registry.open.lock();
             let own = open.get_mut(&self.id).and_then(|own| own.notebooks.get_mut(&notebook));
             let Some(own) = own else { return };
-            own.clone_from(&data);
+            own.clone_from(data);
         }
-        self.registry.spread(self.id, notebook, &data);
+        self.registry.spread(self.id, notebook, data);
     }
 }
 
@@ -185,11 +185,11 @@ mod tests {
         let (bob, mut bob_inbox) = open(&registry, "bob");
         let (_eve, mut eve_inbox) = open(&registry, "eve");
         ann.enter(notebook);
-        ann.set_presence(notebook, json!({ "cell": 1 }));
+        ann.set_presence(notebook, &json!({ "cell": 1 }));
         bob.enter(notebook);
         let (of, seen) = bob_inbox.presence.try_recv().unwrap();
         assert_eq!((of, &*seen.principal, seen.data), (notebook, "ann", json!({ "cell": 1 })));
-        bob.set_presence(notebook, json!({ "cell": 2 }));
+        bob.set_presence(notebook, &json!({ "cell": 2 }));
         assert_eq!(ann_inbox.presence.try_recv().unwrap().1.data, json!({ "cell": 2 }));
         drop(bob);
         let gone = ann_inbox.presence.try_recv().unwrap().1;
@@ -206,7 +206,7 @@ mod tests {
         ann.enter(notebook);
         bob.enter(notebook);
         for n in 0..1000 {
-            ann.set_presence(notebook, json!(n));
+            ann.set_presence(notebook, &json!(n));
         }
         let mut received = 0;
         while bob_inbox.presence.try_recv().is_ok() {
