@@ -6,6 +6,8 @@ use provost_core::fold::{
     EventMetadata, MemoryViews, PriorDocument, ViewDocument, ViewKind, affected_documents,
     fold_fact as fold_one,
 };
+use provost_notebook::{FactMetadata, NotebookState};
+use provost_proto::notebook::NotebookFact;
 use provost_proto::runtime::{
     BuildFailed, BuildFailureCause, BuildStarted, BuildSucceeded, CrashPhase, CrashReport,
     PortSource, PreviewDetection, PreviewLost, RunCause, RuntimeChange, RuntimeCrashed,
@@ -14,6 +16,9 @@ use provost_proto::runtime::{
 };
 use provost_proto::{Actor, Event, Fact, Hash, LogCursor, ProjectStatus, Stream, TokenClass};
 use uuid::Uuid;
+
+/// One fact a line, under headings with the kind.
+const SAMPLES: &str = include_str!("../../provost-proto/tests/golden/files/events.txt");
 
 fn event(seq: u64, kind: &str, body: serde_json::Value) -> Event {
     Event {
@@ -144,7 +149,18 @@ fn any_fact() -> impl Strategy<Value = Fact> {
             _ => Fact::KernelStopped { project, boot },
         }
     });
-    prop_oneof![any_spine(), runtime, kernel]
+    prop_oneof![any_spine(), runtime, kernel, any_notebook_fact()]
+}
+
+/// Facts of one notebook, of every kind, in any order, plausible or not.
+fn any_notebook_fact() -> impl Strategy<Value = Fact> {
+    let facts: Vec<Fact> = SAMPLES
+        .lines()
+        .filter(|line| line.starts_with('{'))
+        .map(|line| serde_json::from_str(line).unwrap())
+        .filter(|fact| NotebookFact::from_fact(fact).is_some())
+        .collect();
+    prop::sample::select(facts)
 }
 
 fn fold<'a>(mut world: MemoryViews, events: impl IntoIterator<Item = &'a Event>) -> MemoryViews {
@@ -182,6 +198,27 @@ proptest! {
                     fold_one(key.view, None, stamp, &last));
             }
         }
+    }
+
+    #[test]
+    fn a_notebook_in_the_views_is_the_state_that_its_own_crate_folds(
+        facts in prop::collection::vec(any_notebook_fact(), 0..60),
+    ) {
+        let stamp = EventMetadata { cursor: LogCursor::START, at: 1, principal: "local:0", actor: &Actor::Cli, command: None };
+        let mut world = MemoryViews::default();
+        let mut state = None;
+        for fact in &facts {
+            world.apply_fact(stamp, fact);
+            if let Some(fact) = NotebookFact::from_fact(fact) {
+                let state = state.get_or_insert_with(|| NotebookState::new(fact.notebook()));
+                state.apply(FactMetadata { at: 1, principal: "local:0" }, &fact);
+            }
+        }
+        let views = ViewKind::ALL.into_iter().flat_map(|view| world.docs(view));
+        let folded: Vec<_> =
+            views.filter_map(|(_, doc)| doc.clone().into_notebook_document()).collect();
+        let own = state.iter().flat_map(NotebookState::documents).map(|(_, doc)| doc.clone());
+        prop_assert_eq!(folded, own.collect::<Vec<_>>());
     }
 
     #[test]

@@ -7,18 +7,19 @@
 mod pending;
 mod rebase;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use provost_proto::notebook::{NotebookCommand, NotebookDocument, NotebookEvent, ResumePoint};
-use provost_proto::{CellId, Code, IdempotencyKey, NotebookId, StreamVersion, UnixMicros};
+use provost_proto::{Code, IdempotencyKey, NotebookId, StreamVersion, UnixMicros};
 
-use crate::decide::{CommandContext, CommandRights, Refusal, decide_undoable, refuse};
-use crate::document_key::DocumentKey;
+use crate::decide::{CommandContext, CommandRights, Refusal, decide_all, decide_undoable, refuse};
+use crate::document_key::NotebookDocumentKey;
 use crate::fold::{FactMetadata, affected_documents};
 use crate::state::{NotebookState, UndoLog};
+use crate::text::ChangeSet;
 
 use pending::{Pending, is_edit};
-use rebase::{foreign_change, rebase};
+use rebase::{foreign_change, rebase, rebase_to};
 
 /// Commands to send, all of which are applied or none.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,7 +47,7 @@ pub struct RejectedBatch {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StoreChange {
     /// The documents that may be different now.
-    pub documents: BTreeSet<DocumentKey>,
+    pub documents: BTreeSet<NotebookDocumentKey>,
     /// Whether all are: after a snapshot.
     pub is_everything: bool,
     /// What was given up.
@@ -74,8 +75,9 @@ pub struct ClientStore {
     resume: Option<ResumePoint>,
     /// A snapshot of which parts are missing.
     incoming: Option<NotebookState>,
-    /// Sources before a snapshot, for edits that are pending since then.
-    before_snapshot: BTreeMap<CellId, String>,
+    /// A snapshot that is not shown yet: whether it holds what was sent last, only the answer
+    /// to that tells.
+    held: Option<NotebookState>,
     is_live: bool,
 }
 
@@ -90,7 +92,7 @@ impl ClientStore {
             pending: Vec::new(),
             resume: None,
             incoming: None,
-            before_snapshot: BTreeMap::new(),
+            held: None,
             is_live: false,
         }
     }
@@ -131,22 +133,12 @@ impl ClientStore {
         if !last {
             return StoreChange::default();
         }
-        let mut change = StoreChange { is_everything: true, ..StoreChange::default() };
+        let mut change = StoreChange::default();
         self.withdraw(&mut change);
-        for cell in self.pending.iter().flat_map(Pending::edited_cells) {
-            if let Some(source) = self.state.cell(cell).map(|cell| cell.source.clone()) {
-                self.before_snapshot.entry(cell).or_insert(source);
-            }
-        }
-        for pending in &mut self.pending {
-            // Whether it is in the snapshot only its answer tells: the same key is sent again.
-            pending.is_uncertain = pending.was_sent;
-        }
-        if let Some(incoming) = self.incoming.take() {
-            self.state = incoming;
-        }
+        self.held = self.incoming.take();
         self.resume = Some(at);
-        self.rebase_over_snapshot();
+        self.drop_accepted(&mut change);
+        self.show_held(&mut change);
         self.decide_pending(&mut change);
         change
     }
@@ -173,6 +165,7 @@ impl ClientStore {
         }
         self.resume = Some(resume);
         self.drop_accepted(&mut change);
+        self.show_held(&mut change);
         self.decide_pending(&mut change);
         missing.map_or(Ok(change), Err)
     }
@@ -183,16 +176,16 @@ impl ClientStore {
         let index = self.pending.iter().position(|pending| Some(pending.id.as_str()) == own);
         if let Some(index) = index {
             let pending = self.pending.remove(index);
-            self.apply_before_snapshot(&pending);
-            change.confirmed.push(pending.id);
-        } else if own != change.confirmed.last().map(String::as_str)
+            self.confirm(pending, change);
+        } else if self.held.is_none()
+            && own != change.confirmed.last().map(String::as_str)
             && let Some((cell, changes)) = foreign_change(&self.state, &event.fact)
         {
             rebase(&mut self.pending, cell, &changes);
         }
         change.documents.extend(affected_documents(&event.fact).into_iter().flatten());
         let metadata = FactMetadata { at: event.at, principal: &event.principal };
-        self.state.apply(metadata, &event.fact);
+        self.held.as_mut().unwrap_or(&mut self.state).apply(metadata, &event.fact);
     }
 
     /// The store has all events up to now: what waits can be sent.
@@ -262,6 +255,7 @@ impl ClientStore {
         }
         self.withdraw(&mut change);
         self.drop_accepted(&mut change);
+        self.show_held(&mut change);
         self.decide_pending(&mut change);
         change
     }
@@ -280,17 +274,19 @@ impl ClientStore {
             return change;
         };
         self.withdraw(&mut change);
-        if refusal.code == Code::StaleRevision && self.pending[found].is_rebasable() {
+        let is_done = self.pending[found].commands.is_empty();
+        if is_done || refusal.code == Code::StaleRevision && self.pending[found].is_rebasable() {
             let pending = &mut self.pending[found];
             pending.is_sent = false;
             pending.not_before = version;
-            pending.is_uncertain = false;
-            self.rebase_over_snapshot();
+            // Another content needs another key, and it will have one.
+            pending.was_sent = false;
+            pending.attempt += 1;
         } else {
             let Pending { id, commands, .. } = self.pending.remove(found);
             change.rejected.push(RejectedBatch { id, index, refusal, commands });
-            self.rebase_over_snapshot();
         }
+        self.show_held(&mut change);
         self.decide_pending(&mut change);
         change
     }
@@ -302,30 +298,34 @@ impl ClientStore {
             |pending: &Pending| pending.accepted_at.is_some_and(|accepted| accepted <= version);
         while self.pending.first().is_some_and(is_confirmed) {
             let pending = self.pending.remove(0);
-            self.apply_before_snapshot(&pending);
-            change.confirmed.push(pending.id);
-        }
-        self.rebase_over_snapshot();
-    }
-
-    /// What is known to be in the snapshot is no longer an edit of the sources before it.
-    fn apply_before_snapshot(&mut self, pending: &Pending) {
-        for (cell, source) in &mut self.before_snapshot {
-            pending.apply_edits(*cell, source);
+            self.confirm(pending, change);
         }
     }
 
-    /// After a snapshot, edits that were not in it yet are for older sources.
-    fn rebase_over_snapshot(&mut self) {
-        if self.pending.iter().any(|pending| pending.is_uncertain) {
+    fn confirm(&mut self, pending: Pending, change: &mut StoreChange) {
+        if self.held.is_some() {
+            // What is shown lags behind: the snapshot holds this edit.
+            let context = Self::context(&self.principal, self.at);
+            drop(decide_all(&mut self.state, &context, &pending.commands));
+        }
+        change.confirmed.push(pending.id);
+    }
+
+    /// Shows the snapshot, once it is known what it holds of this client.
+    fn show_held(&mut self, change: &mut StoreChange) {
+        if self.pending.iter().any(|pending| pending.was_sent) {
             return;
         }
-        for (cell, source) in std::mem::take(&mut self.before_snapshot) {
-            if let Some(now) = self.state.cell(cell) {
-                let changes = crate::text::ChangeSet::between(&source, &now.source);
-                rebase::rebase_to(&mut self.pending, cell, &changes, now.revision);
+        let Some(held) = self.held.take() else { return };
+        let cells: BTreeSet<_> = self.pending.iter().flat_map(Pending::edited_cells).collect();
+        for id in cells {
+            if let (Some(cell), Some(now)) = (self.state.cell(id), held.cell(id)) {
+                let changes = ChangeSet::between(&cell.source, &now.source);
+                rebase_to(&mut self.pending, id, &changes, now.revision);
             }
         }
+        self.state = held;
+        change.is_everything = true;
     }
 
     fn withdraw(&mut self, change: &mut StoreChange) {
@@ -337,13 +337,15 @@ impl ClientStore {
 
     /// Decides pending edits again.
     fn decide_pending(&mut self, change: &mut StoreChange) {
-        if self.pending.iter().any(|pending| pending.is_uncertain) {
-            return;
-        }
         let version = self.resume.map_or(0, |resume| resume.version);
         let mut kept = Vec::with_capacity(self.pending.len());
         for pending in std::mem::take(&mut self.pending) {
-            if !pending.commands.iter().all(is_edit) || pending.accepted_at.is_some() {
+            if pending.commands.is_empty() && !pending.is_sent {
+                // Somebody else did the same before.
+                change.confirmed.push(pending.id);
+                continue;
+            }
+            if !pending.commands.iter().all(is_edit) {
                 kept.push(pending);
                 continue;
             }
@@ -359,7 +361,10 @@ impl ClientStore {
                 Err((index, refusal)) => {
                     self.state.undo(undo);
                     // What was sent is answered by the daemon, with its reason.
-                    if pending.is_sent || pending.not_before > version {
+                    if pending.is_sent
+                        || pending.accepted_at.is_some()
+                        || pending.not_before > version
+                    {
                         kept.push(pending);
                     } else {
                         let Pending { id, commands, .. } = pending;

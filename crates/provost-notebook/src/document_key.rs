@@ -6,14 +6,14 @@ use uuid::Uuid;
 
 /// The key of one document of a notebook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DocumentKey {
+pub struct NotebookDocumentKey {
     /// The view.
     pub view: NotebookView,
     /// The document in the view.
     pub key: Uuid,
 }
 
-impl DocumentKey {
+impl NotebookDocumentKey {
     /// The key of a document in a view.
     pub const fn new(view: NotebookView, key: Uuid) -> Self {
         Self { view, key }
@@ -21,37 +21,39 @@ impl DocumentKey {
 }
 
 /// The key of a page of outputs.
-pub fn page_key(execution: ExecutionId, page: u32) -> DocumentKey {
+pub fn page_key(execution: ExecutionId, page: u32) -> NotebookDocumentKey {
     let key = derive_key(&[b"page", execution.uuid().as_bytes(), &page.to_be_bytes()]);
-    DocumentKey::new(NotebookView::OutputPages, key)
+    NotebookDocumentKey::new(NotebookView::OutputPages, key)
 }
 
 /// The key of the outputs with a display name.
-pub fn display_key(notebook: NotebookId, display: &str) -> DocumentKey {
+pub fn display_key(notebook: NotebookId, display: &str) -> NotebookDocumentKey {
     let key = derive_key(&[b"disp", notebook.uuid().as_bytes(), display.as_bytes()]);
-    DocumentKey::new(NotebookView::Displays, key)
+    NotebookDocumentKey::new(NotebookView::Displays, key)
 }
 
 /// The key of an artifact.
-pub fn artifact_key(notebook: NotebookId, hash: Hash) -> DocumentKey {
+pub fn artifact_key(notebook: NotebookId, hash: Hash) -> NotebookDocumentKey {
     let key = derive_key(&[b"artf", notebook.uuid().as_bytes(), hash.as_bytes()]);
-    DocumentKey::new(NotebookView::Artifacts, key)
+    NotebookDocumentKey::new(NotebookView::Artifacts, key)
 }
 
 /// The key of a document.
-pub fn document_key(document: &NotebookDocument) -> DocumentKey {
+pub fn document_key(document: &NotebookDocument) -> NotebookDocumentKey {
     match document {
         NotebookDocument::Notebooks(notebook) => {
-            DocumentKey::new(NotebookView::Notebooks, notebook.id.uuid())
+            NotebookDocumentKey::new(NotebookView::Notebooks, notebook.id.uuid())
         }
-        NotebookDocument::Cells(cell) => DocumentKey::new(NotebookView::Cells, cell.id.uuid()),
+        NotebookDocument::Cells(cell) => {
+            NotebookDocumentKey::new(NotebookView::Cells, cell.id.uuid())
+        }
         NotebookDocument::Executions(execution) => {
-            DocumentKey::new(NotebookView::Executions, execution.id.uuid())
+            NotebookDocumentKey::new(NotebookView::Executions, execution.id.uuid())
         }
         NotebookDocument::OutputPages(page) => page_key(page.execution, page.page),
         NotebookDocument::Displays(places) => display_key(places.notebook, &places.display),
         NotebookDocument::RuntimeSessions(session) => {
-            DocumentKey::new(NotebookView::RuntimeSessions, session.id.uuid())
+            NotebookDocumentKey::new(NotebookView::RuntimeSessions, session.id.uuid())
         }
         NotebookDocument::Artifacts(artifact) => artifact_key(artifact.notebook, artifact.hash),
     }

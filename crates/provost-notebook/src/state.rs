@@ -10,7 +10,7 @@ use provost_proto::{CellId, ExecutionId, Hash, NotebookId, RuntimeSessionId};
 use uuid::Uuid;
 
 use crate::document_key::{
-    DocumentKey, artifact_key, display_key, document_key, document_notebook, page_key,
+    NotebookDocumentKey, artifact_key, display_key, document_key, document_notebook, page_key,
 };
 use crate::fold::{FactMetadata, affected_documents, fold_document};
 
@@ -18,13 +18,13 @@ use crate::fold::{FactMetadata, affected_documents, fold_document};
 #[derive(Debug, Clone, PartialEq)]
 pub struct NotebookState {
     id: NotebookId,
-    documents: BTreeMap<DocumentKey, NotebookDocument>,
+    documents: BTreeMap<NotebookDocumentKey, NotebookDocument>,
     /// The executions that have not ended, by their number in the notebook.
     unfinished: BTreeSet<(u32, ExecutionId)>,
     /// How many cells were not deleted.
     live_cells: usize,
     /// Ids that documents of other notebooks have.
-    taken: BTreeSet<DocumentKey>,
+    taken: BTreeSet<NotebookDocumentKey>,
 }
 
 /// What is found without visiting all documents.
@@ -51,11 +51,11 @@ impl IndexEntry {
 
 /// The documents as they were before facts were applied.
 #[derive(Debug, Default)]
-pub(crate) struct UndoLog(BTreeMap<DocumentKey, Option<NotebookDocument>>);
+pub(crate) struct UndoLog(BTreeMap<NotebookDocumentKey, Option<NotebookDocument>>);
 
 impl UndoLog {
     /// The documents that were changed.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = DocumentKey> {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = NotebookDocumentKey> {
         self.0.keys().copied()
     }
 }
@@ -89,7 +89,7 @@ impl NotebookState {
     }
 
     /// Forgets a document that is not needed any more.
-    pub fn remove(&mut self, key: DocumentKey) -> Option<NotebookDocument> {
+    pub fn remove(&mut self, key: NotebookDocumentKey) -> Option<NotebookDocument> {
         self.set(key, None)
     }
 
@@ -120,7 +120,7 @@ impl NotebookState {
         }
     }
 
-    fn fold(&mut self, key: DocumentKey, metadata: FactMetadata<'_>, fact: &NotebookFact) {
+    fn fold(&mut self, key: NotebookDocumentKey, metadata: FactMetadata<'_>, fact: &NotebookFact) {
         if fact.notebook() != self.id || self.taken.contains(&key) {
             return;
         }
@@ -131,7 +131,7 @@ impl NotebookState {
 
     fn set(
         &mut self,
-        key: DocumentKey,
+        key: NotebookDocumentKey,
         document: Option<NotebookDocument>,
     ) -> Option<NotebookDocument> {
         let entry = document.as_ref().and_then(IndexEntry::new);
@@ -153,28 +153,29 @@ impl NotebookState {
     }
 
     /// A document.
-    pub fn document(&self, key: DocumentKey) -> Option<&NotebookDocument> {
+    pub fn document(&self, key: NotebookDocumentKey) -> Option<&NotebookDocument> {
         self.documents.get(&key)
     }
 
     /// All documents, by view and key.
-    pub fn documents(&self) -> impl Iterator<Item = (&DocumentKey, &NotebookDocument)> {
+    pub fn documents(&self) -> impl Iterator<Item = (&NotebookDocumentKey, &NotebookDocument)> {
         self.documents.iter()
     }
 
     /// Whether a document of another notebook has this key.
-    pub fn is_taken(&self, key: DocumentKey) -> bool {
+    pub fn is_taken(&self, key: NotebookDocumentKey) -> bool {
         self.taken.contains(&key)
     }
 
     fn view(&self, view: NotebookView) -> impl Iterator<Item = &NotebookDocument> {
-        let keys = DocumentKey::new(view, Uuid::nil())..=DocumentKey::new(view, Uuid::max());
+        let keys = NotebookDocumentKey::new(view, Uuid::nil())
+            ..=NotebookDocumentKey::new(view, Uuid::max());
         self.documents.range(keys).map(|(_, document)| document)
     }
 
     /// The notebook's own document, also of one that was deleted.
     pub fn notebook(&self) -> Option<&Notebook> {
-        let key = DocumentKey::new(NotebookView::Notebooks, self.id.uuid());
+        let key = NotebookDocumentKey::new(NotebookView::Notebooks, self.id.uuid());
         let Some(NotebookDocument::Notebooks(notebook)) = self.documents.get(&key) else {
             return None;
         };
@@ -188,7 +189,7 @@ impl NotebookState {
 
     /// A cell, also one that was deleted.
     pub fn cell(&self, id: CellId) -> Option<&Cell> {
-        let key = DocumentKey::new(NotebookView::Cells, id.uuid());
+        let key = NotebookDocumentKey::new(NotebookView::Cells, id.uuid());
         let Some(NotebookDocument::Cells(cell)) = self.documents.get(&key) else { return None };
         Some(cell)
     }
@@ -215,7 +216,7 @@ impl NotebookState {
 
     /// An execution.
     pub fn execution(&self, id: ExecutionId) -> Option<&Execution> {
-        let key = DocumentKey::new(NotebookView::Executions, id.uuid());
+        let key = NotebookDocumentKey::new(NotebookView::Executions, id.uuid());
         let Some(NotebookDocument::Executions(execution)) = self.documents.get(&key) else {
             return None;
         };
@@ -270,7 +271,7 @@ impl NotebookState {
 
     /// A runtime session, also one that has ended.
     pub fn session(&self, id: RuntimeSessionId) -> Option<&RuntimeSession> {
-        let key = DocumentKey::new(NotebookView::RuntimeSessions, id.uuid());
+        let key = NotebookDocumentKey::new(NotebookView::RuntimeSessions, id.uuid());
         let Some(NotebookDocument::RuntimeSessions(session)) = self.documents.get(&key) else {
             return None;
         };

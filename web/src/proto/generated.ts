@@ -18,6 +18,14 @@ export type MessageId = Brand<string, 'message'>;
 
 export type NotebookId = Brand<string, 'notebook'>;
 
+export type CellId = Brand<string, 'cell'>;
+
+export type ExecutionId = Brand<string, 'execution'>;
+
+export type OutputId = Brand<string, 'output'>;
+
+export type RuntimeSessionId = Brand<string, 'runtime session'>;
+
 export type ActionId = Brand<string, 'action'>;
 
 export type ApprovalId = Brand<string, 'approval'>;
@@ -801,7 +809,7 @@ report: number,
 /**
  * The details.
  */
-terminal: TerminalClosed, } } | { "kind": "SESSION_OPENED", "body": SessionOpened } | { "kind": "MESSAGE_ADDED", "body": MessageAdded } | { "kind": "TURN_STARTED", "body": TurnStarted } | { "kind": "TEXT_DELTA", "body": ContentDelta } | { "kind": "REASONING_DELTA", "body": ContentDelta } | { "kind": "TOOL_DELTA", "body": ToolDelta } | { "kind": "ATTEMPT_FAILED", "body": AttemptFailed } | { "kind": "ATTEMPT_RESTARTED", "body": AttemptRestarted } | { "kind": "TOOL_CALLED", "body": ToolCalled } | { "kind": "TOOL_RETURNED", "body": ToolReturned } | { "kind": "USAGE_RECORDED", "body": UsageRecorded } | { "kind": "TASK_USED", "body": TaskUsed } | { "kind": "TURN_FINISHED", "body": TurnFinished } | { "kind": "TURN_FAILED", "body": TurnFailed } | { "kind": "TURN_CANCELLED", "body": TurnCancelled } | { "kind": "TURN_INTERRUPTED", "body": TurnInterrupted } | { "kind": "SESSION_COMPACTED", "body": SessionCompacted } | { "kind": "HANDED_OFF", "body": HandedOff } | { "kind": "MESSAGE_WITHDRAWN", "body": MessageWithdrawn } | { "kind": "SESSION_CLOSED", "body": SessionClosed };
+terminal: TerminalClosed, } } | { "kind": "SESSION_OPENED", "body": SessionOpened } | { "kind": "MESSAGE_ADDED", "body": MessageAdded } | { "kind": "TURN_STARTED", "body": TurnStarted } | { "kind": "TEXT_DELTA", "body": ContentDelta } | { "kind": "REASONING_DELTA", "body": ContentDelta } | { "kind": "TOOL_DELTA", "body": ToolDelta } | { "kind": "ATTEMPT_FAILED", "body": AttemptFailed } | { "kind": "ATTEMPT_RESTARTED", "body": AttemptRestarted } | { "kind": "TOOL_CALLED", "body": ToolCalled } | { "kind": "TOOL_RETURNED", "body": ToolReturned } | { "kind": "USAGE_RECORDED", "body": UsageRecorded } | { "kind": "TASK_USED", "body": TaskUsed } | { "kind": "TURN_FINISHED", "body": TurnFinished } | { "kind": "TURN_FAILED", "body": TurnFailed } | { "kind": "TURN_CANCELLED", "body": TurnCancelled } | { "kind": "TURN_INTERRUPTED", "body": TurnInterrupted } | { "kind": "SESSION_COMPACTED", "body": SessionCompacted } | { "kind": "HANDED_OFF", "body": HandedOff } | { "kind": "MESSAGE_WITHDRAWN", "body": MessageWithdrawn } | { "kind": "SESSION_CLOSED", "body": SessionClosed } | { "kind": "NOTEBOOK_CREATED", "body": NotebookCreated } | { "kind": "NOTEBOOK_RENAMED", "body": NotebookRenamed } | { "kind": "NOTEBOOK_METADATA_SET", "body": NotebookMetadataSet } | { "kind": "NOTEBOOK_SLOTS_SET", "body": NotebookSlotsSet } | { "kind": "NOTEBOOK_BOUND", "body": NotebookBound } | { "kind": "NOTEBOOK_SAVED", "body": NotebookSaved } | { "kind": "NOTEBOOK_DELETED", "body": NotebookDeleted } | { "kind": "CELL_CREATED", "body": CellCreated } | { "kind": "CELL_EDITED", "body": CellEdited } | { "kind": "CELL_REPLACED", "body": CellReplaced } | { "kind": "CELL_MOVED", "body": CellMoved } | { "kind": "CELL_KIND_SET", "body": CellKindSet } | { "kind": "CELL_METADATA_SET", "body": CellMetadataSet } | { "kind": "CELL_SLOT_SET", "body": CellSlotSet } | { "kind": "CELL_DELETED", "body": CellDeleted } | { "kind": "CELL_RESTORED", "body": CellRestored } | { "kind": "CELL_OUTPUTS_CLEARED", "body": CellOutputsCleared } | { "kind": "EXECUTION_REQUESTED", "body": ExecutionRequested } | { "kind": "EXECUTION_ASSIGNED", "body": ExecutionAssigned } | { "kind": "EXECUTION_RETURNED", "body": ExecutionReturned } | { "kind": "EXECUTION_STARTED", "body": ExecutionStarted } | { "kind": "EXECUTION_INPUT_ASKED", "body": ExecutionInputAsked } | { "kind": "EXECUTION_INPUT_ANSWERED", "body": ExecutionInputAnswered } | { "kind": "EXECUTION_CANCELLED", "body": ExecutionCancelled } | { "kind": "EXECUTION_FINISHED", "body": ExecutionFinished } | { "kind": "OUTPUT_ADDED", "body": OutputAdded } | { "kind": "OUTPUT_APPENDED", "body": OutputAppended } | { "kind": "OUTPUT_REPLACED", "body": OutputReplaced } | { "kind": "OUTPUTS_CLEARED", "body": OutputsCleared } | { "kind": "RUNTIME_SESSION_STARTED", "body": RuntimeSessionStarted } | { "kind": "RUNTIME_SESSION_STATUS", "body": RuntimeSessionStatusSet } | { "kind": "RUNTIME_SESSION_ENDED", "body": RuntimeSessionEnded } | { "kind": "ARTIFACT_ADDED", "body": ArtifactAdded };
 
 export type Project = { 
 /**
@@ -886,7 +894,7 @@ expiresAt: number | null,
  */
 revokedAt: number | null, };
 
-export type Code = "BAD_JSON" | "INVALID_REQUEST" | "INVALID_ACTION" | "UNAUTHENTICATED" | "LOGIN_EXPIRED" | "TICKET_EXPIRED" | "BUDGET_EXCEEDED" | "FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SKILL_DENIED" | "POLICY_DENIED" | "APPROVAL_DENIED" | "APPROVAL_EXPIRED" | "OWN_REQUEST" | "PROTECTED_PATH" | "OUTSIDE_PROJECT" | "PERMISSION_DENIED" | "SANDBOX_DENIED" | "NOT_FOUND" | "PROJECT_NOT_FOUND" | "NO_SUCH_PROCESS" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "CONFLICT" | "COMMAND_REUSED" | "EXISTS" | "NOT_EMPTY" | "HARDLINK" | "NO_MATCH" | "AMBIGUOUS" | "PATCH_CONFLICT" | "APPROVAL_RESOLVED" | "HASH_MISMATCH" | "PTY_DEAD" | "RUNTIME_RUNNING" | "RUNTIME_STOPPED" | "SESSION_CLOSED" | "NOTHING_TO_CONTINUE" | "CANCELLED" | "RESULT_GONE" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "TOO_MANY_QUESTIONS" | "LOG_QUOTA" | "TOO_MANY_PROCESSES" | "TOO_MANY_MESSAGES" | "HOST_UNKNOWN" | "PATH_NOT_FOUND" | "NOT_A_DIRECTORY" | "PATH_REFUSED" | "IS_DIRECTORY" | "NOT_A_FILE" | "BINARY_FILE" | "BAD_GOVERNANCE" | "BAD_RUNTIME" | "NOTHING_TO_RUN" | "BUILD_FAILED" | "RUNTIME_CRASHED" | "CMD_NOT_FOUND" | "KILLED" | "NO_MODEL" | "UNKNOWN_MODEL" | "CONTEXT_LENGTH" | "TURN_LIMIT" | "LOOP_DETECTED" | "INTERNAL" | "STILL_ALIVE" | "MODEL_FAILED" | "MODEL_KEY" | "PREVIEW_BROKEN" | "PREVIEW_DOWN" | "KERNEL_TOO_OLD" | "KERNEL_LOST" | "UNAVAILABLE" | "SANDBOX_UNAVAILABLE" | "PREVIEW_TIMEOUT" | "TIMEOUT" | "NO_SPACE";
+export type Code = "BAD_JSON" | "INVALID_REQUEST" | "INVALID_ACTION" | "UNAUTHENTICATED" | "LOGIN_EXPIRED" | "TICKET_EXPIRED" | "BUDGET_EXCEEDED" | "FORBIDDEN" | "ORIGIN_FORBIDDEN" | "SKILL_DENIED" | "POLICY_DENIED" | "APPROVAL_DENIED" | "APPROVAL_EXPIRED" | "OWN_REQUEST" | "PROTECTED_PATH" | "OUTSIDE_PROJECT" | "PERMISSION_DENIED" | "SANDBOX_DENIED" | "NOT_FOUND" | "PROJECT_NOT_FOUND" | "NO_SUCH_PROCESS" | "NOTEBOOK_NOT_FOUND" | "CELL_NOT_FOUND" | "EXECUTION_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "CONFLICT" | "COMMAND_REUSED" | "EXISTS" | "NOT_EMPTY" | "HARDLINK" | "NO_MATCH" | "AMBIGUOUS" | "PATCH_CONFLICT" | "APPROVAL_RESOLVED" | "HASH_MISMATCH" | "PTY_DEAD" | "RUNTIME_RUNNING" | "RUNTIME_STOPPED" | "SESSION_CLOSED" | "NOTHING_TO_CONTINUE" | "STALE_REVISION" | "STALE_FENCE" | "CELL_DELETED" | "EXECUTION_STATE" | "RUNTIME_ACTIVE" | "NO_RUNTIME" | "CANCELLED" | "RESULT_GONE" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "TOO_MANY_QUESTIONS" | "LOG_QUOTA" | "TOO_MANY_PROCESSES" | "TOO_MANY_MESSAGES" | "HOST_UNKNOWN" | "PATH_NOT_FOUND" | "NOT_A_DIRECTORY" | "PATH_REFUSED" | "IS_DIRECTORY" | "NOT_A_FILE" | "BINARY_FILE" | "BAD_GOVERNANCE" | "BAD_RUNTIME" | "NOTHING_TO_RUN" | "BUILD_FAILED" | "RUNTIME_CRASHED" | "CMD_NOT_FOUND" | "KILLED" | "NO_MODEL" | "UNKNOWN_MODEL" | "CONTEXT_LENGTH" | "TURN_LIMIT" | "LOOP_DETECTED" | "INTERNAL" | "STILL_ALIVE" | "MODEL_FAILED" | "MODEL_KEY" | "PREVIEW_BROKEN" | "PREVIEW_DOWN" | "KERNEL_TOO_OLD" | "KERNEL_LOST" | "UNAVAILABLE" | "SANDBOX_UNAVAILABLE" | "PREVIEW_TIMEOUT" | "TIMEOUT" | "NO_SPACE";
 
 export type ErrorResponse = { 
 /**
@@ -3775,6 +3783,1743 @@ ready: boolean,
  * What is missing, as text for people.
  */
 missing: string | null, };
+
+export type CellKind = "code" | "markdown" | "raw" | "sql" | "ai";
+
+export type AppendableOutput = { 
+/**
+ * The output.
+ */
+output: OutputId, 
+/**
+ * The stream that it shows; absent for Markdown.
+ */
+stream?: StreamName, };
+
+export type ExecutionStatus = "queued" | "assigned" | "running" | "finished";
+
+export type ExecutionOutcome = "ok" | "error" | "cancelled" | "lost";
+
+export type RuntimePlace = "native" | "browser" | "remote";
+
+export type RuntimeSessionStatus = "starting" | "ready" | "busy" | "restarting" | "unresponsive" | "ended";
+
+export type RuntimeEndReason = "shutdown" | "restart" | "error" | "timeout" | "displaced";
+
+export type RuntimeCapabilities = { 
+/**
+ * Programs.
+ */
+canExecuteCode: boolean, 
+/**
+ * Queries.
+ */
+canExecuteSql: boolean, 
+/**
+ * Requests to models.
+ */
+canExecuteAi: boolean, };
+
+export type NotebookSlot = { 
+/**
+ * Its name.
+ */
+name: string, 
+/**
+ * The kinds of cells that are executed there.
+ */
+kinds: Array<CellKind>, 
+/**
+ * The active session.
+ */
+session?: RuntimeSessionId, 
+/**
+ * The fence of the last session that started here; 0 before the first.
+ */
+fence: number, };
+
+export type NotebookFile = { 
+/**
+ * Its path in the project.
+ */
+path: string, 
+/**
+ * The hash of its bytes when it was last read or written.
+ */
+hash: Hash | null, 
+/**
+ * The version of the notebook that these bytes hold.
+ */
+version: number, };
+
+export type Notebook = { 
+/**
+ * Its id.
+ */
+id: NotebookId, 
+/**
+ * The project.
+ */
+project: ProjectId, 
+/**
+ * Its title.
+ */
+title: string, 
+/**
+ * The language of its code cells.
+ */
+language: string, 
+/**
+ * Where its cells are executed; one slot unless others were declared.
+ */
+slots: Array<NotebookSlot>, 
+/**
+ * Its metadata, as in an `.ipynb` file.
+ */
+metadata: Record<string, unknown>, 
+/**
+ * The file that it is bound to.
+ */
+file?: NotebookFile, 
+/**
+ * How many executions were requested.
+ */
+executions: number, 
+/**
+ * When it was created.
+ */
+createdAt: number, 
+/**
+ * On whose authority it was created.
+ */
+createdBy: string, 
+/**
+ * When it was deleted.
+ */
+deletedAt?: number, };
+
+export type Cell = { 
+/**
+ * Its id.
+ */
+id: CellId, 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * Its kind.
+ */
+kind: CellKind, 
+/**
+ * Where it is among the others.
+ */
+position: string, 
+/**
+ * Its source.
+ */
+source: string, 
+/**
+ * How often the source was changed.
+ */
+revision: number, 
+/**
+ * Its metadata, as in an `.ipynb` file.
+ */
+metadata: Record<string, unknown>, 
+/**
+ * The slot that executes it; by its kind if absent.
+ */
+slot?: string, 
+/**
+ * Its last execution, unless its outputs were cleared since.
+ */
+execution?: ExecutionId, 
+/**
+ * When it was created.
+ */
+createdAt: number, 
+/**
+ * On whose authority it was created.
+ */
+createdBy: string, 
+/**
+ * When it was deleted; it can be restored.
+ */
+deletedAt?: number, };
+
+export type InputRequest = { 
+/**
+ * The text to show.
+ */
+prompt: string, 
+/**
+ * Whether the input is secret. It is not in the log then.
+ */
+secret: boolean, };
+
+export type Execution = { 
+/**
+ * Its id.
+ */
+id: ExecutionId, 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The cell.
+ */
+cell: CellId, 
+/**
+ * The kind of the cell.
+ */
+kind: CellKind, 
+/**
+ * The slot that executes it.
+ */
+slot: string, 
+/**
+ * Its number in the notebook, from 1.
+ */
+count: number, 
+/**
+ * The revision of the cell that is executed.
+ */
+revision: number, 
+/**
+ * The source of that revision.
+ */
+source: string, 
+/**
+ * Its status.
+ */
+status: ExecutionStatus, 
+/**
+ * How it ended.
+ */
+outcome?: ExecutionOutcome, 
+/**
+ * Why it failed or was cancelled, as text for people.
+ */
+why?: string, 
+/**
+ * On whose authority it was requested.
+ */
+requestedBy: string, 
+/**
+ * When it was requested.
+ */
+requestedAt: number, 
+/**
+ * When it was started.
+ */
+startedAt?: number, 
+/**
+ * When it ended.
+ */
+finishedAt?: number, 
+/**
+ * The runtime session that claimed it.
+ */
+session?: RuntimeSessionId, 
+/**
+ * The fence of that session.
+ */
+fence: number, 
+/**
+ * Whether somebody asked to cancel it while it runs.
+ */
+cancelling?: boolean, 
+/**
+ * What it waits for from a person.
+ */
+input?: InputRequest, 
+/**
+ * How many outputs it has had.
+ */
+outputs: number, 
+/**
+ * The first output that was not cleared.
+ */
+firstOutput: number, 
+/**
+ * Whether the next output clears the ones before it.
+ */
+clearPending?: boolean, 
+/**
+ * The page of the last output. What was cleared is overwritten: pages behind this one,
+ * and parts before the first output, are not shown.
+ */
+lastPage: number, 
+/**
+ * How many parts the last page has.
+ */
+lastPageParts: number, 
+/**
+ * How many bytes of content were written to the last page.
+ */
+lastPageBytes: number, 
+/**
+ * The last output, if text can be appended to it.
+ */
+appendable?: AppendableOutput, };
+
+export type MimeData = { "inline": unknown } | { "artifact": { 
+/**
+ * The hash of the data.
+ */
+hash: Hash, 
+/**
+ * Its size in bytes.
+ */
+size: number, } };
+
+export type StreamName = "stdout" | "stderr";
+
+export type OutputContent = { "type": "stream", 
+/**
+ * The stream.
+ */
+name: StreamName, 
+/**
+ * The text, with ANSI sequences and carriage returns as they were printed.
+ */
+text: string, } | { "type": "display", 
+/**
+ * Its representations.
+ */
+data: { [key in string]: MimeData }, 
+/**
+ * Metadata by MIME type.
+ */
+metadata?: Record<string, unknown>, 
+/**
+ * The name under which it can be replaced.
+ */
+display?: string, } | { "type": "result", 
+/**
+ * Its representations.
+ */
+data: { [key in string]: MimeData }, 
+/**
+ * Metadata by MIME type.
+ */
+metadata?: Record<string, unknown>, 
+/**
+ * The name under which it can be replaced.
+ */
+display?: string, 
+/**
+ * The number of the execution.
+ */
+count: number, } | { "type": "error", 
+/**
+ * Its class.
+ */
+name: string, 
+/**
+ * Its message.
+ */
+value: string, 
+/**
+ * The lines of the traceback, with ANSI sequences.
+ */
+traceback: Array<string>, } | { "type": "markdown", 
+/**
+ * The text.
+ */
+text: string, };
+
+export type OutputPart = { 
+/**
+ * The output.
+ */
+output: OutputId, 
+/**
+ * Its number in the execution, from 0; later ones are shown below.
+ */
+ordinal: number, 
+/**
+ * Whether this continues a text that began in an earlier page.
+ */
+continues?: boolean, 
+/**
+ * The content.
+ */
+content: OutputContent, };
+
+export type OutputPage = { 
+/**
+ * The execution.
+ */
+execution: ExecutionId, 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The number of the page, from 0.
+ */
+page: number, 
+/**
+ * The outputs, the oldest first.
+ */
+parts: Array<OutputPart>, };
+
+export type OutputPlace = { 
+/**
+ * The execution.
+ */
+execution: ExecutionId, 
+/**
+ * The page.
+ */
+page: number, 
+/**
+ * The output.
+ */
+output: OutputId, 
+/**
+ * Its number in the execution.
+ */
+ordinal: number, };
+
+export type DisplayPlaces = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The name.
+ */
+display: string, 
+/**
+ * Where the latest of them are, the oldest first.
+ */
+places: Array<OutputPlace>, };
+
+export type RuntimeSession = { 
+/**
+ * Its id.
+ */
+id: RuntimeSessionId, 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The slot.
+ */
+slot: string, 
+/**
+ * Its fence.
+ */
+fence: number, 
+/**
+ * The runtime, the same over all of its sessions.
+ */
+runtimeId: string, 
+/**
+ * Its type, such as `python`.
+ */
+runtimeType: string, 
+/**
+ * Where it runs.
+ */
+place: RuntimePlace, 
+/**
+ * What it can execute.
+ */
+capabilities: RuntimeCapabilities, 
+/**
+ * The authenticated principal that it acts for.
+ */
+clientId: string, 
+/**
+ * Its status.
+ */
+status: RuntimeSessionStatus, 
+/**
+ * What it claimed and has not finished.
+ */
+execution?: ExecutionId, 
+/**
+ * When it was started.
+ */
+startedAt: number, 
+/**
+ * When it ended.
+ */
+endedAt?: number, 
+/**
+ * Why it ended.
+ */
+endReason?: RuntimeEndReason, 
+/**
+ * Why it ended, as text for people.
+ */
+why?: string, };
+
+export type Artifact = { 
+/**
+ * The hash of its bytes.
+ */
+hash: Hash, 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * Its MIME type.
+ */
+mime: string, 
+/**
+ * Its size in bytes.
+ */
+size: number, 
+/**
+ * Its name, if it is a file.
+ */
+name?: string, };
+
+export type NotebookView = "notebooks" | "cells" | "executions" | "outputPages" | "displays" | "runtimeSessions" | "artifacts";
+
+export type NotebookDocument = { "view": "notebooks", "document": Notebook } | { "view": "cells", "document": Cell } | { "view": "executions", "document": Execution } | { "view": "outputPages", "document": OutputPage } | { "view": "displays", "document": DisplayPlaces } | { "view": "runtimeSessions", "document": RuntimeSession } | { "view": "artifacts", "document": Artifact };
+
+export type NotebookCreated = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The project.
+ */
+project: ProjectId, 
+/**
+ * Its title.
+ */
+title: string, 
+/**
+ * The language of its code cells.
+ */
+language: string, 
+/**
+ * Where its cells are executed.
+ */
+slots: Array<NotebookSlot>, 
+/**
+ * Its metadata, as in an `.ipynb` file.
+ */
+metadata: Record<string, unknown>, };
+
+export type NotebookRenamed = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The new title.
+ */
+title: string, };
+
+export type NotebookMetadataSet = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The name of the value.
+ */
+key: string, 
+/**
+ * The value.
+ */
+value: unknown, };
+
+export type NotebookSlotsSet = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The slots.
+ */
+slots: Array<NotebookSlot>, };
+
+export type NotebookBound = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The path in the project.
+ */
+path: string | null, };
+
+export type NotebookSaved = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The path in the project.
+ */
+path: string, 
+/**
+ * The hash of the file.
+ */
+hash: Hash, 
+/**
+ * The version of the notebook that the file holds.
+ */
+saved: number, };
+
+export type NotebookDeleted = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, };
+
+export type CellCreated = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * Its id.
+ */
+cell: CellId, 
+/**
+ * Its kind.
+ */
+cellKind: CellKind, 
+/**
+ * Where it is among the others.
+ */
+position: string, 
+/**
+ * Its source.
+ */
+source: string, 
+/**
+ * Its metadata, as in an `.ipynb` file.
+ */
+metadata: Record<string, unknown>, };
+
+export type CellEdited = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The cell.
+ */
+cell: CellId, 
+/**
+ * The revision that the change makes.
+ */
+revision: number, 
+/**
+ * The change, as a change set of CodeMirror: lengths are UTF-16 units.
+ */
+changes: unknown, };
+
+export type CellReplaced = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The cell.
+ */
+cell: CellId, 
+/**
+ * The revision that this makes.
+ */
+revision: number, 
+/**
+ * The new source.
+ */
+source: string, };
+
+export type CellMoved = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The cell.
+ */
+cell: CellId, 
+/**
+ * Where it is now.
+ */
+position: string, };
+
+export type CellKindSet = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The cell.
+ */
+cell: CellId, 
+/**
+ * The new kind.
+ */
+cellKind: CellKind, };
+
+export type CellMetadataSet = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The cell.
+ */
+cell: CellId, 
+/**
+ * The name of the value.
+ */
+key: string, 
+/**
+ * The value.
+ */
+value: unknown, };
+
+export type CellSlotSet = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The cell.
+ */
+cell: CellId, 
+/**
+ * The slot.
+ */
+slot: string | null, };
+
+export type CellDeleted = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The cell.
+ */
+cell: CellId, };
+
+export type CellRestored = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The cell.
+ */
+cell: CellId, };
+
+export type CellOutputsCleared = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The cell.
+ */
+cell: CellId, };
+
+export type ExecutionRequested = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * Its id.
+ */
+execution: ExecutionId, 
+/**
+ * The cell.
+ */
+cell: CellId, 
+/**
+ * The kind of the cell.
+ */
+cellKind: CellKind, 
+/**
+ * The slot that executes it.
+ */
+slot: string, 
+/**
+ * Its number in the notebook, from 1.
+ */
+count: number, 
+/**
+ * The revision of the cell that is executed.
+ */
+revision: number, 
+/**
+ * The source of that revision.
+ */
+source: string, };
+
+export type ExecutionAssigned = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The execution.
+ */
+execution: ExecutionId, 
+/**
+ * The session.
+ */
+session: RuntimeSessionId, 
+/**
+ * Its fence.
+ */
+fence: number, };
+
+export type ExecutionReturned = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The execution.
+ */
+execution: ExecutionId, };
+
+export type ExecutionStarted = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The execution.
+ */
+execution: ExecutionId, 
+/**
+ * The session.
+ */
+session: RuntimeSessionId, 
+/**
+ * Its fence.
+ */
+fence: number, };
+
+export type ExecutionInputAsked = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The execution.
+ */
+execution: ExecutionId, 
+/**
+ * What it asks for.
+ */
+input: InputRequest, };
+
+export type ExecutionInputAnswered = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The execution.
+ */
+execution: ExecutionId, 
+/**
+ * The input; absent if it is secret.
+ */
+text: string | null, };
+
+export type ExecutionCancelled = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The execution.
+ */
+execution: ExecutionId, 
+/**
+ * Why, as text for people.
+ */
+why: string | null, };
+
+export type ExecutionFinished = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The execution.
+ */
+execution: ExecutionId, 
+/**
+ * The session that had claimed it, if one had.
+ */
+session: RuntimeSessionId | null, 
+/**
+ * How it ended.
+ */
+outcome: ExecutionOutcome, 
+/**
+ * Why it failed or was cancelled, as text for people.
+ */
+why: string | null, };
+
+export type OutputAdded = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The execution.
+ */
+execution: ExecutionId, 
+/**
+ * The id of the output.
+ */
+output: OutputId, 
+/**
+ * Its number in the execution, from 0.
+ */
+ordinal: number, 
+/**
+ * The page that holds it.
+ */
+page: number, 
+/**
+ * The first output that is shown: those before it were cleared.
+ */
+first: number, 
+/**
+ * The output.
+ */
+content: OutputContent, };
+
+export type OutputAppended = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The execution.
+ */
+execution: ExecutionId, 
+/**
+ * The output.
+ */
+output: OutputId, 
+/**
+ * Its number in the execution.
+ */
+ordinal: number, 
+/**
+ * The page that holds the text; if it is a new one, the output continues there.
+ */
+page: number, 
+/**
+ * The content of the continued output with this text only.
+ */
+content: OutputContent, };
+
+export type OutputReplaced = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The execution.
+ */
+execution: ExecutionId, 
+/**
+ * The page that holds it.
+ */
+page: number, 
+/**
+ * The output.
+ */
+output: OutputId, 
+/**
+ * Its new representations.
+ */
+data: { [key in string]: MimeData }, 
+/**
+ * Metadata by MIME type.
+ */
+metadata: Record<string, unknown>, };
+
+export type OutputsCleared = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The execution.
+ */
+execution: ExecutionId, 
+/**
+ * Whether they stay until the next output.
+ */
+wait: boolean, };
+
+export type RuntimeSessionStarted = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * Its id.
+ */
+session: RuntimeSessionId, 
+/**
+ * The slot.
+ */
+slot: string, 
+/**
+ * Its fence.
+ */
+fence: number, 
+/**
+ * The runtime.
+ */
+runtimeId: string, 
+/**
+ * Its type, such as `python`.
+ */
+runtimeType: string, 
+/**
+ * Where it runs.
+ */
+place: RuntimePlace, 
+/**
+ * What it can execute.
+ */
+capabilities: RuntimeCapabilities, };
+
+export type RuntimeSessionStatusSet = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The session.
+ */
+session: RuntimeSessionId, 
+/**
+ * The new status.
+ */
+status: RuntimeSessionStatus, };
+
+export type RuntimeSessionEnded = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The session.
+ */
+session: RuntimeSessionId, 
+/**
+ * The slot.
+ */
+slot: string, 
+/**
+ * Why.
+ */
+reason: RuntimeEndReason, 
+/**
+ * Why, as text for people.
+ */
+why: string | null, };
+
+export type ArtifactAdded = { 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The hash of its bytes.
+ */
+artifact: Hash, 
+/**
+ * Its MIME type.
+ */
+mime: string, 
+/**
+ * Its size in bytes.
+ */
+size: number, 
+/**
+ * Its name, if it is a file.
+ */
+name: string | null, };
+
+export type NotebookFact = { "kind": "NOTEBOOK_CREATED", "body": NotebookCreated } | { "kind": "NOTEBOOK_RENAMED", "body": NotebookRenamed } | { "kind": "NOTEBOOK_METADATA_SET", "body": NotebookMetadataSet } | { "kind": "NOTEBOOK_SLOTS_SET", "body": NotebookSlotsSet } | { "kind": "NOTEBOOK_BOUND", "body": NotebookBound } | { "kind": "NOTEBOOK_SAVED", "body": NotebookSaved } | { "kind": "NOTEBOOK_DELETED", "body": NotebookDeleted } | { "kind": "CELL_CREATED", "body": CellCreated } | { "kind": "CELL_EDITED", "body": CellEdited } | { "kind": "CELL_REPLACED", "body": CellReplaced } | { "kind": "CELL_MOVED", "body": CellMoved } | { "kind": "CELL_KIND_SET", "body": CellKindSet } | { "kind": "CELL_METADATA_SET", "body": CellMetadataSet } | { "kind": "CELL_SLOT_SET", "body": CellSlotSet } | { "kind": "CELL_DELETED", "body": CellDeleted } | { "kind": "CELL_RESTORED", "body": CellRestored } | { "kind": "CELL_OUTPUTS_CLEARED", "body": CellOutputsCleared } | { "kind": "EXECUTION_REQUESTED", "body": ExecutionRequested } | { "kind": "EXECUTION_ASSIGNED", "body": ExecutionAssigned } | { "kind": "EXECUTION_RETURNED", "body": ExecutionReturned } | { "kind": "EXECUTION_STARTED", "body": ExecutionStarted } | { "kind": "EXECUTION_INPUT_ASKED", "body": ExecutionInputAsked } | { "kind": "EXECUTION_INPUT_ANSWERED", "body": ExecutionInputAnswered } | { "kind": "EXECUTION_CANCELLED", "body": ExecutionCancelled } | { "kind": "EXECUTION_FINISHED", "body": ExecutionFinished } | { "kind": "OUTPUT_ADDED", "body": OutputAdded } | { "kind": "OUTPUT_APPENDED", "body": OutputAppended } | { "kind": "OUTPUT_REPLACED", "body": OutputReplaced } | { "kind": "OUTPUTS_CLEARED", "body": OutputsCleared } | { "kind": "RUNTIME_SESSION_STARTED", "body": RuntimeSessionStarted } | { "kind": "RUNTIME_SESSION_STATUS", "body": RuntimeSessionStatusSet } | { "kind": "RUNTIME_SESSION_ENDED", "body": RuntimeSessionEnded } | { "kind": "ARTIFACT_ADDED", "body": ArtifactAdded };
+
+export type CellContent = { 
+/**
+ * Its id, chosen by the client.
+ */
+cell: CellId, 
+/**
+ * Its kind.
+ */
+kind: CellKind, 
+/**
+ * Where it is among the others.
+ */
+position: string, 
+/**
+ * Its source.
+ */
+source: string, 
+/**
+ * Its metadata, as in an `.ipynb` file.
+ */
+metadata: Record<string, unknown>, };
+
+export type NotebookCommand = { "name": "renameNotebook", "args": { 
+/**
+ * The new title.
+ */
+title: string, } } | { "name": "setNotebookMetadata", "args": { 
+/**
+ * The name of the value.
+ */
+key: string, 
+/**
+ * The value.
+ */
+value: unknown, } } | { "name": "setSlots", "args": { 
+/**
+ * The slots.
+ */
+slots: Array<NotebookSlot>, } } | { "name": "bindFile", "args": { 
+/**
+ * The path in the project.
+ */
+path: string | null, } } | { "name": "recordSave", "args": { 
+/**
+ * The path in the project.
+ */
+path: string, 
+/**
+ * The hash of the file.
+ */
+hash: Hash, 
+/**
+ * The version of the notebook that the file holds.
+ */
+saved: number, } } | { "name": "deleteNotebook" } | { "name": "createCell", "args": CellContent } | { "name": "editCell", "args": { 
+/**
+ * The cell.
+ */
+cell: CellId, 
+/**
+ * The revision that the change applies to.
+ */
+base: number, 
+/**
+ * The change, as a change set of CodeMirror.
+ */
+changes: unknown, } } | { "name": "replaceCell", "args": { 
+/**
+ * The cell.
+ */
+cell: CellId, 
+/**
+ * The revision that is replaced.
+ */
+base: number, 
+/**
+ * The new source.
+ */
+source: string, } } | { "name": "moveCell", "args": { 
+/**
+ * The cell.
+ */
+cell: CellId, 
+/**
+ * Where to.
+ */
+position: string, } } | { "name": "setCellKind", "args": { 
+/**
+ * The cell.
+ */
+cell: CellId, 
+/**
+ * The new kind.
+ */
+kind: CellKind, } } | { "name": "setCellMetadata", "args": { 
+/**
+ * The cell.
+ */
+cell: CellId, 
+/**
+ * The name of the value.
+ */
+key: string, 
+/**
+ * The value.
+ */
+value: unknown, } } | { "name": "setCellSlot", "args": { 
+/**
+ * The cell.
+ */
+cell: CellId, 
+/**
+ * The slot.
+ */
+slot: string | null, } } | { "name": "deleteCell", "args": { 
+/**
+ * The cell.
+ */
+cell: CellId, } } | { "name": "restoreCell", "args": { 
+/**
+ * The cell.
+ */
+cell: CellId, } } | { "name": "clearCellOutputs", "args": { 
+/**
+ * The cell.
+ */
+cell: CellId, } } | { "name": "requestExecution", "args": { 
+/**
+ * The id of the execution, chosen by the client.
+ */
+execution: ExecutionId, 
+/**
+ * The cell.
+ */
+cell: CellId, 
+/**
+ * The revision that the client shows: another one is refused.
+ */
+revision: number, } } | { "name": "cancelExecution", "args": { 
+/**
+ * The execution.
+ */
+execution: ExecutionId, 
+/**
+ * Why, as text for people.
+ */
+why?: string, } } | { "name": "answerInput", "args": { 
+/**
+ * The execution.
+ */
+execution: ExecutionId, 
+/**
+ * The input.
+ */
+text: string, } } | { "name": "startSession", "args": { 
+/**
+ * The id of the session, chosen by the runtime.
+ */
+session: RuntimeSessionId, 
+/**
+ * The slot; the notebook's first if absent.
+ */
+slot?: string, 
+/**
+ * The runtime.
+ */
+runtimeId: string, 
+/**
+ * Its type, such as `python`.
+ */
+runtimeType: string, 
+/**
+ * Where it runs.
+ */
+place: RuntimePlace, 
+/**
+ * What it can execute.
+ */
+capabilities: RuntimeCapabilities, } } | { "name": "setSessionStatus", "args": { 
+/**
+ * The session.
+ */
+session: RuntimeSessionId, 
+/**
+ * Its fence.
+ */
+fence: number, 
+/**
+ * The status.
+ */
+status: RuntimeSessionStatus, } } | { "name": "endSession", "args": { 
+/**
+ * The session.
+ */
+session: RuntimeSessionId, 
+/**
+ * Its fence.
+ */
+fence: number, 
+/**
+ * Why.
+ */
+reason: RuntimeEndReason, 
+/**
+ * Why, as text for people.
+ */
+why?: string, } } | { "name": "claimExecution", "args": { 
+/**
+ * The execution.
+ */
+execution: ExecutionId, 
+/**
+ * The session.
+ */
+session: RuntimeSessionId, 
+/**
+ * Its fence.
+ */
+fence: number, } } | { "name": "startExecution", "args": { 
+/**
+ * The execution.
+ */
+execution: ExecutionId, 
+/**
+ * The fence of the session.
+ */
+fence: number, } } | { "name": "askInput", "args": { 
+/**
+ * The execution.
+ */
+execution: ExecutionId, 
+/**
+ * The fence of the session.
+ */
+fence: number, 
+/**
+ * What it asks for.
+ */
+input: InputRequest, } } | { "name": "addOutput", "args": { 
+/**
+ * The execution.
+ */
+execution: ExecutionId, 
+/**
+ * The fence of the session.
+ */
+fence: number, 
+/**
+ * The id of the output, chosen by the runtime.
+ */
+output: OutputId, 
+/**
+ * The output.
+ */
+content: OutputContent, } } | { "name": "appendOutput", "args": { 
+/**
+ * The execution.
+ */
+execution: ExecutionId, 
+/**
+ * The fence of the session.
+ */
+fence: number, 
+/**
+ * The output.
+ */
+output: OutputId, 
+/**
+ * The text.
+ */
+text: string, } } | { "name": "replaceDisplay", "args": { 
+/**
+ * The session.
+ */
+session: RuntimeSessionId, 
+/**
+ * Its fence.
+ */
+fence: number, 
+/**
+ * The name.
+ */
+display: string, 
+/**
+ * The new representations.
+ */
+data: { [key in string]: MimeData }, 
+/**
+ * Metadata by MIME type.
+ */
+metadata: Record<string, unknown>, } } | { "name": "clearOutputs", "args": { 
+/**
+ * The execution.
+ */
+execution: ExecutionId, 
+/**
+ * The fence of the session.
+ */
+fence: number, 
+/**
+ * Whether they stay until the next output.
+ */
+wait: boolean, } } | { "name": "finishExecution", "args": { 
+/**
+ * The execution.
+ */
+execution: ExecutionId, 
+/**
+ * The fence of the session.
+ */
+fence: number, 
+/**
+ * How it ended. `Lost` is not one that can be reported.
+ */
+outcome: ExecutionOutcome, 
+/**
+ * Why it failed, as text for people.
+ */
+why?: string, } };
+
+export type ResumePoint = { 
+/**
+ * The version of the last event that it has.
+ */
+version: number, 
+/**
+ * The hash of that event: another one shows that a restored backup went on differently.
+ */
+hash: Hash, };
+
+export type NotebookEvent = { 
+/**
+ * Its version in the stream of the notebook.
+ */
+version: number, 
+/**
+ * The time by the daemon's clock.
+ */
+at: number, 
+/**
+ * On whose authority it happened.
+ */
+principal: string, 
+/**
+ * The component that acted.
+ */
+actor: Actor, 
+/**
+ * The idempotency key of the command that caused it.
+ */
+command?: string, 
+/**
+ * The hash of the event.
+ */
+hash: Hash, } & ({ "kind": "NOTEBOOK_CREATED", "body": NotebookCreated } | { "kind": "NOTEBOOK_RENAMED", "body": NotebookRenamed } | { "kind": "NOTEBOOK_METADATA_SET", "body": NotebookMetadataSet } | { "kind": "NOTEBOOK_SLOTS_SET", "body": NotebookSlotsSet } | { "kind": "NOTEBOOK_BOUND", "body": NotebookBound } | { "kind": "NOTEBOOK_SAVED", "body": NotebookSaved } | { "kind": "NOTEBOOK_DELETED", "body": NotebookDeleted } | { "kind": "CELL_CREATED", "body": CellCreated } | { "kind": "CELL_EDITED", "body": CellEdited } | { "kind": "CELL_REPLACED", "body": CellReplaced } | { "kind": "CELL_MOVED", "body": CellMoved } | { "kind": "CELL_KIND_SET", "body": CellKindSet } | { "kind": "CELL_METADATA_SET", "body": CellMetadataSet } | { "kind": "CELL_SLOT_SET", "body": CellSlotSet } | { "kind": "CELL_DELETED", "body": CellDeleted } | { "kind": "CELL_RESTORED", "body": CellRestored } | { "kind": "CELL_OUTPUTS_CLEARED", "body": CellOutputsCleared } | { "kind": "EXECUTION_REQUESTED", "body": ExecutionRequested } | { "kind": "EXECUTION_ASSIGNED", "body": ExecutionAssigned } | { "kind": "EXECUTION_RETURNED", "body": ExecutionReturned } | { "kind": "EXECUTION_STARTED", "body": ExecutionStarted } | { "kind": "EXECUTION_INPUT_ASKED", "body": ExecutionInputAsked } | { "kind": "EXECUTION_INPUT_ANSWERED", "body": ExecutionInputAnswered } | { "kind": "EXECUTION_CANCELLED", "body": ExecutionCancelled } | { "kind": "EXECUTION_FINISHED", "body": ExecutionFinished } | { "kind": "OUTPUT_ADDED", "body": OutputAdded } | { "kind": "OUTPUT_APPENDED", "body": OutputAppended } | { "kind": "OUTPUT_REPLACED", "body": OutputReplaced } | { "kind": "OUTPUTS_CLEARED", "body": OutputsCleared } | { "kind": "RUNTIME_SESSION_STARTED", "body": RuntimeSessionStarted } | { "kind": "RUNTIME_SESSION_STATUS", "body": RuntimeSessionStatusSet } | { "kind": "RUNTIME_SESSION_ENDED", "body": RuntimeSessionEnded } | { "kind": "ARTIFACT_ADDED", "body": ArtifactAdded });
+
+export type NotebookPresence = { 
+/**
+ * Identifies the connection.
+ */
+connection: bigint, 
+/**
+ * On whose authority.
+ */
+principal: string, 
+/**
+ * The component.
+ */
+actor: Actor, 
+/**
+ * What the client sent, such as the cell and the selection; `null` when it is gone.
+ */
+data: unknown, };
+
+export type SyncErrorInfo = { 
+/**
+ * The message for people.
+ */
+error: string, 
+/**
+ * The code.
+ */
+code: Code, };
+
+export type ResyncReason = "behind" | "diverged";
+
+export type ClientSyncMessage = { "type": "hello", 
+/**
+ * The version of the protocol.
+ */
+protocol: number, } | { "type": "subscribe", 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * Where the client is.
+ */
+resume?: ResumePoint, } | { "type": "unsubscribe", 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, } | { "type": "commands", 
+/**
+ * The idempotency key: commands that are sent again have the same answer.
+ */
+id: string, 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The commands.
+ */
+commands: Array<NotebookCommand>, } | { "type": "renewLease", 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The session.
+ */
+session: RuntimeSessionId, 
+/**
+ * Its fence.
+ */
+fence: number, } | { "type": "presence", 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * What to tell them, at most a kilobyte.
+ */
+data: unknown, } | { "type": "ping" };
+
+export type ServerSyncMessage = { "type": "welcome", 
+/**
+ * The version of the protocol.
+ */
+protocol: number, 
+/**
+ * The version of the daemon.
+ */
+server: string, 
+/**
+ * Identifies the connection.
+ */
+connection: bigint, 
+/**
+ * Who the client is.
+ */
+principal: string, 
+/**
+ * The component that it acts as.
+ */
+actor: Actor, 
+/**
+ * Whether it may send commands.
+ */
+canWrite: boolean, } | { "type": "snapshot", 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The position of all parts.
+ */
+at: ResumePoint, 
+/**
+ * The number of this part, from 0; the first one discards what the client had.
+ */
+part: number, 
+/**
+ * Whether it is the last one.
+ */
+last: boolean, 
+/**
+ * The documents.
+ */
+documents: Array<NotebookDocument>, 
+/**
+ * Why the client gets it instead of what it asked for.
+ */
+reason?: ResyncReason, } | { "type": "events", 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The events, the oldest first.
+ */
+events: Array<NotebookEvent>, } | { "type": "live", 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The version.
+ */
+version: number, } | { "type": "accepted", 
+/**
+ * Their idempotency key.
+ */
+id: string, 
+/**
+ * The version of their last event; of the notebook if there was nothing to change.
+ */
+version: number, } | { "type": "refused", 
+/**
+ * Their idempotency key.
+ */
+id: string, 
+/**
+ * The index of the command that was refused.
+ */
+index: number, 
+/**
+ * The version of the notebook.
+ */
+version: number, 
+/**
+ * The message for people.
+ */
+error: string, 
+/**
+ * The code.
+ */
+code: Code, } | { "type": "leaseRenewed", 
+/**
+ * The session.
+ */
+session: RuntimeSessionId, 
+/**
+ * How long it is valid, in milliseconds.
+ */
+validMs: number, } | { "type": "fenced", 
+/**
+ * The session.
+ */
+session: RuntimeSessionId, 
+/**
+ * Why, as text for people.
+ */
+why: string, } | { "type": "input", 
+/**
+ * The execution.
+ */
+execution: ExecutionId, 
+/**
+ * The input.
+ */
+text: string, } | { "type": "presence", 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * What it does.
+ */
+presence: NotebookPresence, } | { "type": "unsubscribed", 
+/**
+ * The notebook.
+ */
+notebook: NotebookId, 
+/**
+ * The message for people.
+ */
+error: string, 
+/**
+ * The code.
+ */
+code: Code, } | { "type": "error", 
+/**
+ * The message for people.
+ */
+error: string, 
+/**
+ * The code.
+ */
+code: Code, } | { "type": "pong" };
+
+export type CreateNotebookRequest = { 
+/**
+ * The title.
+ */
+title: string, 
+/**
+ * The language of the code cells; `python` if absent.
+ */
+language?: string, 
+/**
+ * The slots; one for all kinds if absent.
+ */
+slots?: Array<NotebookSlot>, };
+
+export type CreatedNotebook = { 
+/**
+ * The notebook.
+ */
+notebook: Notebook, };
+
+export type ImportNotebookRequest = { 
+/**
+ * The title; that of the file if absent.
+ */
+title?: string, 
+/**
+ * The content of an `.ipynb` file.
+ */
+content: unknown, };
+
+export type ImportedNotebook = { 
+/**
+ * The notebook.
+ */
+notebook: Notebook, 
+/**
+ * What was repaired in the file, as text for people.
+ */
+repaired: Array<string>, };
+
+export type NotebookList = { 
+/**
+ * The notebooks that were not deleted, the newest first.
+ */
+notebooks: Array<Notebook>, };
+
+export type NotebookDetail = { 
+/**
+ * The notebook.
+ */
+notebook: Notebook, 
+/**
+ * Its version.
+ */
+version: number, 
+/**
+ * Its cells, in order.
+ */
+cells: Array<Cell>, 
+/**
+ * The last execution of each cell, and those that have not ended.
+ */
+executions: Array<Execution>, 
+/**
+ * Their outputs.
+ */
+outputs: Array<OutputPage>, 
+/**
+ * The active runtime sessions, and the last one of each slot.
+ */
+sessions: Array<RuntimeSession>, };
 
 /** The envelope around every fact. */
 export type Envelope = {

@@ -8,7 +8,7 @@ use provost_proto::{Code, ExecutionId, OutputId, limits};
 
 use super::outbox::{InFlight, Outbox};
 use super::types::{
-    AgentEffect, AgentInput, AgentOptions, AgentOutput, ExecutionRequest, MonotonicMs,
+    AgentEffect, AgentEvent, AgentOptions, AgentOutput, ExecutionRequest, MonotonicMs,
 };
 use crate::decide::{can_execute, next_execution};
 use crate::state::NotebookState;
@@ -96,15 +96,15 @@ impl RuntimeAgent {
         &mut self,
         state: &NotebookState,
         now: MonotonicMs,
-        input: AgentInput,
+        input: AgentEvent,
     ) -> Vec<AgentEffect> {
         let mut effects = Vec::new();
         if self.phase == Phase::Stopped {
             return effects;
         }
         match input {
-            AgentInput::Connected => self.connect(&mut effects),
-            AgentInput::Disconnected => {
+            AgentEvent::Connected => self.connect(&mut effects),
+            AgentEvent::Disconnected => {
                 self.is_connected = false;
                 // Its lease ends it, if the end did not arrive.
                 if let Phase::Stopping(end) = &self.phase {
@@ -112,20 +112,20 @@ impl RuntimeAgent {
                     self.stop(reason, why, &mut effects);
                 }
             }
-            AgentInput::StateChanged | AgentInput::Tick => {}
-            AgentInput::Accepted(id) => drop(self.outbox.answered(&id)),
-            AgentInput::Refused { id, index, code, error } => {
+            AgentEvent::StateChanged | AgentEvent::Tick => {}
+            AgentEvent::Accepted(id) => drop(self.outbox.answered(&id)),
+            AgentEvent::Refused { id, index, code, error } => {
                 self.take_refused(&id, index, code, error, &mut effects);
             }
-            AgentInput::LeaseRenewed { valid_ms } => {
+            AgentEvent::LeaseRenewed { valid_ms } => {
                 self.renew_at = self.renew_at.min(now + u64::from(valid_ms) / 2);
             }
-            AgentInput::Fenced { why } => {
+            AgentEvent::Fenced { why } => {
                 self.stop(RuntimeEndReason::Displaced, Some(why), &mut effects);
             }
-            AgentInput::StatusChanged(status) => self.report_status(status),
-            AgentInput::Output(execution, output) => self.report_output(execution, output),
-            AgentInput::DisplayUpdated { display, data, metadata } => {
+            AgentEvent::StatusChanged(status) => self.report_status(status),
+            AgentEvent::Output(execution, output) => self.report_output(execution, output),
+            AgentEvent::DisplayUpdated { display, data, metadata } => {
                 if let Phase::Active(fence) = self.phase {
                     let session = self.options.session;
                     let replace =
@@ -133,11 +133,11 @@ impl RuntimeAgent {
                     self.outbox.push(replace);
                 }
             }
-            AgentInput::InputAsked(execution, input) => self.ask_input(execution, input),
-            AgentInput::Finished { execution, outcome, why } => {
+            AgentEvent::InputAsked(execution, input) => self.ask_input(execution, input),
+            AgentEvent::Finished { execution, outcome, why } => {
                 self.finish(execution, outcome, why);
             }
-            AgentInput::Shutdown { reason, why } => {
+            AgentEvent::Shutdown { reason, why } => {
                 self.shut_down(End { reason, why }, &mut effects);
             }
         }

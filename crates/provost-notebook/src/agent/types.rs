@@ -27,9 +27,9 @@ pub struct AgentOptions {
     pub capabilities: RuntimeCapabilities,
 }
 
-/// What happens to an agent.
+/// What happens to an agent: from the store, the platform, and people.
 #[derive(Debug, Clone, PartialEq)]
-pub enum AgentInput {
+pub enum AgentEvent {
     /// The store is connected and up to date: start, or send again what was not answered.
     Connected,
     /// The store lost its connection.

@@ -3,8 +3,6 @@
 use provost_proto::notebook::NotebookCommand;
 use provost_proto::{CellId, IdempotencyKey, StreamVersion};
 
-use crate::text::ChangeSet;
-
 #[derive(Debug)]
 pub(super) struct Pending {
     /// The key with which it was submitted.
@@ -12,12 +10,10 @@ pub(super) struct Pending {
     pub(super) commands: Vec<NotebookCommand>,
     /// It waits for an answer.
     pub(super) is_sent: bool,
-    /// It was sent as it is now, some time.
+    /// It was sent as it is now, and not refused.
     pub(super) was_sent: bool,
     /// How often it was rebased after it was sent. Other content needs another key.
     pub(super) attempt: u32,
-    /// It was sent, and a snapshot came before the answer: it may be in there.
-    pub(super) is_uncertain: bool,
     /// It is sent when the state has this version.
     pub(super) not_before: StreamVersion,
     /// The version at which it was applied.
@@ -32,7 +28,6 @@ impl Pending {
             is_sent: false,
             was_sent: false,
             attempt: 0,
-            is_uncertain: false,
             not_before: 0,
             accepted_at: None,
         }
@@ -58,18 +53,6 @@ impl Pending {
                 .commands
                 .iter()
                 .any(|command| matches!(command, NotebookCommand::ReplaceCell { .. }))
-    }
-
-    /// Applies its edits of a cell to a source.
-    pub(super) fn apply_edits(&self, id: CellId, source: &mut String) {
-        for command in &self.commands {
-            if let NotebookCommand::EditCell { cell, changes, .. } = command
-                && *cell == id
-                && let Ok(changed) = ChangeSet::from_json(changes).and_then(|set| set.apply(source))
-            {
-                *source = changed;
-            }
-        }
     }
 }
 

@@ -27,7 +27,9 @@ pub(super) fn foreign_change(
 
 /// Moves pending edits of a cell behind one change.
 pub(super) fn rebase(pending: &mut [Pending], id: CellId, over: &ChangeSet) {
-    map_edits(pending, id, over, |_, base| *base += 1);
+    map_edits(pending, id, over, |_, removed, base| {
+        *base = base.saturating_add(1).saturating_sub(removed);
+    });
 }
 
 /// Moves pending edits of a cell behind changes that led to a revision.
@@ -37,33 +39,39 @@ pub(super) fn rebase_to(
     over: &ChangeSet,
     revision: CellRevision,
 ) {
-    map_edits(pending, id, over, |index, base| *base = revision + index);
+    map_edits(pending, id, over, |kept, _, base| *base = revision.saturating_add(kept));
 }
 
+/// `set_base` gets how many edits of the cell are before, and how many of them were removed.
 fn map_edits(
     pending: &mut [Pending],
     id: CellId,
     over: &ChangeSet,
-    set_base: impl Fn(u64, &mut CellRevision),
+    set_base: impl Fn(u64, u64, &mut CellRevision),
 ) {
     let mut over = over.clone();
-    let mut index = 0;
+    let (mut kept, mut removed) = (0, 0);
     for pending in pending {
         let mut is_changed = false;
-        for command in &mut pending.commands {
-            let NotebookCommand::EditCell { cell, base, changes } = command else { continue };
+        pending.commands.retain_mut(|command| {
+            let NotebookCommand::EditCell { cell, base, changes } = command else { return true };
             if *cell != id {
-                continue;
+                return true;
             }
             // One that cannot be moved stays stale, and is refused.
-            if let Ok((mapped, rest)) = map_change(changes, &over) {
-                *changes = mapped;
-                set_base(index, base);
-                over = rest;
-                is_changed = true;
+            let Ok(moved) = move_edit(changes, &over) else { return true };
+            over = moved.over;
+            is_changed = true;
+            if moved.is_empty {
+                // Somebody else did the same; it would not make a revision.
+                removed += u64::from(!moved.was_empty);
+                return false;
             }
-            index += 1;
-        }
+            *changes = moved.edit;
+            set_base(kept, removed, base);
+            kept += 1;
+            true
+        });
         if is_changed && pending.was_sent {
             pending.attempt += 1;
             pending.was_sent = false;
@@ -71,12 +79,21 @@ fn map_edits(
     }
 }
 
-/// An edit behind a change, and that change behind the edit.
-fn map_change(
-    edit: &serde_json::Value,
-    over: &ChangeSet,
-) -> Result<(serde_json::Value, ChangeSet), ChangeError> {
+struct MovedEdit {
+    edit: serde_json::Value,
+    was_empty: bool,
+    is_empty: bool,
+    /// The change, behind the edit.
+    over: ChangeSet,
+}
+
+fn move_edit(edit: &serde_json::Value, over: &ChangeSet) -> Result<MovedEdit, ChangeError> {
     let edit = ChangeSet::from_json(edit)?;
-    let mapped = edit.map(over, false)?.to_json()?;
-    Ok((mapped, over.map(&edit, true)?))
+    let moved = edit.map(over, false)?;
+    Ok(MovedEdit {
+        edit: moved.to_json()?,
+        was_empty: edit.is_empty(),
+        is_empty: moved.is_empty(),
+        over: over.map(&edit, true)?,
+    })
 }

@@ -9,17 +9,15 @@ use provost_proto::{CellId, Code, limits};
 use serde_json::Value;
 
 use super::check;
-use super::context::{Refusal, refuse};
+use super::context::{DecidedFacts, Refusal, refuse};
 use super::execution;
-use crate::document_key::DocumentKey;
+use crate::document_key::NotebookDocumentKey;
 use crate::position::check_position;
 use crate::state::NotebookState;
 use crate::text::{ChangeSet, normalize_line_breaks};
 
-type Decided = Result<Vec<NotebookFact>, Refusal>;
-
-pub(super) fn create(state: &NotebookState, content: &CellContent) -> Decided {
-    check::unused(state, DocumentKey::new(NotebookView::Cells, content.cell.uuid()))?;
+pub(super) fn create(state: &NotebookState, content: &CellContent) -> DecidedFacts {
+    check::unused(state, NotebookDocumentKey::new(NotebookView::Cells, content.cell.uuid()))?;
     check_count(state)?;
     valid_position(&content.position)?;
     check::text_length("the source", &content.source, limits::MAX_CELL_SOURCE_BYTES)?;
@@ -51,7 +49,7 @@ pub(super) fn edit(
     id: CellId,
     base: CellRevision,
     changes: &Value,
-) -> Decided {
+) -> DecidedFacts {
     let cell = check::cell_at(state, id, base)?;
     let invalid = |error: crate::text::ChangeError| {
         refuse(Code::InvalidRequest, format!("cannot edit the cell: {error}"))
@@ -78,7 +76,7 @@ pub(super) fn replace(
     id: CellId,
     base: CellRevision,
     source: &str,
-) -> Decided {
+) -> DecidedFacts {
     let cell = check::cell_at(state, id, base)?;
     check::text_length("the source", source, limits::MAX_CELL_SOURCE_BYTES)?;
     let source = normalize_line_breaks(source);
@@ -89,7 +87,7 @@ pub(super) fn replace(
     Ok(vec![NotebookFact::CellReplaced(CellReplaced { notebook, cell: id, revision, source })])
 }
 
-pub(super) fn move_to(state: &NotebookState, id: CellId, position: &str) -> Decided {
+pub(super) fn move_to(state: &NotebookState, id: CellId, position: &str) -> DecidedFacts {
     valid_position(position)?;
     if check::cell(state, id)?.position == position {
         return Ok(Vec::new());
@@ -98,7 +96,7 @@ pub(super) fn move_to(state: &NotebookState, id: CellId, position: &str) -> Deci
     Ok(vec![NotebookFact::CellMoved(CellMoved { notebook, cell: id, position })])
 }
 
-pub(super) fn set_kind(state: &NotebookState, id: CellId, cell_kind: CellKind) -> Decided {
+pub(super) fn set_kind(state: &NotebookState, id: CellId, cell_kind: CellKind) -> DecidedFacts {
     if check::cell(state, id)?.kind == cell_kind {
         return Ok(Vec::new());
     }
@@ -111,7 +109,7 @@ pub(super) fn set_metadata(
     id: CellId,
     key: &String,
     value: &Value,
-) -> Decided {
+) -> DecidedFacts {
     let cell = check::cell(state, id)?;
     let limit = limits::MAX_CELL_METADATA_BYTES;
     if !check::metadata_change(&cell.metadata, (key, value), limit)? {
@@ -121,7 +119,7 @@ pub(super) fn set_metadata(
     Ok(vec![NotebookFact::CellMetadataSet(CellMetadataSet { notebook, cell: id, key, value })])
 }
 
-pub(super) fn set_slot(state: &NotebookState, id: CellId, slot: Option<&str>) -> Decided {
+pub(super) fn set_slot(state: &NotebookState, id: CellId, slot: Option<&str>) -> DecidedFacts {
     let cell = check::cell(state, id)?;
     if let Some(name) = slot.filter(|name| state.slot(name).is_none()) {
         let error = format!("the notebook has no slot `{}`", name.escape_debug());
@@ -135,7 +133,7 @@ pub(super) fn set_slot(state: &NotebookState, id: CellId, slot: Option<&str>) ->
 }
 
 /// Deletes a cell. What it executes is cancelled. One that was deleted stays deleted.
-pub(super) fn delete(state: &NotebookState, id: CellId) -> Decided {
+pub(super) fn delete(state: &NotebookState, id: CellId) -> DecidedFacts {
     let cell = check::any_cell(state, id)?;
     if cell.deleted_at.is_some() {
         return Ok(Vec::new());
@@ -149,7 +147,7 @@ pub(super) fn delete(state: &NotebookState, id: CellId) -> Decided {
     Ok(facts)
 }
 
-pub(super) fn restore(state: &NotebookState, id: CellId) -> Decided {
+pub(super) fn restore(state: &NotebookState, id: CellId) -> DecidedFacts {
     if check::any_cell(state, id)?.deleted_at.is_none() {
         return Ok(Vec::new());
     }
@@ -158,7 +156,7 @@ pub(super) fn restore(state: &NotebookState, id: CellId) -> Decided {
 }
 
 /// Clears what is shown of the last execution; one that runs goes on, and shows what comes next.
-pub(super) fn clear_outputs(state: &NotebookState, id: CellId) -> Decided {
+pub(super) fn clear_outputs(state: &NotebookState, id: CellId) -> DecidedFacts {
     let notebook = state.id();
     let Some(execution) = check::cell(state, id)?.execution else { return Ok(Vec::new()) };
     let status =

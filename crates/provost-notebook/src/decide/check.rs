@@ -7,7 +7,7 @@ use provost_proto::{CellId, Code, ExecutionId, RuntimeSessionId, limits};
 use serde_json::{Map, Value};
 
 use super::context::{CommandContext, Refusal, check_owner, refuse};
-use crate::document_key::DocumentKey;
+use crate::document_key::NotebookDocumentKey;
 use crate::fold::json_bytes;
 use crate::state::NotebookState;
 
@@ -96,7 +96,7 @@ pub(super) fn claimed<'a>(
 }
 
 /// A new id must be unused, also in other notebooks.
-pub(super) fn unused(state: &NotebookState, key: DocumentKey) -> Result<(), Refusal> {
+pub(super) fn unused(state: &NotebookState, key: NotebookDocumentKey) -> Result<(), Refusal> {
     if state.document(key).is_some() || state.is_taken(key) {
         return Err(refuse(Code::Exists, "the id is in use; choose another one"));
     }

@@ -1,6 +1,6 @@
 //! Who sends commands, what they may do, and why one is refused.
 
-use provost_proto::notebook::{NotebookCommand, RuntimeSession};
+use provost_proto::notebook::{NotebookCommand, NotebookFact, RuntimeSession};
 use provost_proto::{Code, UnixMicros};
 
 /// Who sends commands, and when.
@@ -34,6 +34,9 @@ pub struct Refusal {
     /// The message for people: what failed, why, and what to do.
     pub error: String,
 }
+
+/// What a command becomes.
+pub(super) type DecidedFacts = Result<Vec<NotebookFact>, Refusal>;
 
 pub(crate) fn refuse(code: Code, error: impl Into<String>) -> Refusal {
     Refusal { code, error: error.into() }

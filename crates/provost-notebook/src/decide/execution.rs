@@ -9,11 +9,9 @@ use provost_proto::notebook::{
 use provost_proto::{CellId, Code, ExecutionId, RuntimeSessionId, limits};
 
 use super::check;
-use super::context::{CommandContext, CommandRights, Refusal, refuse};
-use crate::document_key::DocumentKey;
+use super::context::{CommandContext, CommandRights, DecidedFacts, Refusal, refuse};
+use crate::document_key::NotebookDocumentKey;
 use crate::state::NotebookState;
-
-type Decided = Result<Vec<NotebookFact>, Refusal>;
 
 /// What is said of an execution in its status.
 const fn status_text(status: ExecutionStatus) -> &'static str {
@@ -48,8 +46,8 @@ pub(super) fn request(
     id: ExecutionId,
     cell: CellId,
     revision: CellRevision,
-) -> Decided {
-    check::unused(state, DocumentKey::new(NotebookView::Executions, id.uuid()))?;
+) -> DecidedFacts {
+    check::unused(state, NotebookDocumentKey::new(NotebookView::Executions, id.uuid()))?;
     let cell = check::cell_at(state, cell, revision)?;
     if let CellKind::Markdown | CellKind::Raw = cell.kind {
         return Err(refuse(Code::InvalidRequest, "cells of this kind are not executed"));
@@ -80,7 +78,7 @@ pub(super) fn request(
     })])
 }
 
-pub(super) fn cancel(state: &NotebookState, id: ExecutionId, why: Option<&str>) -> Decided {
+pub(super) fn cancel(state: &NotebookState, id: ExecutionId, why: Option<&str>) -> DecidedFacts {
     check::reason(why)?;
     let execution = check::execution(state, id)?;
     if execution.status == ExecutionStatus::Finished {
@@ -119,7 +117,7 @@ pub(super) fn abandon(execution: &Execution, why: &str) -> NotebookFact {
     })
 }
 
-pub(super) fn answer_input(state: &NotebookState, id: ExecutionId, text: &str) -> Decided {
+pub(super) fn answer_input(state: &NotebookState, id: ExecutionId, text: &str) -> DecidedFacts {
     check::text_length("the input", text, limits::MAX_NOTEBOOK_INPUT_BYTES)?;
     let execution = check::execution(state, id)?;
     check_running(execution)?;
@@ -138,7 +136,7 @@ pub(super) fn claim(
     context: &CommandContext<'_>,
     id: ExecutionId,
     by: (RuntimeSessionId, Fence),
-) -> Decided {
+) -> DecidedFacts {
     let session = check::session(state, context, by)?;
     let execution = check::execution(state, id)?;
     if execution.status != ExecutionStatus::Queued {
@@ -196,7 +194,7 @@ pub(super) fn start(
     state: &NotebookState,
     context: &CommandContext<'_>,
     claim: (ExecutionId, Fence),
-) -> Decided {
+) -> DecidedFacts {
     let (execution, session) = check::claimed(state, context, claim)?;
     if execution.status != ExecutionStatus::Assigned {
         return Err(wrong_status(execution));
@@ -217,7 +215,7 @@ pub(super) fn ask_input(
     context: &CommandContext<'_>,
     claim: (ExecutionId, Fence),
     input: &InputRequest,
-) -> Decided {
+) -> DecidedFacts {
     check::text_length("the prompt", &input.prompt, limits::MAX_NOTEBOOK_INPUT_BYTES)?;
     let (execution, _) = check::claimed(state, context, claim)?;
     check_running(execution)?;
@@ -237,7 +235,7 @@ pub(super) fn finish(
     claim: (ExecutionId, Fence),
     outcome: ExecutionOutcome,
     why: Option<&str>,
-) -> Decided {
+) -> DecidedFacts {
     check::reason(why)?;
     let (execution, session) = check::claimed(state, context, claim)?;
     let can_end = match (execution.status, outcome) {

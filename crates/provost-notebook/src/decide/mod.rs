@@ -14,7 +14,7 @@ use provost_proto::notebook::{NotebookCommand, NotebookFact, NotebookView};
 use provost_proto::{CellId, ExecutionId, NotebookId, RuntimeSessionId};
 use uuid::Uuid;
 
-use crate::document_key::{DocumentKey, display_key};
+use crate::document_key::{NotebookDocumentKey, display_key};
 use crate::fold::FactMetadata;
 use crate::state::{NotebookState, UndoLog};
 
@@ -152,8 +152,11 @@ pub(crate) fn decide_undoable(
 
 /// The documents whose ids a command names: they must be in the state before it is decided, also
 /// those that it creates, whose ids could be taken.
-pub fn mentioned_documents(notebook: NotebookId, command: &NotebookCommand) -> Vec<DocumentKey> {
-    let key = |view, id: Uuid| vec![DocumentKey::new(view, id)];
+pub fn mentioned_documents(
+    notebook: NotebookId,
+    command: &NotebookCommand,
+) -> Vec<NotebookDocumentKey> {
+    let key = |view, id: Uuid| vec![NotebookDocumentKey::new(view, id)];
     let cell = |id: &CellId| key(NotebookView::Cells, id.uuid());
     let execution = |id: &ExecutionId| key(NotebookView::Executions, id.uuid());
     let session = |id: &RuntimeSessionId| key(NotebookView::RuntimeSessions, id.uuid());

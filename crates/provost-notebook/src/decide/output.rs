@@ -9,12 +9,10 @@ use provost_proto::{Code, ExecutionId, OutputId, RuntimeSessionId, limits};
 use serde_json::{Map, Value};
 
 use super::check;
-use super::context::{CommandContext, Refusal, refuse};
+use super::context::{CommandContext, DecidedFacts, Refusal, refuse};
 use super::execution::check_running;
 use crate::fold::{content_bytes, display_name};
 use crate::state::NotebookState;
-
-type Decided = Result<Vec<NotebookFact>, Refusal>;
 
 pub(super) fn add(
     state: &NotebookState,
@@ -22,7 +20,7 @@ pub(super) fn add(
     claim: (ExecutionId, Fence),
     output: OutputId,
     added: &OutputContent,
-) -> Decided {
+) -> DecidedFacts {
     let (execution, _) = check::claimed(state, context, claim)?;
     check_running(execution)?;
     if execution.outputs >= limits::MAX_EXECUTION_OUTPUTS {
@@ -83,7 +81,7 @@ pub(super) fn append(
     claim: (ExecutionId, Fence),
     output: OutputId,
     text: &str,
-) -> Decided {
+) -> DecidedFacts {
     let (execution, _) = check::claimed(state, context, claim)?;
     check_running(execution)?;
     let last = execution.appendable.filter(|last| last.output == output);
@@ -123,7 +121,7 @@ pub(super) fn replace_display(
     context: &CommandContext<'_>,
     session: (RuntimeSessionId, Fence),
     shown: &DisplayContent<'_>,
-) -> Decided {
+) -> DecidedFacts {
     check::session(state, context, session)?;
     let (data, metadata) = (shown.data.clone(), shown.metadata.clone());
     let output = OutputContent::Display { data, metadata, display: None };
@@ -157,7 +155,7 @@ pub(super) fn clear(
     context: &CommandContext<'_>,
     claim: (ExecutionId, Fence),
     wait: bool,
-) -> Decided {
+) -> DecidedFacts {
     let (execution, _) = check::claimed(state, context, claim)?;
     check_running(execution)?;
     let has_outputs = execution.first_output < execution.outputs;

@@ -8,12 +8,10 @@ use provost_proto::notebook::{
 use provost_proto::{Code, RuntimeSessionId, limits};
 
 use super::check;
-use super::context::{CommandContext, CommandRights, Refusal, check_owner, refuse};
+use super::context::{CommandContext, CommandRights, DecidedFacts, Refusal, check_owner, refuse};
 use super::execution::abandon;
-use crate::document_key::DocumentKey;
+use crate::document_key::NotebookDocumentKey;
 use crate::state::NotebookState;
-
-type Decided = Result<Vec<NotebookFact>, Refusal>;
 
 /// Starts a session, and displaces the one that is active: in one transaction, so that no moment
 /// has two.
@@ -21,7 +19,7 @@ pub(super) fn start(
     state: &NotebookState,
     context: &CommandContext<'_>,
     command: &NotebookCommand,
-) -> Decided {
+) -> DecidedFacts {
     let NotebookCommand::StartSession {
         session,
         slot,
@@ -33,7 +31,7 @@ pub(super) fn start(
     else {
         return Ok(Vec::new());
     };
-    check::unused(state, DocumentKey::new(NotebookView::RuntimeSessions, session.uuid()))?;
+    check::unused(state, NotebookDocumentKey::new(NotebookView::RuntimeSessions, session.uuid()))?;
     check::name("the id of the runtime", runtime_id, limits::MAX_NAME_BYTES)?;
     check::name("the type of the runtime", runtime_type, limits::MAX_NAME_BYTES)?;
     let slot = find_slot(state, slot.as_deref())?;
@@ -78,7 +76,7 @@ pub(super) fn set_status(
     context: &CommandContext<'_>,
     id: (RuntimeSessionId, Fence),
     status: RuntimeSessionStatus,
-) -> Decided {
+) -> DecidedFacts {
     let session = check::session(state, context, id)?;
     let is_known = match (session.status, status) {
         // Whether it is busy is known from what it claimed.
@@ -111,7 +109,7 @@ pub(super) fn end(
     (id, fence): (RuntimeSessionId, Fence),
     reason: RuntimeEndReason,
     why: Option<&str>,
-) -> Decided {
+) -> DecidedFacts {
     check::reason(why)?;
     let session = state.session(id).ok_or_else(|| {
         refuse(Code::StaleFence, format!("the notebook has no runtime session {id}"))

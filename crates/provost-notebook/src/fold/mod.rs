@@ -12,7 +12,9 @@ mod session;
 use provost_proto::UnixMicros;
 use provost_proto::notebook::{NotebookDocument, NotebookFact, NotebookView};
 
-use crate::document_key::{DocumentKey, artifact_key, display_key, document_notebook, page_key};
+use crate::document_key::{
+    NotebookDocumentKey, artifact_key, display_key, document_notebook, page_key,
+};
 
 pub(crate) use output::{content_bytes, display_name, json_bytes};
 
@@ -26,14 +28,15 @@ pub struct FactMetadata<'a> {
 }
 
 /// The documents that a fact changes.
-pub fn affected_documents(fact: &NotebookFact) -> [Option<DocumentKey>; 4] {
-    let notebook = Some(DocumentKey::new(NotebookView::Notebooks, fact.notebook().uuid()));
-    let cell = |id: provost_proto::CellId| Some(DocumentKey::new(NotebookView::Cells, id.uuid()));
+pub fn affected_documents(fact: &NotebookFact) -> [Option<NotebookDocumentKey>; 4] {
+    let notebook = Some(NotebookDocumentKey::new(NotebookView::Notebooks, fact.notebook().uuid()));
+    let cell =
+        |id: provost_proto::CellId| Some(NotebookDocumentKey::new(NotebookView::Cells, id.uuid()));
     let execution = |id: provost_proto::ExecutionId| {
-        Some(DocumentKey::new(NotebookView::Executions, id.uuid()))
+        Some(NotebookDocumentKey::new(NotebookView::Executions, id.uuid()))
     };
     let session = |id: provost_proto::RuntimeSessionId| {
-        Some(DocumentKey::new(NotebookView::RuntimeSessions, id.uuid()))
+        Some(NotebookDocumentKey::new(NotebookView::RuntimeSessions, id.uuid()))
     };
     match fact {
         NotebookFact::NotebookCreated(_)

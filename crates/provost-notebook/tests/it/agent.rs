@@ -2,7 +2,7 @@
 
 use provost_notebook::CommandRights;
 use provost_notebook::agent::{
-    AgentEffect, AgentInput, AgentOptions, AgentOutput, ExecutionRequest, RuntimeAgent,
+    AgentEffect, AgentEvent, AgentOptions, AgentOutput, ExecutionRequest, RuntimeAgent,
 };
 use provost_proto::notebook::{
     CellKind, ExecutionOutcome, ExecutionStatus, NotebookCommand, NotebookFact, RuntimeEndReason,
@@ -58,14 +58,14 @@ impl Platform {
 
     fn started(world: World) -> Self {
         let mut platform = Self::new(world);
-        platform.step(AgentInput::StatusChanged(RuntimeSessionStatus::Ready));
+        platform.step(AgentEvent::StatusChanged(RuntimeSessionStatus::Ready));
         platform.is_connected = true;
-        platform.step(AgentInput::Connected);
+        platform.step(AgentEvent::Connected);
         assert!(platform.agent.is_active());
         platform
     }
 
-    fn step(&mut self, input: AgentInput) {
+    fn step(&mut self, input: AgentEvent) {
         let mut inputs = vec![input];
         while let Some(input) = inputs.pop() {
             for effect in self.agent.step(&self.world.state, self.now, input) {
@@ -87,7 +87,7 @@ impl Platform {
     }
 
     /// As the daemon does: once per key, and then the events come.
-    fn deliver(&mut self, id: String, commands: &[NotebookCommand]) -> Vec<AgentInput> {
+    fn deliver(&mut self, id: String, commands: &[NotebookCommand]) -> Vec<AgentEvent> {
         let refused = if self.answers.contains(&id) {
             None
         } else {
@@ -96,23 +96,23 @@ impl Platform {
         let answer = match refused {
             None => {
                 self.answers.push(id.clone());
-                AgentInput::Accepted(id)
+                AgentEvent::Accepted(id)
             }
             Some((index, refusal)) => {
-                AgentInput::Refused { id, index, code: refusal.code, error: refusal.error }
+                AgentEvent::Refused { id, index, code: refusal.code, error: refusal.error }
             }
         };
-        vec![AgentInput::StateChanged, answer]
+        vec![AgentEvent::StateChanged, answer]
     }
 
     fn print(&mut self, execution: u128, name: StreamName, text: &str) {
         self.next_output += 1;
         let (output, text) = (id(self.next_output), text.to_owned());
-        self.step(AgentInput::Output(id(execution), AgentOutput::Stream { output, name, text }));
+        self.step(AgentEvent::Output(id(execution), AgentOutput::Stream { output, name, text }));
     }
 
     fn finish(&mut self, execution: u128, outcome: ExecutionOutcome) {
-        self.step(AgentInput::Finished { execution: id(execution), outcome, why: None });
+        self.step(AgentEvent::Finished { execution: id(execution), outcome, why: None });
     }
 
     fn outcome(&self, execution: u128) -> Option<ExecutionOutcome> {
@@ -152,7 +152,7 @@ fn it_executes_what_was_requested_one_after_the_other_in_order() {
         cell: id(10),
         revision,
     });
-    platform.step(AgentInput::StateChanged);
+    platform.step(AgentEvent::StateChanged);
     assert_eq!(platform.agent.current(), Some(id(29)));
 }
 
@@ -160,9 +160,9 @@ fn it_executes_what_was_requested_one_after_the_other_in_order() {
 fn nothing_is_claimed_before_the_language_process_is_ready() {
     let mut platform = Platform::new(world_with_requests(1));
     platform.is_connected = true;
-    platform.step(AgentInput::Connected);
+    platform.step(AgentEvent::Connected);
     assert!(platform.executed.is_empty());
-    platform.step(AgentInput::StatusChanged(RuntimeSessionStatus::Ready));
+    platform.step(AgentEvent::StatusChanged(RuntimeSessionStatus::Ready));
     assert_eq!(platform.executed(), [id(20)]);
     let status = platform.world.state.session(id(50)).unwrap().status;
     assert_eq!(status, RuntimeSessionStatus::Busy);
@@ -198,13 +198,13 @@ fn a_print_storm_without_a_connection_is_joined_and_nothing_is_lost_or_doubled()
     // One batch was sent and not answered; the rest waits.
     assert_eq!(platform.unsent.len(), 1);
     assert!(platform.agent.backlog_bytes() > 50_000);
-    platform.step(AgentInput::Disconnected);
+    platform.step(AgentEvent::Disconnected);
     // The daemon had applied it, but the answer was lost.
     let (key, commands) = platform.unsent.remove(0);
     platform.deliver(key, &commands);
     platform.finish(20, ExecutionOutcome::Ok);
     platform.is_connected = true;
-    platform.step(AgentInput::Connected);
+    platform.step(AgentEvent::Connected);
     assert_eq!(shown_text(&platform.world.state, 20), expected);
     assert_eq!(platform.outcome(20), Some(ExecutionOutcome::Ok));
     assert_eq!(platform.agent.backlog_bytes(), 0);
@@ -219,8 +219,8 @@ fn a_cancelled_execution_is_interrupted_and_ends_as_cancelled() {
     let mut platform = Platform::started(world_with_requests(2));
     platform.print(20, StreamName::Stdout, "working");
     platform.world.apply(cancel(20));
-    platform.step(AgentInput::StateChanged);
-    platform.step(AgentInput::StateChanged);
+    platform.step(AgentEvent::StateChanged);
+    platform.step(AgentEvent::StateChanged);
     assert_eq!(platform.interrupted, [id(20)], "it is interrupted once");
     platform.finish(20, ExecutionOutcome::Error);
     assert_eq!(platform.outcome(20), Some(ExecutionOutcome::Cancelled));
@@ -240,7 +240,7 @@ fn a_claim_that_came_too_late_is_given_up() {
     let mut platform = Platform::started(World::with_cell());
     platform.is_connected = false;
     platform.world.request(20, 10);
-    platform.step(AgentInput::StateChanged);
+    platform.step(AgentEvent::StateChanged);
     let (key, commands) = platform.unsent.remove(0);
     platform.world.apply(cancel(20));
     platform.is_connected = true;
@@ -249,7 +249,7 @@ fn a_claim_that_came_too_late_is_given_up() {
     }
     assert!(platform.executed.is_empty() && platform.agent.is_active());
     platform.world.request(21, 10);
-    platform.step(AgentInput::StateChanged);
+    platform.step(AgentEvent::StateChanged);
     assert_eq!(platform.executed(), [id(21)]);
 }
 
@@ -259,7 +259,7 @@ fn a_displaced_agent_stops_itself_in_every_phase() {
         let mut platform = Platform::started(World::with_cell());
         if phase >= 1 {
             platform.world.request(20, 10);
-            platform.step(AgentInput::StateChanged);
+            platform.step(AgentEvent::StateChanged);
         }
         if phase >= 2 {
             platform.print(20, StreamName::Stdout, "half");
@@ -269,7 +269,7 @@ fn a_displaced_agent_stops_itself_in_every_phase() {
             // It does not know yet, and prints on: its fence refuses that.
             platform.print(20, StreamName::Stdout, " late");
         } else {
-            platform.step(AgentInput::StateChanged);
+            platform.step(AgentEvent::StateChanged);
         }
         let (reason, _) = platform.stopped.clone().unwrap();
         assert_eq!(reason, RuntimeEndReason::Displaced);
@@ -289,14 +289,14 @@ fn an_agent_that_was_stopped_by_a_person_stops() {
     let mut platform = Platform::started(World::with_cell());
     let fence = platform.world.state.session(id(50)).unwrap().fence;
     platform.world.apply(end_session(50, fence));
-    platform.step(AgentInput::StateChanged);
+    platform.step(AgentEvent::StateChanged);
     assert_eq!(platform.stopped, Some((RuntimeEndReason::Shutdown, None)));
 }
 
 #[test]
 fn a_fenced_agent_stops() {
     let mut platform = Platform::started(world_with_requests(1));
-    platform.step(AgentInput::Fenced { why: "the lease expired".to_owned() });
+    platform.step(AgentEvent::Fenced { why: "the lease expired".to_owned() });
     assert_eq!(platform.interrupted, [id(20)]);
     let expected = (RuntimeEndReason::Displaced, Some("the lease expired".to_owned()));
     assert_eq!(platform.stopped, Some(expected));
@@ -306,7 +306,7 @@ fn a_fenced_agent_stops() {
 fn a_shutdown_reports_what_was_printed_and_ends_the_session_once() {
     let mut platform = Platform::started(world_with_requests(2));
     platform.print(20, StreamName::Stdout, "done so far");
-    let shutdown = || AgentInput::Shutdown {
+    let shutdown = || AgentEvent::Shutdown {
         reason: RuntimeEndReason::Shutdown,
         why: Some("SIGTERM".to_owned()),
     };
@@ -325,13 +325,13 @@ fn a_shutdown_reports_what_was_printed_and_ends_the_session_once() {
 
 #[test]
 fn a_shutdown_before_the_start_or_without_a_connection_stops_at_once() {
-    let shutdown = || AgentInput::Shutdown { reason: RuntimeEndReason::Shutdown, why: None };
+    let shutdown = || AgentEvent::Shutdown { reason: RuntimeEndReason::Shutdown, why: None };
     let mut idle = Platform::new(World::with_cell());
     idle.step(shutdown());
     assert!(idle.agent.is_stopped() && idle.stopped.is_some());
     let mut offline = Platform::started(World::with_cell());
     offline.is_connected = false;
-    offline.step(AgentInput::Disconnected);
+    offline.step(AgentEvent::Disconnected);
     offline.step(shutdown());
     assert!(offline.agent.is_stopped());
 }
@@ -342,12 +342,12 @@ fn the_lease_is_renewed_in_time_and_at_once_after_a_lost_connection() {
     assert_eq!(platform.renewals, 1);
     for _ in 0..100 {
         platform.now += limits::LEASE_RENEWAL_MS / 10;
-        platform.step(AgentInput::Tick);
+        platform.step(AgentEvent::Tick);
     }
     assert_eq!(platform.renewals, 11);
-    platform.step(AgentInput::Disconnected);
+    platform.step(AgentEvent::Disconnected);
     platform.now += 1;
-    platform.step(AgentInput::Connected);
+    platform.step(AgentEvent::Connected);
     assert_eq!(platform.renewals, 12);
 }
 
@@ -358,7 +358,7 @@ fn an_output_that_is_too_large_is_replaced_by_a_note_and_the_rest_is_kept() {
     platform.next_output += 1;
     let output = id(platform.next_output);
     let error = AgentOutput::Error { output, name: "E".to_owned(), value, traceback: Vec::new() };
-    platform.step(AgentInput::Output(id(20), error));
+    platform.step(AgentEvent::Output(id(20), error));
     platform.print(20, StreamName::Stdout, "after");
     platform.finish(20, ExecutionOutcome::Ok);
     let text = shown_text(&platform.world.state, 20);
@@ -371,7 +371,7 @@ fn a_start_that_is_refused_ends_the_agent_with_the_reason() {
     let mut platform = Platform::new(World::with_cell());
     platform.world.apply(NotebookCommand::DeleteNotebook);
     platform.is_connected = true;
-    platform.step(AgentInput::Connected);
+    platform.step(AgentEvent::Connected);
     let (reason, why) = platform.stopped.unwrap();
     assert_eq!(reason, RuntimeEndReason::Error);
     assert!(why.unwrap().contains("there is no notebook"));
@@ -381,7 +381,7 @@ fn a_start_that_is_refused_ends_the_agent_with_the_reason() {
 fn an_execution_that_somebody_else_ended_is_not_claimed_again() {
     let mut platform = Platform::started(world_with_requests(1));
     platform.world.apply(NotebookCommand::DeleteCell { cell: id(10) });
-    platform.step(AgentInput::StateChanged);
+    platform.step(AgentEvent::StateChanged);
     assert_eq!(platform.interrupted, [id(20)]);
     platform.finish(20, ExecutionOutcome::Error);
     assert_eq!(platform.outcome(20), Some(ExecutionOutcome::Cancelled));

@@ -150,8 +150,9 @@ impl Client {
     }
 
     fn receive(&mut self, daemon: &Daemon, count: usize) {
-        let known = self.store.resume_point().unwrap().version as usize;
-        let events: Vec<_> = daemon.events.iter().skip(known).take(count).cloned().collect();
+        let known = self.store.resume_point().unwrap().version;
+        let new = daemon.events.iter().filter(|event| event.version > known);
+        let events: Vec<_> = new.take(count).cloned().collect();
         let change = self.store.apply_events(&events).unwrap();
         self.note(change);
     }

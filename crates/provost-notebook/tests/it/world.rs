@@ -99,6 +99,7 @@ impl World {
     }
 
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "tests make commands in place")]
     pub(crate) fn refusal_of(
         &mut self,
         principal: &str,

@@ -32,6 +32,17 @@ describe('the summary of an event', () => {
     expect(line('ACTION_FINISHED', { outcome: { ...outcome, fault } })).toBe('Failed after 7 ms: it took too long (TIMEOUT)')
   })
 
+  it('describes a notebook', () => {
+    const line = (kind: string, body: object): string => summarizeEvent(event({ kind, body }), projectName)
+    expect(line('CELL_CREATED', { cellKind: 'code', source: 'print(1)' })).toBe('Cell created (code): print(1)')
+    expect(line('EXECUTION_FINISHED', { outcome: 'lost', why: 'another runtime took over' })).toBe(
+      'Execution ended: lost: another runtime took over',
+    )
+    expect(line('OUTPUT_ADDED', { content: { type: 'stream', name: 'stdout', text: 'a\n' } })).toBe('stdout: a')
+    expect(line('RUNTIME_SESSION_ENDED', { reason: 'displaced', why: null })).toBe('Runtime ended: displaced')
+    expect(line('EXECUTION_INPUT_ANSWERED', { text: null })).toBe('Secret input given')
+  })
+
   it('describes the runtime of a project', () => {
     const line = (kind: string, body: object): string => summarizeEvent(event({ kind, body }), projectName)
     const error = { file: 'a.ts', line: 1, column: 2, message: 'no', severity: 'error' }

@@ -101,6 +101,8 @@ function summarizeRunEvent(event: RunEvent): string {
       return `Runtime ended: ${event.body.reason}${because(event.body.why)}`
     case 'ARTIFACT_ADDED':
       return `Artifact stored: ${event.body.name ?? event.body.mime}, ${String(event.body.size)} bytes`
+    default:
+      return JSON.stringify((event satisfies never as Event).body)
   }
 }
 
