@@ -25,7 +25,7 @@ pub(crate) use govern::{
     TokenCommand,
 };
 pub(crate) use log::{LogArgs, LogCommand};
-pub(crate) use notebook::{NotebookCommand, NotebookProjectArgs};
+pub(crate) use notebook::{NotebookProjectArgs, NotebookSubcommand};
 pub(crate) use project::{DoActionArgs, InitArgs, ProfileArg, ProjectsCommand, SandboxArgs};
 pub(crate) use runtime::{BuildArgs, LogsArgs, PreviewArgs, RunArgs, StaticArgs, StopArgs};
 
@@ -158,7 +158,7 @@ pub(crate) enum CliCommand {
     /// which a runtime executes the cells of one notebook.
     Notebook {
         #[command(subcommand)]
-        what: NotebookCommand,
+        what: NotebookSubcommand,
     },
     /// Execute an action in a project, recorded and sandboxed.
     ///

@@ -46,14 +46,14 @@ const SEND_TIMEOUT: Duration = Duration::from_mins(1);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why a connection ended.
-enum ConnectionEnd {
+enum SyncEnd {
     /// The client disconnected.
     ClientGone,
     /// An error to send to the client.
     Failed(SyncErrorInfo),
 }
 
-impl ConnectionEnd {
+impl SyncEnd {
     fn failed(code: Code, error: impl Into<String>) -> Self {
         Self::Failed(SyncErrorInfo { error: error.into(), code })
     }
@@ -87,10 +87,10 @@ pub(crate) async fn run_connection(app: Arc<AppState>, socket: WebSocket, access
         end = reader.read_messages(&mut from, &is_alive) => end,
         end = write_messages(&mut to, &mut waiting_replies, waiting_batches, inbox, &is_alive) => end,
         () = app.gateway.auth.wait_lease_end(&mut lease) => {
-            ConnectionEnd::failed(Code::Unauthenticated, "the token is not valid any more")
+            SyncEnd::failed(Code::Unauthenticated, "the token is not valid any more")
         }
         () = app.closing.cancelled() => {
-            ConnectionEnd::failed(Code::Unavailable, "the daemon is stopping; connect again")
+            SyncEnd::failed(Code::Unavailable, "the daemon is stopping; connect again")
         }
     };
     drop(reader);
@@ -101,9 +101,9 @@ pub(crate) async fn run_connection(app: Arc<AppState>, socket: WebSocket, access
 async fn close_socket(
     to: &mut SplitSink<WebSocket, Message>,
     mut replies: mpsc::Receiver<ServerSyncMessage>,
-    end: ConnectionEnd,
+    end: SyncEnd,
 ) -> Result<(), axum::Error> {
-    let ConnectionEnd::Failed(error) = end else { return Ok(()) };
+    let SyncEnd::Failed(error) = end else { return Ok(()) };
     // What was applied before is still answered.
     while let Ok(reply) = replies.try_recv() {
         to.send(encode(&reply)?).await?;
@@ -124,14 +124,14 @@ async fn write_messages(
     mut batches: mpsc::Receiver<ServerSyncMessage>,
     mut inbox: SyncInbox,
     is_alive: &AtomicBool,
-) -> ConnectionEnd {
+) -> SyncEnd {
     let mut pings = interval_at(Instant::now() + PING_INTERVAL, PING_INTERVAL);
     loop {
         let message = tokio::select! {
             biased;
             _ = pings.tick() => {
                 if !is_alive.swap(false, Ordering::Relaxed) {
-                    return ConnectionEnd::ClientGone;
+                    return SyncEnd::ClientGone;
                 }
                 Ok(Message::Ping(axum::body::Bytes::new()))
             }
@@ -141,13 +141,13 @@ async fn write_messages(
             Some((notebook, presence)) = inbox.presence.recv() => {
                 encode(&ServerSyncMessage::Presence { notebook, presence })
             }
-            else => return ConnectionEnd::ClientGone,
+            else => return SyncEnd::ClientGone,
         };
         let Ok(message) = message else {
-            return ConnectionEnd::failed(Code::Internal, "a message cannot be written");
+            return SyncEnd::failed(Code::Internal, "a message cannot be written");
         };
         if !timeout(SEND_TIMEOUT, to.send(message)).await.is_ok_and(|sent| sent.is_ok()) {
-            return ConnectionEnd::ClientGone;
+            return SyncEnd::ClientGone;
         }
     }
 }
@@ -176,15 +176,15 @@ impl MessageReader {
         &mut self,
         from: &mut SplitStream<WebSocket>,
         is_alive: &AtomicBool,
-    ) -> ConnectionEnd {
+    ) -> SyncEnd {
         loop {
             let message = match from.next().await {
                 Some(Ok(message)) => message,
-                None => return ConnectionEnd::ClientGone,
+                None => return SyncEnd::ClientGone,
                 // Reaches a client that sent a malformed frame, but not one that disconnected.
                 Some(Err(error)) => {
                     let error = format!("malformed message: {error}");
-                    return ConnectionEnd::failed(Code::InvalidRequest, error);
+                    return SyncEnd::failed(Code::InvalidRequest, error);
                 }
             };
             is_alive.store(true, Ordering::Relaxed);
@@ -192,10 +192,10 @@ impl MessageReader {
                 Message::Text(text) => text,
                 Message::Binary(_) => {
                     let error = "messages are JSON in text frames";
-                    return ConnectionEnd::failed(Code::InvalidRequest, error);
+                    return SyncEnd::failed(Code::InvalidRequest, error);
                 }
                 Message::Ping(_) | Message::Pong(_) => continue,
-                Message::Close(_) => return ConnectionEnd::ClientGone,
+                Message::Close(_) => return SyncEnd::ClientGone,
             };
             let handled = match parse_message(&text) {
                 Ok(message) => self.handle_message(message).await,
@@ -214,11 +214,11 @@ impl MessageReader {
     async fn handle_message(
         &mut self,
         message: ClientSyncMessage,
-    ) -> Result<Option<ServerSyncMessage>, ConnectionEnd> {
+    ) -> Result<Option<ServerSyncMessage>, SyncEnd> {
         let is_hello = matches!(message, ClientSyncMessage::Hello { .. });
         if is_hello == self.is_greeted {
             let error = "the first message is `hello`, and no other one is";
-            return Err(ConnectionEnd::failed(Code::InvalidRequest, error));
+            return Err(SyncEnd::failed(Code::InvalidRequest, error));
         }
         Ok(match message {
             ClientSyncMessage::Hello { protocol } => Some(self.greet(protocol)?),
@@ -244,12 +244,12 @@ impl MessageReader {
         })
     }
 
-    fn greet(&mut self, protocol: u32) -> Result<ServerSyncMessage, ConnectionEnd> {
+    fn greet(&mut self, protocol: u32) -> Result<ServerSyncMessage, SyncEnd> {
         if protocol != SYNC_PROTOCOL {
             let error = format!(
                 "this client is of another version: reload the page; the protocol is {SYNC_PROTOCOL}"
             );
-            return Err(ConnectionEnd::failed(Code::InvalidRequest, error));
+            return Err(SyncEnd::failed(Code::InvalidRequest, error));
         }
         self.is_greeted = true;
         Ok(ServerSyncMessage::Welcome {
@@ -266,7 +266,7 @@ impl MessageReader {
         &mut self,
         notebook: NotebookId,
         resume: Option<ResumePoint>,
-    ) -> Result<(), ConnectionEnd> {
+    ) -> Result<(), SyncEnd> {
         self.unsubscribe(notebook);
         while self.subscriptions.try_join_next().is_some() {}
         if self.followed.len() >= limits::MAX_SYNC_SUBSCRIPTIONS {
@@ -274,7 +274,7 @@ impl MessageReader {
                 "a connection follows at most {} notebooks",
                 limits::MAX_SYNC_SUBSCRIPTIONS
             );
-            return Err(ConnectionEnd::failed(Code::InvalidRequest, error));
+            return Err(SyncEnd::failed(Code::InvalidRequest, error));
         }
         let task = run_subscription(Subscription {
             app: Arc::clone(&self.app),
@@ -340,10 +340,10 @@ impl MessageReader {
         }
     }
 
-    fn set_presence(&self, notebook: NotebookId, data: &Value) -> Result<(), ConnectionEnd> {
+    fn set_presence(&self, notebook: NotebookId, data: &Value) -> Result<(), SyncEnd> {
         if data.to_string().len() > limits::MAX_PRESENCE_BYTES {
             let error = format!("presence takes at most {} bytes", limits::MAX_PRESENCE_BYTES);
-            return Err(ConnectionEnd::failed(Code::TooLarge, error));
+            return Err(SyncEnd::failed(Code::TooLarge, error));
         }
         // Who may not see the notebook does not follow it, and is not heard there.
         self.connection.set_presence(notebook, data);
@@ -351,16 +351,16 @@ impl MessageReader {
     }
 }
 
-fn parse_message(text: &str) -> Result<ClientSyncMessage, ConnectionEnd> {
+fn parse_message(text: &str) -> Result<ClientSyncMessage, SyncEnd> {
     if text.len() > limits::MAX_SYNC_MESSAGE_BYTES {
         let error = format!(
             "the message is longer than {} bytes; send it in several",
             limits::MAX_SYNC_MESSAGE_BYTES
         );
-        return Err(ConnectionEnd::failed(Code::TooLarge, error));
+        return Err(SyncEnd::failed(Code::TooLarge, error));
     }
     serde_json::from_str(text).map_err(|error| {
         let code = if error.is_data() { Code::InvalidRequest } else { Code::BadJson };
-        ConnectionEnd::failed(code, format!("malformed message: {error}"))
+        SyncEnd::failed(code, format!("malformed message: {error}"))
     })
 }

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use super::JsonArgs;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum NotebookCommand {
+pub(crate) enum NotebookSubcommand {
     /// List the notebooks of a project, the newest first.
     List {
         #[command(flatten)]

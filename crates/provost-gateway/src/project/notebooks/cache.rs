@@ -18,10 +18,10 @@ pub(super) type NotebookEntry = tokio::sync::Mutex<Option<LoadedNotebook>>;
 
 /// The notebooks in memory.
 #[derive(Debug, Default)]
-pub(super) struct NotebookCache(Mutex<CacheEntries>);
+pub(super) struct NotebookCache(Mutex<CachedNotebooks>);
 
 #[derive(Debug, Default)]
-struct CacheEntries {
+struct CachedNotebooks {
     by_id: HashMap<NotebookId, (Arc<NotebookEntry>, u64)>,
     n_uses: u64,
 }

@@ -74,7 +74,7 @@ struct CommandSender {
 }
 
 /// Input on its way to a runtime, with room for it.
-type PendingInput = (mpsc::OwnedPermit<RuntimeOrder>, RuntimeOrder);
+type ReservedInput = (mpsc::OwnedPermit<RuntimeOrder>, RuntimeOrder);
 
 impl NotebookService {
     /// Applies commands; returns the version of their last event, or that of the notebook if
@@ -288,7 +288,7 @@ impl NotebookService {
         &self,
         loaded: &LoadedNotebook,
         commands: &[NotebookCommand],
-    ) -> Result<Vec<PendingInput>, (usize, Refusal)> {
+    ) -> Result<Vec<ReservedInput>, (usize, Refusal)> {
         let mut inputs = Vec::new();
         for (index, command) in commands.iter().enumerate() {
             let NotebookCommand::AnswerInput { execution, text } = command else { continue };

@@ -1,3 +1,5 @@
+//! Tests of the service with a real log.
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -8,16 +8,16 @@ use provost_proto::notebook::{
 };
 use serde::Serialize;
 
-use crate::args::{NotebookCommand, NotebookProjectArgs};
+use crate::args::{NotebookProjectArgs, NotebookSubcommand};
 use crate::client::DaemonClient;
 use crate::commands::lookup::{find_by_short_id, resolve_project};
 use crate::config::Config;
 use crate::output::{self, bold, faint, print_line, sanitize_lines, sanitize_text};
 
-pub(crate) async fn run(what: NotebookCommand, config: &Config) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(what: NotebookSubcommand, config: &Config) -> anyhow::Result<ExitCode> {
     let client = DaemonClient::connect(config)?;
     match what {
-        NotebookCommand::List { project, json } => {
+        NotebookSubcommand::List { project, json } => {
             let notebooks = list_notebooks(&client, &project).await?;
             if !json.json && notebooks.is_empty() {
                 print_line("No notebooks. `provost notebook new TITLE` creates one.")?;
@@ -26,7 +26,7 @@ pub(crate) async fn run(what: NotebookCommand, config: &Config) -> anyhow::Resul
                 notebooks.iter().try_for_each(|notebook| print_line(&format_row(notebook)))
             })?;
         }
-        NotebookCommand::New { title, language, project, json } => {
+        NotebookSubcommand::New { title, language, project, json } => {
             let project = resolve_project(project.project.as_deref(), &client).await?;
             let path = format!("/api/projects/{}/notebooks", project.id.uuid());
             let request = CreateNotebookRequest { title, language, slots: None };
@@ -35,7 +35,7 @@ pub(crate) async fn run(what: NotebookCommand, config: &Config) -> anyhow::Resul
                 print_line(&format!("Created: {}", format_row(notebook)))
             })?;
         }
-        NotebookCommand::Show { notebook, project, json } => {
+        NotebookSubcommand::Show { notebook, project, json } => {
             let notebook = find_notebook(&client, &project, &notebook).await?;
             let path = format!("/api/notebooks/{}", notebook.id.uuid());
             let detail: NotebookDetail = client.get(&path).await?;

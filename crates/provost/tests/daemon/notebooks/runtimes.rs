@@ -71,10 +71,10 @@ async fn a_displaced_runtime_is_told_so_and_what_it_still_writes_is_refused() {
     first.send_commands(notebook, "claim", claim(execution, session, 1)).await.unwrap();
     first.command(notebook, print(execution, 1, "before")).await.unwrap();
     second.start_session(notebook, "second").await;
-    let told = first.reply().await;
+    let answer = first.reply().await;
     assert!(
-        matches!(&told, ServerSyncMessage::Fenced { session: of, .. } if *of == session),
-        "{told:?}"
+        matches!(&answer, ServerSyncMessage::Fenced { session: of, .. } if *of == session),
+        "{answer:?}"
     );
     let refused = first.command(notebook, print(execution, 1, "after")).await;
     assert!(matches!(refused, Err((Code::StaleFence | Code::ExecutionState, 0))), "{refused:?}");
@@ -149,10 +149,10 @@ async fn secret_input_reaches_the_runtime_that_asked_and_nothing_else() {
     let text = "swordfish-in-the-sea".to_owned();
     let last =
         person.command(notebook, NotebookCommand::AnswerInput { execution, text }).await.unwrap();
-    let told = runtime.reply().await;
+    let answer = runtime.reply().await;
     assert!(
-        matches!(&told, ServerSyncMessage::Input { text, .. } if text == "swordfish-in-the-sea"),
-        "{told:?}"
+        matches!(&answer, ServerSyncMessage::Input { text, .. } if text == "swordfish-in-the-sea"),
+        "{answer:?}"
     );
     person.until_version(last).await;
     assert!(person.replies.is_empty(), "{:?}", person.replies);
@@ -190,7 +190,7 @@ async fn input_for_a_runtime_that_is_gone_is_refused_and_not_lost() {
     runtime.send(&ClientSyncMessage::Presence { notebook, data }).await;
     drop(runtime);
     while person.presence.last().is_none_or(|last| !last.data.is_null()) {
-        assert!(person.read().await, "it is told that the runtime is gone");
+        assert!(person.read().await, "it is answer that the runtime is gone");
     }
     let answer = NotebookCommand::AnswerInput { execution, text: "Ann".to_owned() };
     let refused = person.command(notebook, answer).await.unwrap_err();
