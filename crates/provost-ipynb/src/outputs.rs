@@ -20,7 +20,7 @@ fn is_json(mime: &str) -> bool {
 }
 
 /// An output of a file; `None` if it is no object.
-pub(crate) fn read_output(output: Value) -> Option<OutputContent> {
+pub(crate) fn read_output(output: &Value) -> Option<OutputContent> {
     let fields = output.as_object()?;
     let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
     let known = match text("output_type").as_deref() {
@@ -36,7 +36,7 @@ pub(crate) fn read_output(output: Value) -> Option<OutputContent> {
     };
     // What would not be written as it was read is kept as it is.
     let is_lossless = |content: &OutputContent| {
-        normalize(&write_output(content, &BTreeMap::new())) == normalize(&output)
+        normalize(&write_output(content, &BTreeMap::new())) == normalize(output)
     };
     Some(known.filter(is_lossless).unwrap_or_else(|| OutputContent::Display {
         data: BTreeMap::from([(UNKNOWN_OUTPUT.to_owned(), MimeData::Inline(output.clone()))]),

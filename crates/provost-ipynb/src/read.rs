@@ -79,7 +79,7 @@ fn read_cell(cell: Value, number: usize, repaired: &mut Vec<String>) -> Option<I
             cell.remove("execution_count").and_then(|count| u32::try_from(count.as_u64()?).ok());
         if let Some(Value::Array(list)) = cell.remove("outputs") {
             outputs.extend(list.into_iter().filter_map(|output| {
-                let read = read_output(output);
+                let read = read_output(&output);
                 if read.is_none() {
                     repaired.push(format!("{what} had an output that is none, and is left out"));
                 }

@@ -190,7 +190,7 @@ async fn input_for_a_runtime_that_is_gone_is_refused_and_not_lost() {
     runtime.send(&ClientSyncMessage::Presence { notebook, data }).await;
     drop(runtime);
     while person.presence.last().is_none_or(|last| !last.data.is_null()) {
-        assert!(person.read().await, "it is answer that the runtime is gone");
+        assert!(person.read().await, "the end of the runtime is shown");
     }
     let answer = NotebookCommand::AnswerInput { execution, text: "Ann".to_owned() };
     let refused = person.command(notebook, answer).await.unwrap_err();
