@@ -146,12 +146,10 @@ fn listed_codes(method: &str, path: &str) -> &'static [&'static [Code]] {
         ("delete", "/api/projects/{p}") => &[KERNEL],
         ("get", "/api/audit") | ("post", "/api/login-links") => &[&[Code::ProjectNotFound]],
         ("post", "/api/tokens") => &[&[Code::NotFound, Code::ProjectNotFound]],
-        ("post", "/api/projects/{p}/notebooks" | "/api/projects/{p}/notebooks/import") => {
-            &[NOTEBOOK]
-        }
+        ("post", "/api/projects/{p}/notebooks")
+        | ("get", "/api/notebooks/{n}" | "/api/notebooks/{n}/artifacts/{hash}") => &[NOTEBOOK],
         ("post", "/api/notebooks/{n}/commands") => &[NOTEBOOK, NOTEBOOK_COMMAND],
         ("put", "/api/notebooks/{n}/artifacts/{hash}") => &[BODY, NOTEBOOK, &[Code::HashMismatch]],
-        ("get", path) if path.starts_with("/api/notebooks/{n}") => &[NOTEBOOK],
         ("get", "/api/sessions" | "/api/usage") => &[&[Code::ProjectNotFound]],
         ("get", "/api/documents" | "/api/events") => &[&[Code::NotFound, Code::ProjectNotFound]],
         ("post", "/api/projects/{p}/actions" | "/api/projects/{p}/runtime/{what}") => {
