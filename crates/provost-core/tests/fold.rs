@@ -65,6 +65,7 @@ fn any_spine() -> impl Strategy<Value = Fact> {
                 label: text,
                 digest: Hash::ZERO,
                 page: None,
+                notebook: None,
                 expires_at: None,
             },
             _ => Fact::TokenRevoked { token: id.into() },

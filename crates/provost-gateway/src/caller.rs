@@ -1,6 +1,6 @@
 //! Authenticated callers, and what each class of them may do.
 
-use provost_proto::{Actor, Principal, ProjectId, Stream, TokenClass, TokenId};
+use provost_proto::{Actor, NotebookId, Principal, ProjectId, Stream, TokenClass, TokenId};
 use provost_store::{EventScope, Idempotency};
 
 use crate::GatewayError;
@@ -16,6 +16,29 @@ pub struct Caller {
     role: Option<String>,
     /// The token it presented; `None` for the owner's token and for callers without one.
     token: Option<TokenId>,
+    /// The notebook that it runs, for the token of a runtime.
+    notebook: Option<NotebookId>,
+}
+
+/// What a caller may do in notebooks. Created only from a [`Caller`] that was checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotebookAccess {
+    principal: Principal,
+    actor: Actor,
+    rights: NotebookRights,
+    /// The only project, if the caller is bound to one.
+    project: Option<ProjectId>,
+}
+
+/// The rights of a [`NotebookAccess`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotebookRights {
+    /// A person: edits and runs.
+    Edit,
+    /// Reads.
+    Read,
+    /// Runs one notebook.
+    Runtime(NotebookId),
 }
 
 /// A person, who may decide. Created only from a [`Caller`] that was checked.
@@ -53,12 +76,17 @@ impl Caller {
         project: Option<ProjectId>,
         role: Option<String>,
     ) -> Self {
-        Self { principal, actor, class, project, role, token: None }
+        Self { principal, actor, class, project, role, token: None, notebook: None }
     }
 
     /// Adds the token that the caller presented.
     pub(crate) fn with_token(self, token: TokenId) -> Self {
         Self { token: Some(token), ..self }
+    }
+
+    /// Adds the notebook that the caller runs.
+    pub(crate) fn with_notebook(self, notebook: Option<NotebookId>) -> Self {
+        Self { notebook, ..self }
     }
 
     /// The role of a request. An agent has the role of its token and no other; a person may
@@ -121,6 +149,27 @@ impl Caller {
         }
     }
 
+    /// What the caller may do in notebooks; fails if that is nothing.
+    pub fn into_notebook_access(self) -> Result<NotebookAccess, GatewayError> {
+        let forbidden =
+            |needs| Err(GatewayError::Forbidden { class: class_name(self.class), needs });
+        let rights = match (self.class, self.notebook) {
+            (TokenClass::Operator, _) => NotebookRights::Edit,
+            (TokenClass::Viewer, _) => NotebookRights::Read,
+            (TokenClass::Runtime, Some(notebook)) => NotebookRights::Runtime(notebook),
+            (TokenClass::Runtime, None) => {
+                return forbidden(
+                    "a token that names its notebook: `provost token create --notebook`",
+                );
+            }
+            (TokenClass::Agent, _) => {
+                return forbidden("an operator, a viewer or the runtime of a notebook");
+            }
+        };
+        let Self { principal, actor, project, .. } = self;
+        Ok(NotebookAccess { principal, actor, rights, project })
+    }
+
     /// Fails unless the caller may read.
     pub fn into_reader(self) -> Result<AuthorizedReader, GatewayError> {
         match self.class {
@@ -144,6 +193,52 @@ impl Operator {
     /// The component that acts.
     pub fn actor(&self) -> &Actor {
         &self.actor
+    }
+}
+
+impl NotebookAccess {
+    /// On whose authority the caller acts.
+    pub fn principal(&self) -> &str {
+        &self.principal
+    }
+
+    /// The component that acts.
+    pub fn actor(&self) -> &Actor {
+        &self.actor
+    }
+
+    /// Whether the caller may send commands at all.
+    pub fn can_write(&self) -> bool {
+        self.rights != NotebookRights::Read
+    }
+
+    pub(crate) fn rights(&self) -> NotebookRights {
+        self.rights
+    }
+
+    /// Whether the caller may see a notebook of a project.
+    pub(crate) fn may_see(&self, notebook: NotebookId, project: ProjectId) -> bool {
+        let is_own = match self.rights {
+            NotebookRights::Edit | NotebookRights::Read => true,
+            NotebookRights::Runtime(own) => own == notebook,
+        };
+        is_own && self.project.is_none_or(|only| only == project)
+    }
+
+    /// Whether the caller may list the notebooks of a project.
+    pub(crate) fn may_list(&self, project: ProjectId) -> bool {
+        !matches!(self.rights, NotebookRights::Runtime(_))
+            && self.project.is_none_or(|only| only == project)
+    }
+
+    /// Fails unless the caller is a person who edits.
+    pub(crate) fn require_edit(&self) -> Result<(), GatewayError> {
+        let class = match self.rights {
+            NotebookRights::Edit => return Ok(()),
+            NotebookRights::Read => TokenClass::Viewer,
+            NotebookRights::Runtime(_) => TokenClass::Runtime,
+        };
+        Err(GatewayError::Forbidden { class: class_name(class), needs: "an operator" })
     }
 }
 

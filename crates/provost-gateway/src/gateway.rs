@@ -15,6 +15,7 @@ use crate::project::decisions::Decisions;
 use crate::project::executor::ActionExecutor;
 use crate::project::governance::Governance;
 use crate::project::kernels::KernelPool;
+use crate::project::notebooks::NotebookService;
 use crate::project::preview::PreviewAccess;
 use crate::project::principal_directory::PrincipalDirectory;
 use crate::project::runtime::RuntimeService;
@@ -60,6 +61,8 @@ pub struct Gateway {
     pub runtime: Arc<RuntimeService>,
     /// The terminals of the projects.
     pub terminal: Arc<TerminalService>,
+    /// The notebooks of the projects.
+    pub notebooks: Arc<NotebookService>,
     /// Codes and cookies for previews.
     pub preview: Arc<PreviewAccess>,
     /// The documents of pages.
@@ -88,12 +91,11 @@ impl Gateway {
         let homes = collect_home_folders(&config);
         let decisions = Arc::new(Decisions::new(Arc::clone(&log), Arc::clone(&governance), homes));
         let kernels = Arc::new(KernelPool::new(Arc::clone(&log), Arc::clone(&config)));
-        let executor = Arc::new(ActionExecutor::new(
-            Arc::clone(&log),
-            Arc::clone(&governance),
-            Arc::clone(&decisions),
-            Arc::clone(&kernels),
-        ));
+        let (log_ref, governance_ref) = (|| Arc::clone(&log), || Arc::clone(&governance));
+        let (decisions_ref, kernels_ref) = (Arc::clone(&decisions), || Arc::clone(&kernels));
+        let executor =
+            ActionExecutor::new(log_ref(), governance_ref(), decisions_ref, kernels_ref());
+        let executor = Arc::new(executor);
         let services = ActionDependencies {
             log: Arc::clone(&log),
             governance: Arc::clone(&governance),
@@ -107,14 +109,15 @@ impl Gateway {
         let actions =
             ActionService::new(services, Arc::clone(&audit), Arc::clone(&approvals), quota);
         let actions = Arc::new(actions);
-        let (governance_ref, kernels_ref) = (|| Arc::clone(&governance), || Arc::clone(&kernels));
-        let (log_ref, approvals_ref) = (|| Arc::clone(&log), || Arc::clone(&approvals));
+        let approvals_ref = || Arc::clone(&approvals);
         let (directory_ref, actions_ref) = (Arc::clone(&directory), Arc::clone(&actions));
         let terminal = TerminalService::new(log_ref(), directory_ref, kernels_ref(), actions_ref);
         let projects_ref = Arc::clone(&projects);
         let lifecycle =
             ProjectLifecycle::new(projects_ref, governance_ref(), kernels_ref(), approvals_ref());
+        let notebooks = NotebookService::load(log_ref(), Arc::clone(&directory)).await?;
         Ok(Self {
+            notebooks: Arc::new(notebooks),
             trust: Arc::new(TrustService::new(governance_ref(), approvals_ref())),
             runtime: Arc::new(RuntimeService::new(log_ref(), governance_ref(), kernels_ref())),
             terminal: Arc::new(terminal),

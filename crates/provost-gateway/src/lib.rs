@@ -30,7 +30,7 @@ mod test_support;
 mod token_lease;
 
 pub use audit_log::{AuditCursor, AuditFilter, AuditLog};
-pub use caller::{AuthorizedReader, Caller, Operator, OperatorRequest};
+pub use caller::{AuthorizedReader, Caller, NotebookAccess, Operator, OperatorRequest};
 pub use config::{ByteAllowance, DaemonOwner, GatewayConfig, LogArchiveSettings, LogQuotaLimits};
 pub use document_lists::{DocumentPage, list_page};
 pub use documents::{DocumentFollower, DocumentMessage, DocumentSelection, Documents, PageView};
@@ -48,6 +48,10 @@ pub use project::decisions::Decisions;
 pub use project::executor::add_sandbox_notes;
 pub use project::governance::Governance;
 pub use project::kernels::{KernelPool, KernelState};
+pub use project::notebooks::{
+    ArtifactContent, CommandsError, NotebookCommands, NotebookFollower, NotebookImport,
+    NotebookService, NotebookStart, RuntimeOrder, SyncAccess, SyncConnection, SyncInbox,
+};
 pub use project::preview::{IssuedPreviewCookie, PreviewAccess, VerifiedPreviewCookie};
 pub use project::runtime::RuntimeService;
 pub use project::sessions::{SessionAppend, SessionRole, Sessions, session_principal};

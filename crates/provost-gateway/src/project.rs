@@ -7,6 +7,7 @@ pub(crate) mod decisions;
 pub(crate) mod executor;
 pub(crate) mod governance;
 pub(crate) mod kernels;
+pub(crate) mod notebooks;
 pub(crate) mod preview;
 pub(crate) mod principal_directory;
 pub(crate) mod request_context;

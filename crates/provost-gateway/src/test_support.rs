@@ -119,6 +119,7 @@ impl TestProject {
             class: TokenClass::Agent,
             project: Some(self.project.slug.clone()),
             role: Some("dev".to_owned()),
+            notebook: None,
             label: None,
             ttl_minutes: None,
         };

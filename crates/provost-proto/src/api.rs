@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::{
     ActionId, ActionStatus, AnswerScope, Approval, ApprovalAnswer, ApprovalId, Code,
-    CommandEffectView, Event, GovernanceFileKind, Grant, Hash, LogCursor, Project, ProjectMode,
-    RawJson, RuleRef, Seq, SessionId, TokenClass, TokenView,
+    CommandEffectView, Event, GovernanceFileKind, Grant, Hash, LogCursor, NotebookId, Project,
+    ProjectMode, RawJson, RuleRef, Seq, SessionId, TokenClass, TokenView,
 };
 
 /// The body of every error response.
@@ -76,6 +76,10 @@ pub struct CreateTokenRequest {
     #[serde(default)]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub role: Option<String>,
+    /// The notebook that it may run. Only for the token of a runtime.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub notebook: Option<NotebookId>,
     /// A label for people.
     #[serde(default)]
     #[cfg_attr(feature = "ts", ts(optional))]

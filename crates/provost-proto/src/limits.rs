@@ -226,3 +226,26 @@ pub const LEASE_VALID_MS: u64 = 30_000;
 
 /// The most commands that a client sends at once.
 pub const MAX_COMMAND_BATCH: usize = 1000;
+
+/// The most events in one message of `/api/sync`.
+pub const MAX_NOTEBOOK_BATCH_EVENTS: usize = 100;
+
+/// About the most bytes of events in one message of `/api/sync`; one larger event has a message
+/// of its own.
+pub const MAX_NOTEBOOK_BATCH_BYTES: usize = 64 * 1024;
+
+/// The most events that a client of `/api/sync` is sent when it comes back; one that is further
+/// behind gets a snapshot.
+pub const MAX_NOTEBOOK_RESUME_EVENTS: u64 = 10_000;
+
+/// The largest message of a client of `/api/sync`.
+pub const MAX_SYNC_MESSAGE_BYTES: usize = 1024 * 1024;
+
+/// The most notebooks that one connection follows.
+pub const MAX_SYNC_SUBSCRIPTIONS: usize = 16;
+
+/// The most bytes of presence in a notebook.
+pub const MAX_PRESENCE_BYTES: usize = 1024;
+
+/// The largest artifact of a notebook, in bytes.
+pub const MAX_ARTIFACT_BYTES: usize = 16 * 1024 * 1024;

@@ -12,8 +12,8 @@ mod output;
 mod sync;
 
 pub use api::{
-    CreateNotebookRequest, CreatedNotebook, ImportNotebookRequest, ImportedNotebook,
-    NotebookDetail, NotebookList,
+    AppliedNotebookCommands, CreateNotebookRequest, CreatedNotebook, ImportNotebookRequest,
+    ImportedNotebook, NotebookCommandsRequest, NotebookDetail, NotebookList, SyncTicket,
 };
 pub use command::{CellContent, NotebookCommand};
 pub use document::{

@@ -455,6 +455,9 @@ fn notebook_declarations(config: &Config) -> impl IntoIterator<Item = String> {
         notebook::ImportNotebookRequest,
         notebook::ImportedNotebook,
         notebook::NotebookList,
+        notebook::NotebookCommandsRequest,
+        notebook::AppliedNotebookCommands,
+        notebook::SyncTicket,
         notebook::NotebookDetail,
     )
 }

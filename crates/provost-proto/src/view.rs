@@ -6,7 +6,8 @@ use uuid::Uuid;
 
 use crate::kernel::{ActionOutcome, ErrorInfo, ReportNumber};
 use crate::{
-    ActionId, Actor, ApprovalId, Hash, LogCursor, Principal, ProjectId, TokenId, UnixMicros,
+    ActionId, Actor, ApprovalId, Hash, LogCursor, NotebookId, Principal, ProjectId, TokenId,
+    UnixMicros,
 };
 
 /// A folder that a person opened.
@@ -260,6 +261,10 @@ pub struct TokenView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
     pub page: Option<Hash>,
+    /// The notebook whose runtime it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub notebook: Option<NotebookId>,
     /// Who created it.
     pub created_by: Principal,
     /// When it was created.

@@ -7,6 +7,7 @@
 //! - `middleware`: accept loop, checks of every request, authentication, bodies, metrics
 //! - `routes`: one file per resource
 //! - `stream`: following the log for a client
+//! - `sync_socket`: the WebSocket of notebooks
 //! - `terminal_socket`: the WebSocket of a terminal
 //! - `preview`: the proxy to what projects serve
 
@@ -18,6 +19,7 @@ mod middleware;
 mod preview;
 mod routes;
 mod stream;
+mod sync_socket;
 mod terminal_socket;
 
 use std::net::SocketAddr;

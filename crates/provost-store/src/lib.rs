@@ -190,6 +190,13 @@ pub trait EventStore: Send + Sync + std::fmt::Debug + 'static {
     /// The current version of a stream, for [`AppendRequest::expect`].
     fn stream_version(&self, stream: Stream) -> BoxFuture<'_, Result<StreamVersion, StoreError>>;
 
+    /// The event of a stream with this version; `None` if there is none, or if it is archived.
+    fn find_stream_event(
+        &self,
+        stream: Stream,
+        version: StreamVersion,
+    ) -> BoxFuture<'_, Result<Option<Arc<RecordedEvent>>, StoreError>>;
+
     /// One document of a view.
     fn get_document(
         &self,

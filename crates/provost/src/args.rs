@@ -7,6 +7,7 @@ mod daemon;
 mod golden;
 mod govern;
 mod log;
+mod notebook;
 mod project;
 mod runtime;
 
@@ -24,6 +25,7 @@ pub(crate) use govern::{
     TokenCommand,
 };
 pub(crate) use log::{LogArgs, LogCommand};
+pub(crate) use notebook::{NotebookProjectArgs, NotebookSubcommand};
 pub(crate) use project::{DoActionArgs, InitArgs, ProfileArg, ProjectsCommand, SandboxArgs};
 pub(crate) use runtime::{BuildArgs, LogsArgs, PreviewArgs, RunArgs, StaticArgs, StopArgs};
 
@@ -149,6 +151,14 @@ pub(crate) enum CliCommand {
     Token {
         #[command(subcommand)]
         what: TokenCommand,
+    },
+    /// List, create and show notebooks.
+    ///
+    /// `provost token create --class runtime --notebook ID` creates a token with
+    /// which a runtime executes the cells of one notebook.
+    Notebook {
+        #[command(subcommand)]
+        what: NotebookSubcommand,
     },
     /// Execute an action in a project, recorded and sandboxed.
     ///

@@ -123,6 +123,10 @@ digest: Hash,
  */
 page?: Hash, 
 /**
+ * The notebook whose runtime it is for.
+ */
+notebook?: NotebookId, 
+/**
  * When it expires; never if absent.
  */
 expiresAt: number | null, } } | { "kind": "TOKEN_REVOKED", "body": { 
@@ -878,6 +882,10 @@ digest: Hash,
  */
 page?: Hash, 
 /**
+ * The notebook whose runtime it is for.
+ */
+notebook?: NotebookId, 
+/**
  * Who created it.
  */
 createdBy: string, 
@@ -949,6 +957,10 @@ project?: string,
  * The role that it acts in. Required for an agent's token, not allowed for others.
  */
 role?: string, 
+/**
+ * The notebook that it may run. Only for the token of a runtime.
+ */
+notebook?: NotebookId, 
 /**
  * A label for people.
  */
@@ -5494,6 +5506,24 @@ export type NotebookList = {
  * The notebooks that were not deleted, the newest first.
  */
 notebooks: Array<Notebook>, };
+
+export type NotebookCommandsRequest = { 
+/**
+ * The commands, which are applied together or not at all.
+ */
+commands: Array<NotebookCommand>, };
+
+export type AppliedNotebookCommands = { 
+/**
+ * The version of their last event; of the notebook if there was nothing to change.
+ */
+version: number, };
+
+export type SyncTicket = { 
+/**
+ * The ticket, valid once and for 30 seconds.
+ */
+ticket: string, };
 
 export type NotebookDetail = { 
 /**

@@ -147,8 +147,18 @@ fn fold_document(
 }
 
 fn new_token(metadata: EventMetadata<'_>, fact: &Fact) -> Option<TokenView> {
-    let Fact::TokenCreated { token, class, project, role, holder, label, digest, page, expires_at } =
-        fact
+    let Fact::TokenCreated {
+        token,
+        class,
+        project,
+        role,
+        holder,
+        label,
+        digest,
+        page,
+        notebook,
+        expires_at,
+    } = fact
     else {
         return None;
     };
@@ -161,6 +171,7 @@ fn new_token(metadata: EventMetadata<'_>, fact: &Fact) -> Option<TokenView> {
         label: label.clone(),
         digest: *digest,
         page: *page,
+        notebook: *notebook,
         created_by: metadata.principal.to_owned(),
         created_at: metadata.at,
         expires_at: *expires_at,

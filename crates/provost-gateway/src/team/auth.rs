@@ -98,7 +98,7 @@ impl Auth {
         };
         let principal = token.holder.unwrap_or_else(|| format!("token:{}", token.id.uuid()));
         let caller = Caller::new(principal, actor, token.class, token.project, token.role);
-        Ok(caller.with_token(token.id))
+        Ok(caller.with_token(token.id).with_notebook(token.notebook))
     }
 
     /// The owner's token is for programs; a browser gets a token of its own.

@@ -103,6 +103,7 @@ impl ServicesFixture {
             class: TokenClass::Agent,
             project: Some(self.project.slug.clone()),
             role: Some("dev".to_owned()),
+            notebook: None,
             label: None,
             ttl_minutes: None,
         };

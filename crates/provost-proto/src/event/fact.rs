@@ -13,8 +13,8 @@ use crate::runtime;
 use crate::session;
 use crate::{
     ActionId, AllowedBy, AnswerScope, ApprovalAnswer, ApprovalId, ApprovalPrompt,
-    GovernanceFileKind, GrantId, GrantScope, Hash, LogSegment, PinnedFile, ProjectId, ProjectMode,
-    RuleRef, SessionId, TokenClass, TokenId,
+    GovernanceFileKind, GrantId, GrantScope, Hash, LogSegment, NotebookId, PinnedFile, ProjectId,
+    ProjectMode, RuleRef, SessionId, TokenClass, TokenId,
 };
 
 /// Every kind of event with its body.
@@ -80,6 +80,10 @@ pub enum Fact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "ts", ts(optional))]
         page: Option<Hash>,
+        /// The notebook whose runtime it is for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "ts", ts(optional))]
+        notebook: Option<NotebookId>,
         /// When it expires; never if absent.
         #[cfg_attr(feature = "ts", ts(type = "number | null"))]
         expires_at: Option<UnixMicros>,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Cell, Execution, Notebook, NotebookSlot, OutputPage, RuntimeSession};
+use super::{Cell, Execution, Notebook, NotebookCommand, NotebookSlot, OutputPage, RuntimeSession};
 use crate::StreamVersion;
 use crate::session::body;
 
@@ -72,4 +72,26 @@ body! {
         pub sessions: Vec<RuntimeSession>,
     }
 
+    /// `POST /api/notebooks/{n}/commands`. The header `Idempotency-Key` is the id that
+    /// `/api/sync` has for the same commands.
+    #[serde(deny_unknown_fields)]
+    pub struct NotebookCommandsRequest {
+        /// The commands, which are applied together or not at all.
+        pub commands: Vec<NotebookCommand>,
+    }
+
+    /// The answer to commands that were applied.
+    #[derive(Copy, Eq)]
+    pub struct AppliedNotebookCommands {
+        /// The version of their last event; of the notebook if there was nothing to change.
+        #[cfg_attr(feature = "ts", ts(type = "number"))]
+        pub version: StreamVersion,
+    }
+
+    /// `POST /api/sync/ticket`: a ticket for one connection to `/api/sync`.
+    #[derive(Eq)]
+    pub struct SyncTicket {
+        /// The ticket, valid once and for 30 seconds.
+        pub ticket: String,
+    }
 }

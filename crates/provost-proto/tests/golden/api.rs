@@ -39,6 +39,7 @@ fn tokens() -> Vec<TokenView> {
         label: text("CI"),
         digest: hash(0x44),
         page: Some(hash(0x45)),
+        notebook: None,
         created_by: text("local:ann"),
         created_at: AT,
         expires_at: Some(AT + 1),
@@ -110,6 +111,7 @@ fn token_bodies(golden: &mut Golden) {
         class,
         project,
         role,
+        notebook: None,
         label,
         ttl_minutes,
     };

@@ -125,6 +125,7 @@ fn tokens() -> Vec<Fact> {
             label: text("CI"),
             digest: hash(0x44),
             page: Some(hash(0x45)),
+            notebook: None,
             expires_at: Some(AT),
         },
         Fact::TokenCreated {
@@ -136,6 +137,7 @@ fn tokens() -> Vec<Fact> {
             label: String::new(),
             digest: hash(0x44),
             page: None,
+            notebook: None,
             expires_at: None,
         },
         Fact::TokenRevoked { token: id(5) },

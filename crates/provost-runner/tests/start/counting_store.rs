@@ -101,6 +101,16 @@ impl EventStore for CountingStore {
         self.store.stream_version(stream)
     }
 
+    fn find_stream_event(
+        &self,
+        stream: Stream,
+        version: StreamVersion,
+    ) -> Read<'_, Option<Arc<RecordedEvent>>> {
+        self.count(self.store.find_stream_event(stream, version), |found| {
+            usize::from(found.is_some())
+        })
+    }
+
     fn get_document(&self, view: ViewKind, key: Uuid) -> Read<'_, Option<ViewDocument>> {
         self.count(self.store.get_document(view, key), |doc| usize::from(doc.is_some()))
     }

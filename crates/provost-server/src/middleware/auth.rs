@@ -8,7 +8,8 @@ use axum::http::Extensions;
 use axum::http::header::{AUTHORIZATION, COOKIE};
 use axum::http::request::Parts;
 use provost_gateway::{
-    AuthorizedReader, Caller, Operator, RequestCredentials, TerminalAccess, TokenLease,
+    AuthorizedReader, Caller, NotebookAccess, Operator, RequestCredentials, SyncAccess,
+    TerminalAccess, TokenLease,
 };
 use provost_proto::{Code, TokenClass};
 
@@ -41,6 +42,15 @@ pub(crate) struct RequireReaderLease(pub(crate) AuthorizedReader, pub(crate) Tok
 
 /// [`RequireOperator`] for a stream, which ends with the token.
 pub(crate) struct RequireOperatorLease(pub(crate) Operator, pub(crate) TokenLease);
+
+/// Requires a token that may do something in notebooks.
+pub(crate) struct RequireNotebookAccess(pub(crate) NotebookAccess);
+
+/// [`RequireNotebookAccess`] for a connection, which ends with the token.
+pub(crate) struct RequireNotebookLease(pub(crate) SyncAccess);
+
+/// The same, or a ticket: a page cannot send headers with a WebSocket.
+pub(crate) struct RequireSyncAccess(pub(crate) SyncAccess);
 
 /// Requires a terminal ticket. A page cannot send headers with a WebSocket, and the cookie
 /// alone does not authenticate.
@@ -140,6 +150,41 @@ impl FromRequestParts<Arc<AppState>> for RequireOperatorLease {
         let bearer = find_credentials(parts, app)?;
         let operator = authenticate_credentials(parts, app, bearer)?.into_operator()?;
         Ok(Self(operator, app.gateway.auth.lease_token(bearer)?))
+    }
+}
+
+impl FromRequestParts<Arc<AppState>> for RequireNotebookAccess {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<AppState>) -> Result<Self, ApiError> {
+        Ok(Self(authenticate_caller(parts, app)?.into_notebook_access()?))
+    }
+}
+
+impl FromRequestParts<Arc<AppState>> for RequireNotebookLease {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<AppState>) -> Result<Self, ApiError> {
+        let bearer = find_credentials(parts, app)?;
+        let access = authenticate_credentials(parts, app, bearer)?.into_notebook_access()?;
+        Ok(Self(SyncAccess { access, lease: app.gateway.auth.lease_token(bearer)? }))
+    }
+}
+
+impl FromRequestParts<Arc<AppState>> for RequireSyncAccess {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<AppState>) -> Result<Self, ApiError> {
+        let query = parts.uri.query().unwrap_or_default();
+        let ticket = query.split('&').find_map(|pair| pair.strip_prefix("ticket="));
+        if let Some(ticket) = ticket {
+            let access = app.gateway.notebooks.redeem_ticket(ticket)?;
+            identify_client(&parts.extensions, ClientTrust::Known)?;
+            return Ok(Self(access));
+        }
+        let RequireNotebookLease(access) =
+            RequireNotebookLease::from_request_parts(parts, app).await?;
+        Ok(Self(access))
     }
 }
 

@@ -51,6 +51,22 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     }
 }
 
+/// A body of bytes.
+pub(crate) struct RawBody {
+    pub(crate) bytes: Bytes,
+    pub(crate) content_type: Option<String>,
+}
+
+impl<S: Send + Sync> FromRequest<S> for RawBody {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let content_type = request.headers().get(CONTENT_TYPE);
+        let content_type = content_type.and_then(|value| value.to_str().ok()).map(str::to_owned);
+        Ok(Self { content_type, bytes: read_body(request).await? })
+    }
+}
+
 /// The idempotency key of a request without a body.
 pub(crate) struct IdempotencyHeader(pub(crate) Option<Idempotency>);
 
@@ -88,7 +104,15 @@ fn read_idempotency_key(request: &Request) -> Result<Option<String>, ApiError> {
 /// Largest body in bytes; that of an action may contain a file.
 fn body_limit(path: &str) -> usize {
     let action = path.starts_with("/api/projects/") && path.ends_with("/actions");
-    if action { limits::MAX_ACTION_BODY_BYTES } else { limits::MAX_REQUEST_BODY_BYTES }
+    let import = path.starts_with("/api/projects/") && path.ends_with("/notebooks/import");
+    let artifact = path.starts_with("/api/notebooks/") && path.contains("/artifacts/");
+    if action || import {
+        limits::MAX_ACTION_BODY_BYTES
+    } else if artifact {
+        limits::MAX_ARTIFACT_BYTES
+    } else {
+        limits::MAX_REQUEST_BODY_BYTES
+    }
 }
 
 async fn read_body(request: Request) -> Result<Bytes, ApiError> {

@@ -10,11 +10,13 @@ mod events;
 mod governance;
 mod log_archive;
 mod login;
+mod notebooks;
 mod openai;
 pub(crate) mod openapi;
 mod projects;
 mod runtime;
 mod sessions;
+mod sync;
 mod terminal;
 mod tokens;
 mod usage;
@@ -112,6 +114,12 @@ fn api_routes() -> OpenApiRouter<Arc<AppState>> {
         .routes(routes!(runtime::run_runtime_action))
         .routes(routes!(runtime::read_logs))
         .routes(routes!(runtime::create_preview_url))
+        .routes(routes!(notebooks::list, notebooks::create))
+        .routes(routes!(notebooks::show))
+        .routes(routes!(notebooks::apply_commands))
+        .routes(routes!(notebooks::get_artifact, notebooks::put_artifact))
+        .routes(routes!(sync::create_ticket))
+        .routes(routes!(sync::attach))
         .routes(routes!(sessions::list, sessions::open))
         .routes(routes!(sessions::start_tour))
         .routes(routes!(sessions::show, sessions::close))

@@ -60,6 +60,7 @@ const REQUESTS: &[(&str, &[&str])] = &[
     ),
     ("/api/log/segments", &["/api/log/segments"]),
     ("/api/tokens", &["/api/tokens"]),
+    ("/api/projects/{p}/notebooks", &["/api/projects/{p}/notebooks"]),
     ("/api/actions/{id}", &["/api/actions/{action}", "/api/actions/{read}"]),
     ("/api/projects/{p}/kernel", &["/api/projects/{p}/kernel"]),
     ("/api/projects/{p}/mode", &["/api/projects/{p}/mode"]),
@@ -88,11 +89,14 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("/api/audit/verify", "reads the whole log, to verify it"),
     ("/api/blobs/{hash}", "reads one blob by its hash"),
     ("/api/models", "asks the providers"),
+    ("/api/notebooks/{n}", "reads one notebook as it is now"),
+    ("/api/notebooks/{n}/artifacts/{hash}", "reads one blob by its hash"),
     ("/api/openapi.json", "is a constant"),
     ("/api/projects/{p}/preview/url", "asks the kernel"),
     ("/api/projects/{p}/runtime/logs", "asks the kernel"),
     ("/api/projects/{p}/runtime/status", "asks the kernel"),
     ("/api/projects/{p}/terminal/attach", "asks the kernel"),
+    ("/api/sync", "is a WebSocket"),
     ("/login", "redeems a code"),
 ];
 

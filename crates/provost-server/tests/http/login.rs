@@ -174,6 +174,7 @@ async fn a_login_of_before_there_were_halves_is_told_to_log_in_again() {
         label: "browser".to_owned(),
         digest: provost_core::hash_chain::digest(cookie.as_bytes()),
         page: None,
+        notebook: None,
         expires_at: None,
     };
     let append =

@@ -6,10 +6,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use provost_proto::{Hash, LogCursor, LogSegment, Seq, UnixMicros};
+use provost_proto::{Hash, LogCursor, LogSegment, Seq, Stream, StreamVersion, UnixMicros};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::event_row::{blob_references, decode_event_row, record_time, select_events};
+use super::reader::find_stream;
 use super::scope_index::{EVENT_BY_SEQ, ScopeIndex, SeqOrder};
 use super::search_index::block_end;
 use super::segment::{
@@ -220,6 +221,25 @@ impl<'a> LogReader<'a> {
         let last = first.saturating_add(count).saturating_sub(1);
         let page = self.read_page(EventScope::All, first.saturating_sub(1), limit, last)?;
         Ok(Some(page.events))
+    }
+
+    /// The event of a stream with this version; `None` if there is none, or if it is archived.
+    pub(super) fn find_stream_event(
+        self,
+        stream: Stream,
+        version: StreamVersion,
+    ) -> Result<Option<Arc<RecordedEvent>>, StoreError> {
+        // The versions of a stream have no gaps. Counted from the end, near which readers are.
+        const FIND: &str =
+            "SELECT seq FROM events WHERE stream = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2";
+        let Some((id, last)) = find_stream(self.db, stream)? else { return Ok(None) };
+        let Some(back) = last.checked_sub(version).filter(|_| version > 0) else { return Ok(None) };
+        let mut find = self.db.prepare_cached(FIND)?;
+        let seq: Option<Seq> = find.query_row(params![id, back], |row| row.get(0)).optional()?;
+        let Some(seq) = seq else { return Ok(None) };
+        let mut find = self.db.prepare_cached(EVENT_BY_SEQ)?;
+        let mut rows = find.query([seq])?;
+        Ok(rows.next()?.map(decode_event_row).transpose()?.map(Arc::new))
     }
 
     /// The record of an event.

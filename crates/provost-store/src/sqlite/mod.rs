@@ -407,6 +407,14 @@ impl EventStore for SqliteStore {
             .boxed()
     }
 
+    fn find_stream_event(
+        &self,
+        stream: Stream,
+        version: StreamVersion,
+    ) -> BoxFuture<'_, Result<Option<Arc<RecordedEvent>>, StoreError>> {
+        self.readers.run_read(move |log| log.find_stream_event(stream, version)).boxed()
+    }
+
     fn get_document(
         &self,
         view: ViewKind,

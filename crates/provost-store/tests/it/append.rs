@@ -262,3 +262,24 @@ async fn sixty_four_writers_leave_a_log_without_gaps() {
     assert_eq!(seqs, (1..=64 * EACH).collect::<Vec<_>>());
     assert_eq!(store.verify_log().await.unwrap().bad, None);
 }
+
+#[tokio::test]
+async fn an_event_is_found_by_its_version_in_its_stream() {
+    let (store, _folder) = fresh();
+    let stream = || Stream::Session(Clock::system().new_id());
+    let (ours, other, nobody) = (stream(), stream(), stream());
+    for n in 0..10 {
+        for stream in [ours, other] {
+            append(&store, one(stream, note(n))).await;
+        }
+    }
+    for version in 1..=10 {
+        let found = store.find_stream_event(ours, version).await.unwrap().unwrap();
+        let event = found.decode_event().unwrap();
+        assert_eq!((event.stream, event.version), (ours, version));
+    }
+    for version in [0, 11, u64::MAX] {
+        assert!(store.find_stream_event(ours, version).await.unwrap().is_none(), "{version}");
+    }
+    assert!(store.find_stream_event(nobody, 1).await.unwrap().is_none());
+}

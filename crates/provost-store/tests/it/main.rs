@@ -58,6 +58,7 @@ fn token(clock: &Clock, label: &str) -> Fact {
         label: label.to_owned(),
         digest: Hash::ZERO,
         page: None,
+        notebook: None,
         expires_at: None,
     }
 }

@@ -52,6 +52,7 @@ pub(crate) async fn dispatch(command: CliCommand, config: Config) -> anyhow::Res
         CliCommand::Policy(args) => govern::policy::run(args, &config).await,
         CliCommand::Grants(args) => govern::grants::run(args, &config).await,
         CliCommand::Token { what } => govern::token::run(what, &config).await,
+        CliCommand::Notebook { what } => project::notebooks::run(what, &config).await,
         CliCommand::Doctor(json) => daemon::doctor::run(&json, &config),
         CliCommand::Config(json) => daemon::config::run(&json, &config).await,
         CliCommand::Completions { shell } => daemon::completions::print_completions(shell),

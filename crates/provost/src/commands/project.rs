@@ -2,5 +2,6 @@
 
 pub(crate) mod do_action;
 pub(crate) mod init;
+pub(crate) mod notebooks;
 pub(crate) mod projects;
 pub(crate) mod sandbox;

@@ -99,6 +99,7 @@ fn spawn_background_loops(gateway: &Gateway) -> JoinSet<()> {
     background.spawn(Arc::clone(&gateway.approvals).run_expiry_loop());
     background.spawn(Arc::clone(&gateway.governance).run_file_watch_loop());
     background.spawn(Arc::clone(&gateway.archive).run_archive_loop());
+    background.spawn(Arc::clone(&gateway.notebooks).run_lease_loop());
     background.spawn(memory_trim::run_trim_loop());
     background
 }

@@ -13,6 +13,7 @@ mod govern;
 mod governance;
 mod held_process;
 mod kill;
+mod notebooks;
 mod preview;
 mod runtime;
 mod secrets;

@@ -44,6 +44,7 @@ impl Auth {
             class: TokenClass::Operator,
             project: None,
             role: None,
+            notebook: None,
             label: Some("browser".to_owned()),
             ttl_minutes: Some(limits::BROWSER_LOGIN_MINUTES),
         };

@@ -1,9 +1,10 @@
 //! Issuing and revoking tokens.
 
 use provost_core::fold::{ViewDocument, ViewKind};
+use provost_proto::notebook::NotebookView;
 use provost_proto::{
-    Actor, CreateTokenRequest, Fact, Hash, Stream, TokenClass, TokenId, TokenView, UnixMicros,
-    limits,
+    Actor, CreateTokenRequest, Fact, Hash, NotebookId, ProjectId, Stream, TokenClass, TokenId,
+    TokenView, UnixMicros, limits,
 };
 use provost_store::{AppendOutcome, AppendRequest, StoreError};
 
@@ -48,10 +49,14 @@ impl Auth {
         wanted: CreateTokenRequest,
         holder: TokenHolder<'_>,
     ) -> Result<(Secret, TokenView), GatewayError> {
-        let CreateTokenRequest { class, project, role, label, ttl_minutes } = wanted;
+        let CreateTokenRequest { class, project, role, notebook, label, ttl_minutes } = wanted;
         let project = match project {
             Some(name) => Some(self.projects.get_project(&name).await?.id),
             None => None,
+        };
+        let project = match notebook {
+            Some(notebook) => Some(self.find_notebook_project(notebook, project).await?),
+            None => project,
         };
         let secret = Secret::random(&format!("provost_{}_", class_name(class)))?;
         let now = self.log.now();
@@ -74,6 +79,7 @@ impl Auth {
             label: self.log.redactor().redact_text(&label.unwrap_or_default()).into_owned(),
             digest: secret.digest(),
             page,
+            notebook,
             created_by: principal.clone(),
             created_at: now,
             expires_at: ttl_minutes.map(|ttl| now + minutes_to_micros(ttl)),
@@ -89,6 +95,23 @@ impl Auth {
                 Ok((secret, token))
             }
         }
+    }
+
+    /// The project of a notebook, which is this one if one is named.
+    async fn find_notebook_project(
+        &self,
+        notebook: NotebookId,
+        wanted: Option<ProjectId>,
+    ) -> Result<ProjectId, GatewayError> {
+        let doc = self
+            .log
+            .store()
+            .get_document(ViewKind::Notebook(NotebookView::Notebooks), notebook.uuid())
+            .await?;
+        let found = doc.and_then(ViewDocument::into_notebook).map(|notebook| notebook.project);
+        found.filter(|found| wanted.is_none_or(|wanted| wanted == *found)).ok_or_else(|| {
+            GatewayError::ItemNotFound { what: "notebook", name: notebook.to_string() }
+        })
     }
 
     /// The valid tokens.
@@ -147,6 +170,7 @@ fn token_created_fact(token: &TokenView) -> Fact {
         label: token.label,
         digest: token.digest,
         page: token.page,
+        notebook: token.notebook,
         expires_at: token.expires_at,
     }
 }
@@ -169,6 +193,11 @@ fn validate_token_request(wanted: &CreateTokenRequest) -> Result<(), GatewayErro
             if wanted.role.is_some() =>
         {
             return invalid("role", "only an agent's token has a role; leave it out");
+        }
+        TokenClass::Agent | TokenClass::Operator | TokenClass::Viewer
+            if wanted.notebook.is_some() =>
+        {
+            return invalid("notebook", "only a runtime's token names a notebook; leave it out");
         }
         TokenClass::Agent | TokenClass::Operator | TokenClass::Runtime | TokenClass::Viewer => {}
     }

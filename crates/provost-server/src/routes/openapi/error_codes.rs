@@ -99,6 +99,23 @@ const EXECUTION: &[Code] = &[
 const SESSION_MODEL: &[Code] =
     &[Code::BadGovernance, Code::NoModel, Code::SkillDenied, Code::UnknownModel];
 
+/// Finding a notebook.
+const NOTEBOOK: &[Code] = &[Code::NotebookNotFound];
+
+/// What commands for a notebook are refused for.
+const NOTEBOOK_COMMAND: &[Code] = &[
+    Code::CellDeleted,
+    Code::CellNotFound,
+    Code::ExecutionNotFound,
+    Code::ExecutionState,
+    Code::Exists,
+    Code::NoRuntime,
+    Code::ProjectNotFound,
+    Code::RuntimeActive,
+    Code::StaleFence,
+    Code::StaleRevision,
+];
+
 /// Starting a turn.
 const START_TURN: &[Code] = &[
     Code::NoModel,
@@ -127,9 +144,12 @@ fn listed_codes(method: &str, path: &str) -> &'static [&'static [Code]] {
         ("get", "/login") => &[&[Code::LoginExpired, Code::MethodNotAllowed], APPEND],
         ("post", "/api/projects") => &[OPEN_FOLDER],
         ("delete", "/api/projects/{p}") => &[KERNEL],
-        ("get", "/api/audit") | ("post", "/api/login-links" | "/api/tokens") => {
-            &[&[Code::ProjectNotFound]]
-        }
+        ("get", "/api/audit") | ("post", "/api/login-links") => &[&[Code::ProjectNotFound]],
+        ("post", "/api/tokens") => &[&[Code::NotFound, Code::ProjectNotFound]],
+        ("post", "/api/projects/{p}/notebooks")
+        | ("get", "/api/notebooks/{n}" | "/api/notebooks/{n}/artifacts/{hash}") => &[NOTEBOOK],
+        ("post", "/api/notebooks/{n}/commands") => &[NOTEBOOK, NOTEBOOK_COMMAND],
+        ("put", "/api/notebooks/{n}/artifacts/{hash}") => &[BODY, NOTEBOOK, &[Code::HashMismatch]],
         ("get", "/api/sessions" | "/api/usage") => &[&[Code::ProjectNotFound]],
         ("get", "/api/documents" | "/api/events") => &[&[Code::NotFound, Code::ProjectNotFound]],
         ("post", "/api/projects/{p}/actions" | "/api/projects/{p}/runtime/{what}") => {

@@ -1,7 +1,7 @@
 //! Arguments of `provost token`.
 
 use clap::{Subcommand, ValueEnum};
-use provost_proto::TokenClass;
+use provost_proto::{NotebookId, TokenClass};
 
 use crate::args::JsonArgs;
 
@@ -18,6 +18,9 @@ pub(crate) enum TokenCommand {
         /// The role to act in; only for class agent.
         #[arg(long, value_name = "R")]
         role: Option<String>,
+        /// The notebook that it may run, by its id; only for class runtime.
+        #[arg(long, value_name = "N")]
+        notebook: Option<NotebookId>,
         /// A label that says what the token is for.
         #[arg(long)]
         label: Option<String>,

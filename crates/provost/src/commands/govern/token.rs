@@ -36,11 +36,12 @@ async fn find_unusable_reason(
 pub(crate) async fn run(what: TokenCommand, config: &Config) -> anyhow::Result<ExitCode> {
     let client = DaemonClient::connect(config)?;
     match what {
-        TokenCommand::Create { class, project, role, label, minutes, json } => {
+        TokenCommand::Create { class, project, role, notebook, label, minutes, json } => {
             let request = CreateTokenRequest {
                 class: class.into(),
                 project,
                 role,
+                notebook,
                 label,
                 ttl_minutes: minutes,
             };
