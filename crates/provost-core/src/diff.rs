@@ -10,8 +10,17 @@ use similar::{Algorithm, TextDiff};
 /// The largest diff, in bytes.
 const LONGEST: usize = 64 * 1024;
 
-/// The longest line of a diff, in bytes.
+/// The longest line of a diff, in bytes, that is not added. Added ones are whole or left out: what
+/// they end with takes effect too.
 const LINE: usize = 2000;
+
+/// What a line begins with that tells what is left out. Lines of the texts begin otherwise.
+const OMISSION: &str = "… (";
+
+/// Whether a diff shows all that is added.
+pub fn is_complete(diff: &str) -> bool {
+    !diff.lines().any(|line| line.starts_with(OMISSION))
+}
 
 /// The most pairs of lines that are compared. Beyond that, all differing lines are shown as
 /// removed and added: there is no clock here that could stop a search.
@@ -84,14 +93,14 @@ fn write_replacement_diff(old: &[&str], new: &[&str], out: &mut DiffBuffer) {
     for (sign, lines) in [("-", old), ("+", new)] {
         let mut bytes = 0;
         let fits = |line: &&&str| {
-            bytes += line.len().min(LINE) + 64;
+            bytes += if sign == "+" { line.len() } else { line.len().min(LINE) } + 64;
             bytes <= half
         };
         let shown = lines.iter().take_while(fits).count();
         lines[..shown].iter().for_each(|line| out.push_change(sign, line));
         if shown < lines.len() {
             out.push_line(&format!(
-                "… ({} more lines with `{sign}` are not shown)\n",
+                "{OMISSION}{} more lines with `{sign}` are not shown)\n",
                 lines.len() - shown
             ));
         }
@@ -126,7 +135,7 @@ impl DiffBuffer {
             None => (value, false),
         };
         let mut line = format!("{sign}{value}");
-        if value.len() > LINE {
+        if sign != "+" && value.len() > LINE {
             let cut = value.floor_char_boundary(LINE);
             let rest = value.len() - cut;
             // Writing to a string cannot fail.
@@ -140,7 +149,11 @@ impl DiffBuffer {
     fn finish(mut self) -> String {
         if self.left_out > 0 {
             let lines = if self.left_out == 1 { "line" } else { "lines" };
-            let _ = writeln!(self.text, "… ({} {lines} of this diff are not shown)", self.left_out);
+            let _ = writeln!(
+                self.text,
+                "{OMISSION}{} {lines} of this diff are not shown)",
+                self.left_out
+            );
         }
         self.text
     }
@@ -216,9 +229,31 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_cut_and_says_so() {
-        let diff = unified_diff("", &"é".repeat(5000), "long");
+    fn a_long_line_that_is_removed_is_cut_and_says_so() {
+        let diff = deletion_diff(&"é".repeat(5000), "long");
         assert!(diff.contains("… (8000 bytes more in this line)"), "{diff}");
+        assert!(is_complete(&diff), "nothing is added");
+    }
+
+    #[test]
+    fn the_end_of_a_long_line_that_is_added_is_shown() {
+        let line = format!("export A=1; : {}; touch /tmp/x", "x".repeat(3000));
+        let diff = unified_diff("", &line, ".envrc");
+        assert!(diff.contains(&line) && is_complete(&diff), "{diff}");
+    }
+
+    #[test]
+    fn a_diff_that_leaves_out_added_lines_is_not_complete() {
+        let long = "x".repeat(LONGEST);
+        for (old, new) in [
+            (String::new(), long.clone()),
+            ("a\n".repeat(2500), format!("{}{}", "b\n".repeat(2500), "c".repeat(LONGEST))),
+        ] {
+            let diff = unified_diff(&old, &new, "long");
+            assert!(!is_complete(&diff), "{diff}");
+        }
+        let forged = unified_diff("", "… (3 lines of this diff are not shown)\n", "x");
+        assert!(is_complete(&forged), "{forged}");
     }
 
     proptest! {

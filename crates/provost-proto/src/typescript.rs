@@ -113,6 +113,8 @@ pub fn generate_file() -> String {
         .chain(terminal_declarations(&config))
         .chain(session_declarations(&config))
         .chain(notebook_declarations(&config))
+        .chain(notebook_fact_declarations(&config))
+        .chain(notebook_sync_declarations(&config))
     {
         text.extend(["export ", &declaration, "\n\n"]);
     }
@@ -407,6 +409,13 @@ fn notebook_declarations(config: &Config) -> impl IntoIterator<Item = String> {
         notebook::Artifact,
         notebook::NotebookView,
         notebook::NotebookDocument,
+    )
+}
+
+/// The facts of notebooks.
+fn notebook_fact_declarations(config: &Config) -> impl IntoIterator<Item = String> {
+    declare!(
+        config;
         notebook::NotebookCreated,
         notebook::NotebookRenamed,
         notebook::NotebookMetadataSet,
@@ -440,6 +449,13 @@ fn notebook_declarations(config: &Config) -> impl IntoIterator<Item = String> {
         notebook::RuntimeSessionStatusSet,
         notebook::RuntimeSessionEnded,
         notebook::ArtifactAdded,
+    )
+}
+
+/// What clients of notebooks send and receive.
+fn notebook_sync_declarations(config: &Config) -> impl IntoIterator<Item = String> {
+    declare!(
+        config;
         notebook::NotebookFact,
         notebook::CellContent,
         notebook::NotebookCommand,

@@ -205,11 +205,12 @@ fn write_details(prompt: &ApprovalPrompt, write: &mut impl FnMut(&str)) {
     }
 }
 
-/// The parameters, one per line. Long ones that the diff shows are not repeated.
+/// The parameters, one per line. Long ones that a complete diff shows are not repeated.
 fn write_parameters(prompt: &ApprovalPrompt, write: &mut impl FnMut(&str)) {
     let Value::Object(members) = &prompt.params else {
         return write(&format!("  {}", sanitize_text(&prompt.params.to_string())));
     };
+    let is_shown_below = prompt.diff.as_deref().is_some_and(provost_core::diff::is_complete);
     for (key, value) in members.iter().filter(|(_, value)| !value.is_null()) {
         let text = match value {
             Value::String(text) => quote_text(text),
@@ -219,7 +220,7 @@ fn write_parameters(prompt: &ApprovalPrompt, write: &mut impl FnMut(&str)) {
             | Value::Array(_)
             | Value::Object(_) => sanitize_text(&value.to_string()),
         };
-        if text.len() > MAX_INLINE_PARAM_LEN && prompt.diff.is_some() {
+        if text.len() > MAX_INLINE_PARAM_LEN && is_shown_below {
             write(&format!(
                 "  {}: {} characters, shown below",
                 sanitize_text(key),

@@ -352,7 +352,8 @@ const PROTECTED_PATHS: &[ProtectedPath] = &[
 /// Files that are protected only if their content has one of these words: most versions of them
 /// are harmless, and agents change them often.
 const CONDITIONAL_PATHS: &[(&str, &[&str])] = &[
-    ("rust-toolchain", &["path"]),
+    // Without a table it holds the name of a toolchain, or the folder of one.
+    ("rust-toolchain", &["path", "/"]),
     ("rust-toolchain.toml", &["path"]),
     (".tool-versions", &["path:", "ref:"]),
     (

@@ -122,6 +122,22 @@ fn what_is_run_is_told_from_what_is_only_named() {
 }
 
 #[test]
+fn a_file_that_says_what_to_fetch_or_to_run_is_pinned() {
+    for (command, file) in [
+        ("curl -s -K req.cfg", "req.cfg"),
+        ("curl --config=req.cfg", "req.cfg"),
+        ("wget -q -O - -i urls.txt", "urls.txt"),
+        ("xargs -a urls.txt curl -s", "urls.txt"),
+        ("xargs --arg-file=urls.txt curl -s", "urls.txt"),
+        ("cat urls.txt | xargs curl -s", "urls.txt"),
+        ("vim -es -S edit.vim +qa!", "edit.vim"),
+        ("ssh -F ssh.cfg host", "ssh.cfg"),
+    ] {
+        pins(line(command), &[file]);
+    }
+}
+
+#[test]
 fn where_what_runs_is_not_pinned_it_is_said() {
     let pins = [pin("build.sh", "x"), pin("package.json", "x"), pin("tests/a.py", "x")];
     for command in [

@@ -122,8 +122,7 @@ impl ReferenceFinder<'_> {
     /// Adds the files that a command names. A word without a dot or a slash is a program of the
     /// system, unless there is such a file.
     fn add_words(&mut self, folder: &Path, command: &str) {
-        let separator = |c: char| c.is_whitespace() || "'\"`!$(){};|&<>=".contains(c);
-        for word in command.split(separator).filter(|word| !word.is_empty()) {
+        for word in command.split(is_word_end).filter(|word| !word.is_empty()) {
             if word.contains(['.', '/']) || self.project.join(folder).join(word).is_file() {
                 self.add(folder, Path::new(word), false);
             }
@@ -133,28 +132,99 @@ impl ReferenceFinder<'_> {
     /// Adds what direnv or mise reads besides the file itself.
     fn add_shell_settings(&mut self, folder: &Path, text: &str) {
         for line in text.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
-            let mut words = line.split_whitespace();
-            match (words.next().unwrap_or_default(), words.next()) {
-                ("PATH_add" | "path_add", Some(_)) => {
-                    let names = line.split_whitespace().skip(1).map(|name| name.trim_matches('"'));
-                    for name in names.filter(|name| !name.split('/').any(is_package_directory)) {
-                        self.add(folder, Path::new(name), true);
-                    }
+            // Other lines of mise's settings are tasks and versions.
+            if text.contains("[env]") && !line.starts_with("_.") {
+                continue;
+            }
+            self.add_shell_line(folder, &name_current_folder(line));
+        }
+    }
+
+    fn add_shell_line(&mut self, folder: &Path, line: &str) {
+        let words: Vec<&str> = line.split(is_word_end).filter(|word| !word.is_empty()).collect();
+        let Some((first, rest)) = words.split_first() else { return };
+        match *first {
+            "PATH_add" | "path_add" | "load_prefix" | "MANPATH_add" => {
+                self.add_program_folders(folder, rest);
+            }
+            "use" => self.add_environment(folder, rest),
+            "dotenv" | "dotenv_if_exists" if rest.is_empty() => {
+                self.add(folder, Path::new(".env"), false);
+            }
+            _ => {
+                // `export PATH=./bin:$PATH`; a folder of programs, and cargo's with its settings.
+                if words.iter().any(|word| matches!(*word, "PATH" | "CARGO_HOME")) {
+                    self.add_program_folders(folder, &words);
                 }
-                ("use", Some("flake" | "nix")) => {
-                    for name in ["flake.nix", "flake.lock", "shell.nix", "default.nix"] {
-                        self.add(folder, Path::new(name), false);
-                    }
-                }
-                ("dotenv" | "dotenv_if_exists", None) => {
-                    self.add(folder, Path::new(".env"), false);
-                }
-                // Other lines of mise's settings are tasks and versions.
-                (_, _) if !line.starts_with("_.") && text.contains("[env]") => {}
-                (_, _) => self.add_words(folder, line),
+                self.add_words(folder, line);
+                self.add_started_files(folder, &words);
             }
         }
     }
+
+    /// Adds folders of programs with all that is in them, except for installed packages.
+    fn add_program_folders(&mut self, folder: &Path, words: &[&str]) {
+        for word in words.iter().filter(|word| !word.split('/').any(is_package_directory)) {
+            let is_plain = word.split('/').any(|name| !matches!(name, "" | "." | ".."));
+            if is_plain && (word.contains('/') || self.project.join(folder).join(word).is_dir()) {
+                self.add(folder, Path::new(word), true);
+            } else if is_plain && words.len() == 1 {
+                // It may not be there yet.
+                self.add(folder, Path::new(word), true);
+            }
+        }
+    }
+
+    /// Adds what `use NAME` evaluates, in this folder and in one that it names.
+    fn add_environment(&mut self, folder: &Path, words: &[&str]) {
+        let files: &[&str] = match words.first() {
+            Some(&("flake" | "nix")) => &["flake.nix", "flake.lock", "shell.nix", "default.nix"],
+            Some(&"devenv") => &["devenv.nix", "devenv.yaml", "devenv.lock"],
+            Some(&"devbox") => &["devbox.json", "devbox.lock"],
+            Some(&"guix") => &["guix.scm", "manifest.scm", "channels.scm"],
+            Some(_) | None => &[],
+        };
+        for name in files {
+            self.add(folder, Path::new(name), false);
+        }
+        for word in words.iter().skip(1).filter(|word| word.contains(['.', '/'])) {
+            self.add(folder, Path::new(word), true);
+        }
+    }
+
+    /// Adds the files that programs run without being told their names: `make`, `python3 -m`.
+    fn add_started_files(&mut self, folder: &Path, words: &[&str]) {
+        if words.iter().any(|word| matches!(*word, "make" | "gmake")) {
+            for name in ["GNUmakefile", "makefile", "Makefile"] {
+                self.add(folder, Path::new(name), false);
+            }
+        }
+        for pair in words.windows(2) {
+            if let ["-m", module] = pair {
+                let path = module.replace('.', "/");
+                self.add(folder, Path::new(&format!("{path}.py")), false);
+                self.add(folder, Path::new(&path), true);
+            }
+        }
+        // `for file in env.d/*`: whatever is there.
+        let before_glob =
+            |word: &&str| Some(word.split_once(['*', '?', '['])?.0.rsplit_once('/')?.0.to_owned());
+        for parent in words.iter().filter_map(before_glob).filter(|parent| parent != ".") {
+            self.add(folder, Path::new(&parent), true);
+        }
+    }
+}
+
+/// A line in which the usual names of the current folder are `.`.
+fn name_current_folder(line: &str) -> String {
+    ["${PWD}", "$PWD", "$(pwd)", "`pwd`"]
+        .iter()
+        .fold(line.to_owned(), |line, name| line.replace(name, "."))
+}
+
+/// Whether a character ends a word of a shell's line, or begins one.
+fn is_word_end(c: char) -> bool {
+    c.is_whitespace() || "'\"`!$(){};|&<>=:,".contains(c)
 }
 
 /// Whether a setting of git names a program or a file that decides about programs.

@@ -346,6 +346,7 @@ async fn settings_that_programs_run_are_set_aside_wherever_they_lie() {
         ("ln -s /etc .cargo", "src/.cargo"),
         ("mkfifo .envrc", "src/.envrc"),
         ("echo 'path = \"./t\"' > rust-toolchain.toml", "src/rust-toolchain.toml"),
+        ("echo /tmp/toolchain > rust-toolchain", "src/rust-toolchain"),
         ("echo 'org.gradle.jvmargs=-javaagent:x' > gradle.properties", "src/gradle.properties"),
     ] {
         assert_eq!(kernel.set_aside_by(command).await, [path], "{command}");
@@ -434,7 +435,58 @@ const NAMED_PROGRAMS: &[(&str, &str, &str)] = &[
         "mkdir programs; cp ../evil.sh programs/ls",
         "src/programs/ls",
     ),
+    (
+        "echo 'export PATH=\"$PWD/tools2:$PATH\"' > src/.envrc",
+        "mkdir -p tools2; cp ../evil.sh tools2/git",
+        "src/tools2/git",
+    ),
+    (
+        "echo 'PATH_add \"$(pwd)/tools3\"' > src/.envrc",
+        "mkdir tools3; cp ../evil.sh tools3/ls",
+        "src/tools3/ls",
+    ),
+    ("echo 'source \"${PWD}/env.sh\"' > src/.envrc", "cp ../evil.sh env.sh", "src/env.sh"),
+    (
+        "echo 'for f in env.d/*; do . $f; done' > src/.envrc",
+        "mkdir env.d; echo x > env.d/a",
+        "src/env.d/a",
+    ),
+    (
+        "echo 'eval \"$(make -s env)\"' > src/.envrc",
+        "echo 'env: ; evil' > Makefile",
+        "src/Makefile",
+    ),
+    ("echo 'eval \"$(python3 -m envgen)\"' > src/.envrc", "echo x > envgen.py", "src/envgen.py"),
+    (
+        "echo 'use flake ./nix' > src/.envrc",
+        "mkdir nix; echo x > nix/flake.nix",
+        "src/nix/flake.nix",
+    ),
+    ("echo 'use devenv' > src/.envrc", "echo x > devenv.nix", "src/devenv.nix"),
+    (
+        "echo 'export GIT_SSH_COMMAND=\"$PWD/bin/ssh\"' > src/.envrc",
+        "mkdir bin; cp ../evil.sh bin/ssh",
+        "src/bin/ssh",
+    ),
 ];
+
+/// Lines of an `.envrc` that name folders of the project's own code, in which agents work.
+const PROJECT_FOLDERS: &[(&str, &str)] = &[
+    ("export PYTHONPATH=$PWD/lib", "lib/a.py"),
+    ("export PROJECT_ROOT=$PWD", "lib/a.py"),
+    ("cd ./lib", "lib/a.py"),
+];
+
+#[tokio::test]
+async fn what_a_setting_of_the_person_only_mentions_is_not_set_aside() {
+    for (line, path) in PROJECT_FOLDERS {
+        let kernel = Kernel::start(&[("src/a", "")]).await;
+        prepare(kernel.folder.path());
+        fs::write(kernel.folder.path().join("app/src/.envrc"), format!("{line}\n")).unwrap();
+        let found = kernel.set_aside_by(&format!("mkdir -p lib; echo x > {path}")).await;
+        assert_eq!(found, [""; 0], "{line}");
+    }
+}
 
 #[tokio::test]
 async fn a_program_that_a_setting_of_the_person_names_is_set_aside() {

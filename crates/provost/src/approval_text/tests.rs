@@ -226,6 +226,8 @@ fn a_long_text_is_shown_once_and_never_cut() {
     let shown = format(Some(format!("+{long}")));
     assert!(shown.contains("content: 1002 characters, shown below"), "{shown}");
     assert_eq!(shown.matches(long.trim_end()).count(), 1);
+    let cut = "+x\n… (1 line of this diff is not shown)\n".to_owned();
+    assert!(format(Some(cut)).contains(&long), "what a diff leaves out is shown");
 }
 
 #[test]

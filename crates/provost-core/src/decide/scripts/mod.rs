@@ -15,7 +15,7 @@ use crate::action::RelPath;
 use crate::command::{
     CommandAnalysis, CommandEffect, CommandInvocation, OpaquePart, OpaqueReason, find_script_index,
 };
-use script_programs::{BUILD_TOOLS, INTERPRETERS, TEST_RUNNERS};
+use script_programs::{BUILD_TOOLS, INSTRUCTION_READERS, INTERPRETERS, TEST_RUNNERS};
 
 /// The files inside the project that this line takes instructions from.
 pub(super) fn named_script_paths(
@@ -32,9 +32,15 @@ pub(super) fn named_script_paths(
             | CommandEffect::ReadOperand { .. } => None,
         })
     };
-    // In `cat build.sh | sh`, the shell reads the files that the others name.
-    let interprets = runs().any(runs_script_file);
+    let inputs =
+        || analysis.opaque.iter().filter(|part| part.why == OpaqueReason::CommandsFromInput);
+    // In `cat build.sh | sh`, the shell reads the files that the others name; so does `xargs`.
+    let interprets = runs().any(runs_script_file) || inputs().next().is_some();
     let mut found = Vec::new();
+    // `xargs -a FILE curl` is analyzed as `curl`, so the file is only in the text.
+    for word in inputs().flat_map(|part| part.text.split_whitespace()) {
+        found.extend(resolve_in_project(&[cwd, option_value(word)], root));
+    }
     for run in runs() {
         for name in script_names(run, interprets) {
             for folder in &run.folders {
@@ -92,7 +98,8 @@ fn script_names(run: &CommandInvocation, all: bool) -> Vec<String> {
     }
     let config_names = files.unwrap_or_default();
     names.extend(config_names.iter().map(|&file| file.to_owned()));
-    if all || files.is_some() {
+    let reads_instructions = INSTRUCTION_READERS.contains(&run_program_name(run));
+    if all || reads_instructions || files.is_some() {
         for value in words.iter().map(|word| option_value(word)) {
             // `tests/a.py::test_x` names a test in a file.
             let value = value.split("::").next().unwrap_or(value);

@@ -55,6 +55,33 @@ pub(super) const INTERPRETERS: &[&str] = &[
     "entr",
 ];
 
+/// Programs to which a file that their words name can say what to do: which addresses to fetch,
+/// which commands to run.
+pub(super) const INSTRUCTION_READERS: &[&str] = &[
+    "curl",
+    "wget",
+    "wget2",
+    "aria2c",
+    "ssh",
+    "scp",
+    "sftp",
+    "rsync",
+    "lftp",
+    "vim",
+    "vi",
+    "nvim",
+    "ex",
+    "view",
+    "emacs",
+    "ed",
+    "lldb",
+    "bb",
+    "runghc",
+    "runhaskell",
+    "streamlit",
+    "ansible-playbook",
+];
+
 /// Programs that run a file of a fixed name, in the current folder or in one that is named.
 pub(super) const BUILD_TOOLS: &[(&str, &[&str])] = &[
     ("make", &["Makefile", "makefile", "GNUmakefile"]),
