@@ -144,14 +144,16 @@ fn listed_codes(method: &str, path: &str) -> &'static [&'static [Code]] {
         ("get", "/login") => &[&[Code::LoginExpired, Code::MethodNotAllowed], APPEND],
         ("post", "/api/projects") => &[OPEN_FOLDER],
         ("delete", "/api/projects/{p}") => &[KERNEL],
-        ("get", "/api/audit") | ("post", "/api/login-links") => &[&[Code::ProjectNotFound]],
-        ("post", "/api/tokens") => &[&[Code::NotFound, Code::ProjectNotFound]],
         ("post", "/api/projects/{p}/notebooks")
         | ("get", "/api/notebooks/{n}" | "/api/notebooks/{n}/artifacts/{hash}") => &[NOTEBOOK],
         ("post", "/api/notebooks/{n}/commands") => &[NOTEBOOK, NOTEBOOK_COMMAND],
         ("put", "/api/notebooks/{n}/artifacts/{hash}") => &[BODY, NOTEBOOK, &[Code::HashMismatch]],
-        ("get", "/api/sessions" | "/api/usage") => &[&[Code::ProjectNotFound]],
-        ("get", "/api/documents" | "/api/events") => &[&[Code::NotFound, Code::ProjectNotFound]],
+        ("get", "/api/audit" | "/api/sessions" | "/api/usage") | ("post", "/api/login-links") => {
+            &[&[Code::ProjectNotFound]]
+        }
+        ("get", "/api/documents" | "/api/events") | ("post", "/api/tokens") => {
+            &[&[Code::NotFound, Code::ProjectNotFound]]
+        }
         ("post", "/api/projects/{p}/actions" | "/api/projects/{p}/runtime/{what}") => {
             &[DECISION, APPROVAL, EXECUTION, KERNEL]
         }
