@@ -14,7 +14,7 @@ const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PositionError {
     /// The text is not a position.
-    #[error("`{0}` is not a position of a cell")]
+    #[error("`{0}` is not a position of a cell: the first one has `a0`, others a fractional index")]
     Invalid(String),
     /// The first is not before the second.
     #[error("the position `{0}` is not before `{1}`")]
