@@ -2,13 +2,13 @@
 
 use expect_test::expect_file;
 use provost_proto::notebook::{
-    AppendableOutput, Artifact, Cell, CellContent, CellKind, ClientSyncMessage,
-    CreateNotebookRequest, CreatedNotebook, DisplayPlaces, Execution, ExecutionOutcome,
-    ExecutionStatus, ImportNotebookRequest, ImportedNotebook, Notebook, NotebookCommand,
-    NotebookDetail, NotebookDocument, NotebookEvent, NotebookFact, NotebookFile, NotebookList,
-    NotebookPresence, OutputPage, OutputPart, OutputPlace, ResumePoint, ResyncReason,
-    RuntimeEndReason, RuntimePlace, RuntimeSession, RuntimeSessionStatus, ServerSyncMessage,
-    StreamName, SyncErrorInfo,
+    AppendableOutput, AppliedNotebookCommands, Artifact, Cell, CellContent, CellKind,
+    ClientSyncMessage, CreateNotebookRequest, CreatedNotebook, DisplayPlaces, Execution,
+    ExecutionOutcome, ExecutionStatus, ImportNotebookRequest, ImportedNotebook, Notebook,
+    NotebookCommand, NotebookCommandsRequest, NotebookDetail, NotebookDocument, NotebookEvent,
+    NotebookFact, NotebookFile, NotebookList, NotebookPresence, OutputPage, OutputPart,
+    OutputPlace, ResumePoint, ResyncReason, RuntimeEndReason, RuntimePlace, RuntimeSession,
+    RuntimeSessionStatus, ServerSyncMessage, StreamName, SyncErrorInfo, SyncTicket,
 };
 use provost_proto::{Actor, Code};
 use serde_json::{Map, Value, json};
@@ -453,6 +453,10 @@ fn bodies_of_notebook_routes_keep_their_fields() {
         sessions: sessions(),
     };
     golden.section("notebook", &[detail]);
+    let rename = NotebookCommand::RenameNotebook { title: text("Sales") };
+    golden.section("commands", &[NotebookCommandsRequest { commands: vec![rename] }]);
+    golden.section("applied", &[AppliedNotebookCommands { version: 8 }]);
+    golden.section("ticket", &[SyncTicket { ticket: text("t1") }]);
     golden.check(&expect_file!["files/notebook_bodies.txt"]);
     decodes_to(r#"{"title":"Sales"}"#, &create(None, None));
 }
