@@ -1,4 +1,4 @@
-//! The core must build for wasm32. Skipped where the target is not installed.
+//! The core and the notebooks must build for wasm32. Skipped where the target is not installed.
 
 use std::path::Path;
 
@@ -15,5 +15,6 @@ pub(crate) fn check() -> Result<()> {
         println!("\n▸ wasm: {TARGET} is not installed (`rustup target add {TARGET}`); skipped");
         return Ok(());
     }
-    must(&mut cargo(&["build", "--package", "provost-core", "--target", TARGET]))
+    let packages = ["--package", "provost-core", "--package", "provost-notebook"];
+    must(cargo(&["build", "--target", TARGET]).args(packages))
 }
