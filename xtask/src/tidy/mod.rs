@@ -1,9 +1,11 @@
-//! Checks of what the compiler does not: layers, lints, licenses, names, cursors.
+//! Checks of what the compiler does not: layers, lints, licenses, names, cursors,
+//! documented error codes.
 
 mod cursors;
+mod error_codes;
 mod identifiers;
 mod layers;
-mod licences;
+mod licenses;
 mod lints;
 mod named_tests;
 mod retired_prose;
@@ -30,7 +32,8 @@ pub(crate) fn run_checks() -> Result<()> {
     found.extend(retired_prose::check()?);
     found.extend(type_names::check()?);
     found.extend(cursors::check()?);
-    found.extend(licences::check(&metadata)?);
+    found.extend(error_codes::check()?);
+    found.extend(licenses::check(&metadata)?);
     if found.is_empty() {
         println!("tidy");
         return Ok(());

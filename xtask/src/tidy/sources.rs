@@ -18,7 +18,12 @@ struct Ban {
     why: &'static str,
 }
 
-const PURE: &[&str] = &["crates/provost-core/src", "crates/provost-proto/src"];
+const PURE: &[&str] = &[
+    "crates/provost-core/src",
+    "crates/provost-ipynb/src",
+    "crates/provost-notebook/src",
+    "crates/provost-proto/src",
+];
 
 const BANS: &[Ban] = &[
     Ban {

@@ -1,4 +1,4 @@
-//! Every dependency has a licence that `deny.toml` allows.
+//! Every dependency has a license that `deny.toml` allows.
 
 use std::fs;
 
@@ -10,15 +10,15 @@ use crate::shell::root;
 pub(crate) fn check(metadata: &Value) -> Result<Vec<String>> {
     let deny: toml::Table = toml::from_str(&fs::read_to_string(root().join("deny.toml"))?)?;
     let allowed =
-        deny["licenses"]["allow"].as_array().context("deny.toml has no list of licences")?;
+        deny["licenses"]["allow"].as_array().context("deny.toml has no list of licenses")?;
     let allowed: Vec<&str> = allowed.iter().filter_map(toml::Value::as_str).collect();
     let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
     let mut found = Vec::new();
     for package in packages {
-        let licence = package["license"].as_str().unwrap_or_default();
-        if !is_allowed(licence, &allowed) {
+        let license = package["license"].as_str().unwrap_or_default();
+        if !is_allowed(license, &allowed) {
             found.push(format!(
-                "{} has the licence `{licence}`, which deny.toml does not allow",
+                "{} has the license `{license}`, which deny.toml does not allow",
                 package["name"]
             ));
         }
@@ -26,11 +26,11 @@ pub(crate) fn check(metadata: &Value) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Whether one alternative of the expression needs only allowed licences.
+/// Whether one alternative of the expression needs only allowed licenses.
 fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
     let flat = expression.replace(['(', ')'], " ").replace('/', " OR ");
     if expression.contains('(') {
-        // Nesting is not parsed: then every licence in the expression must be allowed.
+        // Nesting is not parsed: then every license in the expression must be allowed.
         let names = flat.split(" OR ").flat_map(|part| part.split(" AND "));
         return names.map(str::trim).all(|name| allowed.contains(&name));
     }
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_licence_is_allowed_if_one_alternative_is() {
+    fn a_license_is_allowed_if_one_alternative_is() {
         let allowed = ["MIT", "Apache-2.0", "Unicode-3.0"];
         for (expression, expected) in [
             ("MIT", true),
