@@ -1,6 +1,6 @@
 /** A one-line summary of an event. Events of unknown kinds show their body. */
 import type { BuildFailed, Event, ActionOutcome, OutputChunk, ProjectId } from '../../proto/index.ts'
-import { type NotebookEvent, summarizeNotebookEvent } from './notebook-summary.ts'
+import { type NotebookLogEvent, summarizeNotebookEvent } from './notebook-summary.ts'
 import { isTruncated } from './truncated.ts'
 
 /** The longest summary, in characters. */
@@ -94,7 +94,7 @@ function summarize(event: Event, projectName: ProjectNameLookup): string {
 }
 
 /** Events of a session. */
-function summarizeSessionEvent(event: SessionEvent | RuntimeEvent | NotebookEvent): string {
+function summarizeSessionEvent(event: SessionEvent | RuntimeEvent | NotebookLogEvent): string {
   if (isTruncated(event)) return 'Large body: open the event to read it'
   switch (event.kind) {
     case 'SESSION_OPENED':
@@ -143,7 +143,7 @@ function summarizeSessionEvent(event: SessionEvent | RuntimeEvent | NotebookEven
 }
 
 /** Events of builds, dev server, preview and terminal. */
-function summarizeRuntimeEvent(event: RuntimeEvent | NotebookEvent): string {
+function summarizeRuntimeEvent(event: RuntimeEvent | NotebookLogEvent): string {
   if (isTruncated(event)) return 'Large body: open the event to read it'
   switch (event.kind) {
     case 'BUILD_STARTED':
@@ -188,7 +188,7 @@ type SessionEvent = Extract<
 
 type RuntimeEvent = Exclude<
   Extract<Event, { kind: `${'BUILD' | 'RUNTIME' | 'PREVIEW' | 'TERMINAL'}_${string}` }>,
-  NotebookEvent
+  NotebookLogEvent
 >
 
 function summarizeBuildFailure({ end, errors, omitted, why }: BuildFailed): string {

@@ -3,14 +3,14 @@ import type { Event, NotebookFact, OutputContent } from '../../proto/index.ts'
 import { isTruncated } from './truncated.ts'
 
 /** The events of a notebook. */
-export type NotebookEvent = Extract<Event, { kind: NotebookFact['kind'] }>
+export type NotebookLogEvent = Extract<Event, { kind: NotebookFact['kind'] }>
 
-type CellEvent = Extract<NotebookEvent, { kind: `CELL_${string}` }>
+type CellEvent = Extract<NotebookLogEvent, { kind: `CELL_${string}` }>
 
-type RunEvent = Exclude<NotebookEvent, CellEvent | { kind: `NOTEBOOK_${string}` }>
+type RunEvent = Exclude<NotebookLogEvent, CellEvent | { kind: `NOTEBOOK_${string}` }>
 
 /** Events of a notebook, its cells, executions, outputs and runtime sessions. */
-export function summarizeNotebookEvent(event: NotebookEvent): string {
+export function summarizeNotebookEvent(event: NotebookLogEvent): string {
   if (isTruncated(event)) return 'Large body: open the event to read it'
   switch (event.kind) {
     case 'NOTEBOOK_CREATED':
