@@ -212,9 +212,9 @@ impl ActionService {
                 await_approved_action(requested, id, hash, wait).await
             }
             Decision::Allow(allowed) => {
-                let repeat_key = allowed.bound_action().repeat_key();
-                self.decisions.record_repeat(&context.principal, repeat_key);
                 if is_read_action(allowed.bound_action()) {
+                    let repeat_key = allowed.bound_action().repeat_key();
+                    self.decisions.record_repeat(&context.principal, repeat_key);
                     return self.execute_read(&context, allowed).await;
                 }
                 self.execute_allowed(governance, context, allowed, &files, requested, wait).await

@@ -92,6 +92,7 @@ impl ActionExecutor {
     ) -> Result<(), GatewayError> {
         let RecordedAction { context, allowed, governance_facts, recorded, is_awaited } = action;
         self.governance.apply_facts(governance_facts).await?;
+        self.decisions.record_repeat(&context.principal, allowed.bound_action().repeat_key());
         let permit = issue_permit(allowed, recorded)?;
         let executor = Arc::clone(self);
         let waiter = is_awaited.then(|| self.register_command_waiter(&permit)).flatten();

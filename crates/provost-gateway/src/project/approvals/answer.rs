@@ -211,7 +211,6 @@ impl Approvals {
         facts: Vec<Fact>,
     ) -> Result<(), GatewayError> {
         let action = context.approval.action;
-        let repeat_key = allowed.bound_action().repeat_key();
         let append = AppendRequest {
             command: context.person.command.clone(),
             durability: Durability::Synced,
@@ -219,7 +218,6 @@ impl Approvals {
         };
         let recorded = self.resolve_approval(&context.approval, append).await?;
         self.decisions.reset_repeat_count(&requester.principal);
-        self.decisions.record_repeat(&requester.principal, repeat_key);
         let run = RecordedAction {
             context: requester,
             allowed,

@@ -39,8 +39,6 @@ impl Approvals {
                 self.cache_approval(id, unapproved.bound_action()).await
             }
             Decision::Allow(allowed) => {
-                let repeat_key = allowed.bound_action().repeat_key();
-                self.decisions.record_repeat(&context.principal, repeat_key);
                 let append = build_allowed_append(&context, &allowed, Vec::new());
                 let recorded = self.log.append(append).await?;
                 let run = RecordedAction {
