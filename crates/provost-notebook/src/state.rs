@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use provost_proto::notebook::{
-    Artifact, Cell, DisplayPlaces, Execution, ExecutionStatus, Notebook, NotebookDocument,
+    Artifact, Cell, DisplayLocations, Execution, ExecutionStatus, Notebook, NotebookDocument,
     NotebookFact, NotebookSlot, NotebookView, OutputPage, OutputPart, RuntimeSession,
 };
 use provost_proto::{CellId, ExecutionId, Hash, NotebookId, RuntimeSessionId};
@@ -260,7 +260,7 @@ impl NotebookState {
     }
 
     /// The outputs with a display name.
-    pub fn display(&self, display: &str) -> Option<&DisplayPlaces> {
+    pub fn display(&self, display: &str) -> Option<&DisplayLocations> {
         let Some(NotebookDocument::Displays(places)) =
             self.documents.get(&display_key(self.id, display))
         else {

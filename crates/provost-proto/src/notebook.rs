@@ -17,10 +17,10 @@ pub use api::{
 };
 pub use command::{CellContent, NotebookCommand};
 pub use document::{
-    AppendableOutput, Artifact, Cell, CellKind, DisplayPlaces, Execution, ExecutionOutcome,
+    AppendableOutput, Artifact, Cell, CellKind, DisplayLocations, Execution, ExecutionOutcome,
     ExecutionStatus, InputRequest, Notebook, NotebookDocument, NotebookFile, NotebookSlot,
-    NotebookView, OutputPage, OutputPlace, RuntimeCapabilities, RuntimeEndReason, RuntimePlace,
-    RuntimeSession, RuntimeSessionStatus,
+    NotebookView, OutputLocation, OutputPage, RuntimeCapabilities, RuntimeEndReason,
+    RuntimeLocation, RuntimeSession, RuntimeSessionStatus,
 };
 pub use fact::{
     ArtifactAdded, CellCreated, CellDeleted, CellEdited, CellKindSet, CellMetadataSet, CellMoved,

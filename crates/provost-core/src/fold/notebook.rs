@@ -15,8 +15,8 @@ pub(super) fn affected_notebook_documents(
         .map(|key| key.map(|key| (DocumentKey::from(key), PriorDocument::Required)))
 }
 
-impl From<provost_notebook::DocumentKey> for DocumentKey {
-    fn from(key: provost_notebook::DocumentKey) -> Self {
+impl From<provost_notebook::NotebookDocumentKey> for DocumentKey {
+    fn from(key: provost_notebook::NotebookDocumentKey) -> Self {
         Self { view: key.view.into(), key: key.key }
     }
 }

@@ -2,7 +2,7 @@
 
 use provost_proto::notebook::{
     CellKind, ExecutionOutcome, Fence, InputRequest, MimeBundle, NotebookCommand,
-    RuntimeCapabilities, RuntimeEndReason, RuntimePlace, RuntimeSessionStatus, StreamName,
+    RuntimeCapabilities, RuntimeEndReason, RuntimeLocation, RuntimeSessionStatus, StreamName,
 };
 use provost_proto::{CellId, Code, ExecutionId, IdempotencyKey, OutputId, RuntimeSessionId};
 use serde_json::{Map, Value};
@@ -22,7 +22,7 @@ pub struct AgentOptions {
     /// The slot; the notebook's first if absent.
     pub slot: Option<String>,
     /// Where it runs.
-    pub place: RuntimePlace,
+    pub place: RuntimeLocation,
     /// What it can execute.
     pub capabilities: RuntimeCapabilities,
 }

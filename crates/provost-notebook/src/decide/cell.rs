@@ -8,20 +8,23 @@ use provost_proto::notebook::{
 use provost_proto::{CellId, Code, limits};
 use serde_json::Value;
 
-use super::check;
 use super::context::{DecidedFacts, Refusal, refuse};
 use super::execution;
+use super::guards;
 use crate::document_key::NotebookDocumentKey;
 use crate::position::check_position;
 use crate::state::NotebookState;
 use crate::text::{ChangeSet, normalize_line_breaks};
 
 pub(super) fn create(state: &NotebookState, content: &CellContent) -> DecidedFacts {
-    check::unused(state, NotebookDocumentKey::new(NotebookView::Cells, content.cell.uuid()))?;
+    guards::require_unused_id(
+        state,
+        NotebookDocumentKey::new(NotebookView::Cells, content.cell.uuid()),
+    )?;
     check_count(state)?;
     valid_position(&content.position)?;
-    check::text_length("the source", &content.source, limits::MAX_CELL_SOURCE_BYTES)?;
-    check::metadata_size(content.metadata.iter(), limits::MAX_CELL_METADATA_BYTES)?;
+    guards::check_text_length("the source", &content.source, limits::MAX_CELL_SOURCE_BYTES)?;
+    guards::check_metadata_size(content.metadata.iter(), limits::MAX_CELL_METADATA_BYTES)?;
     Ok(vec![NotebookFact::CellCreated(CellCreated {
         notebook: state.id(),
         cell: content.cell,
@@ -50,7 +53,7 @@ pub(super) fn edit(
     base: CellRevision,
     changes: &Value,
 ) -> DecidedFacts {
-    let cell = check::cell_at(state, id, base)?;
+    let cell = guards::require_cell_at_revision(state, id, base)?;
     let invalid = |error: crate::text::ChangeError| {
         refuse(Code::InvalidRequest, format!("cannot edit the cell: {error}"))
     };
@@ -59,7 +62,7 @@ pub(super) fn edit(
     if source.contains('\r') {
         return Err(refuse(Code::InvalidRequest, "lines of a cell end in a line feed"));
     }
-    check::text_length("the source", &source, limits::MAX_CELL_SOURCE_BYTES)?;
+    guards::check_text_length("the source", &source, limits::MAX_CELL_SOURCE_BYTES)?;
     if parsed.is_empty() {
         return Ok(Vec::new());
     }
@@ -77,8 +80,8 @@ pub(super) fn replace(
     base: CellRevision,
     source: &str,
 ) -> DecidedFacts {
-    let cell = check::cell_at(state, id, base)?;
-    check::text_length("the source", source, limits::MAX_CELL_SOURCE_BYTES)?;
+    let cell = guards::require_cell_at_revision(state, id, base)?;
+    guards::check_text_length("the source", source, limits::MAX_CELL_SOURCE_BYTES)?;
     let source = normalize_line_breaks(source);
     if cell.source == source {
         return Ok(Vec::new());
@@ -89,7 +92,7 @@ pub(super) fn replace(
 
 pub(super) fn move_to(state: &NotebookState, id: CellId, position: &str) -> DecidedFacts {
     valid_position(position)?;
-    if check::cell(state, id)?.position == position {
+    if guards::require_cell(state, id)?.position == position {
         return Ok(Vec::new());
     }
     let (notebook, position) = (state.id(), position.to_owned());
@@ -97,7 +100,7 @@ pub(super) fn move_to(state: &NotebookState, id: CellId, position: &str) -> Deci
 }
 
 pub(super) fn set_kind(state: &NotebookState, id: CellId, cell_kind: CellKind) -> DecidedFacts {
-    if check::cell(state, id)?.kind == cell_kind {
+    if guards::require_cell(state, id)?.kind == cell_kind {
         return Ok(Vec::new());
     }
     let notebook = state.id();
@@ -110,9 +113,9 @@ pub(super) fn set_metadata(
     key: &String,
     value: &Value,
 ) -> DecidedFacts {
-    let cell = check::cell(state, id)?;
+    let cell = guards::require_cell(state, id)?;
     let limit = limits::MAX_CELL_METADATA_BYTES;
-    if !check::metadata_change(&cell.metadata, (key, value), limit)? {
+    if !guards::check_metadata_change(&cell.metadata, (key, value), limit)? {
         return Ok(Vec::new());
     }
     let (notebook, key, value) = (state.id(), key.clone(), value.clone());
@@ -120,7 +123,7 @@ pub(super) fn set_metadata(
 }
 
 pub(super) fn set_slot(state: &NotebookState, id: CellId, slot: Option<&str>) -> DecidedFacts {
-    let cell = check::cell(state, id)?;
+    let cell = guards::require_cell(state, id)?;
     if let Some(name) = slot.filter(|name| state.slot(name).is_none()) {
         let error = format!("the notebook has no slot `{}`", name.escape_debug());
         return Err(refuse(Code::InvalidRequest, error));
@@ -134,7 +137,7 @@ pub(super) fn set_slot(state: &NotebookState, id: CellId, slot: Option<&str>) ->
 
 /// Deletes a cell. What it executes is cancelled. One that was deleted stays deleted.
 pub(super) fn delete(state: &NotebookState, id: CellId) -> DecidedFacts {
-    let cell = check::any_cell(state, id)?;
+    let cell = guards::require_known_cell(state, id)?;
     if cell.deleted_at.is_some() {
         return Ok(Vec::new());
     }
@@ -148,7 +151,7 @@ pub(super) fn delete(state: &NotebookState, id: CellId) -> DecidedFacts {
 }
 
 pub(super) fn restore(state: &NotebookState, id: CellId) -> DecidedFacts {
-    if check::any_cell(state, id)?.deleted_at.is_none() {
+    if guards::require_known_cell(state, id)?.deleted_at.is_none() {
         return Ok(Vec::new());
     }
     check_count(state)?;
@@ -158,7 +161,7 @@ pub(super) fn restore(state: &NotebookState, id: CellId) -> DecidedFacts {
 /// Clears what is shown of the last execution; one that runs goes on, and shows what comes next.
 pub(super) fn clear_outputs(state: &NotebookState, id: CellId) -> DecidedFacts {
     let notebook = state.id();
-    let Some(execution) = check::cell(state, id)?.execution else { return Ok(Vec::new()) };
+    let Some(execution) = guards::require_cell(state, id)?.execution else { return Ok(Vec::new()) };
     let status =
         state.execution(execution).map(|last| (last.status, last.outputs, last.first_output));
     Ok(match status {

@@ -1,7 +1,7 @@
 //! Who sends commands, what they may do, and why one is refused.
 
-use provost_proto::notebook::{NotebookCommand, NotebookFact, RuntimeSession};
-use provost_proto::{Code, UnixMicros};
+use provost_proto::notebook::{Fence, NotebookCommand, NotebookFact, RuntimeSession};
+use provost_proto::{Code, ExecutionId, RuntimeSessionId, UnixMicros};
 
 /// Who sends commands, and when.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +23,20 @@ pub enum CommandRights {
     Runtime,
     /// The daemon: everything.
     Daemon,
+}
+
+/// The runtime session that a command is sent for, with the fence that its sender knows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FencedSession {
+    pub(super) session: RuntimeSessionId,
+    pub(super) fence: Fence,
+}
+
+/// The execution that a command is sent for, with the fence of the session that claimed it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ExecutionClaim {
+    pub(super) execution: ExecutionId,
+    pub(super) fence: Fence,
 }
 
 /// Why a command is refused.

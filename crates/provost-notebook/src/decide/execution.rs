@@ -3,13 +3,15 @@
 use provost_proto::notebook::{
     CellKind, CellRevision, Execution, ExecutionAssigned, ExecutionCancelled, ExecutionFinished,
     ExecutionInputAnswered, ExecutionInputAsked, ExecutionOutcome, ExecutionRequested,
-    ExecutionStarted, ExecutionStatus, Fence, InputRequest, NotebookFact, NotebookView,
+    ExecutionStarted, ExecutionStatus, InputRequest, NotebookFact, NotebookView,
     RuntimeCapabilities, RuntimeSessionStatus,
 };
-use provost_proto::{CellId, Code, ExecutionId, RuntimeSessionId, limits};
+use provost_proto::{CellId, Code, ExecutionId, limits};
 
-use super::check;
-use super::context::{CommandContext, CommandRights, DecidedFacts, Refusal, refuse};
+use super::context::{
+    CommandContext, CommandRights, DecidedFacts, ExecutionClaim, FencedSession, Refusal, refuse,
+};
+use super::guards;
 use crate::document_key::NotebookDocumentKey;
 use crate::state::NotebookState;
 
@@ -47,8 +49,11 @@ pub(super) fn request(
     cell: CellId,
     revision: CellRevision,
 ) -> DecidedFacts {
-    check::unused(state, NotebookDocumentKey::new(NotebookView::Executions, id.uuid()))?;
-    let cell = check::cell_at(state, cell, revision)?;
+    guards::require_unused_id(
+        state,
+        NotebookDocumentKey::new(NotebookView::Executions, id.uuid()),
+    )?;
+    let cell = guards::require_cell_at_revision(state, cell, revision)?;
     if let CellKind::Markdown | CellKind::Raw = cell.kind {
         return Err(refuse(Code::InvalidRequest, "cells of this kind are not executed"));
     }
@@ -58,7 +63,7 @@ pub(super) fn request(
         let error = format!("the last execution of the cell {status}: cancel it, or wait");
         return Err(refuse(Code::ExecutionState, error));
     }
-    let notebook = check::notebook(state)?;
+    let notebook = guards::require_notebook(state)?;
     let slot = match &cell.slot {
         Some(name) => state.slot(name),
         None => notebook.slots.iter().find(|slot| slot.kinds.contains(&cell.kind)),
@@ -79,8 +84,8 @@ pub(super) fn request(
 }
 
 pub(super) fn cancel(state: &NotebookState, id: ExecutionId, why: Option<&str>) -> DecidedFacts {
-    check::reason(why)?;
-    let execution = check::execution(state, id)?;
+    guards::check_reason(why)?;
+    let execution = guards::require_execution(state, id)?;
     if execution.status == ExecutionStatus::Finished {
         return Err(wrong_status(execution));
     }
@@ -118,8 +123,8 @@ pub(super) fn abandon(execution: &Execution, why: &str) -> NotebookFact {
 }
 
 pub(super) fn answer_input(state: &NotebookState, id: ExecutionId, text: &str) -> DecidedFacts {
-    check::text_length("the input", text, limits::MAX_NOTEBOOK_INPUT_BYTES)?;
-    let execution = check::execution(state, id)?;
+    guards::check_text_length("the input", text, limits::MAX_NOTEBOOK_INPUT_BYTES)?;
+    let execution = guards::require_execution(state, id)?;
     check_running(execution)?;
     let Some(input) = &execution.input else {
         return Err(refuse(Code::ExecutionState, "the program does not ask for input any more"));
@@ -135,10 +140,10 @@ pub(super) fn claim(
     state: &NotebookState,
     context: &CommandContext<'_>,
     id: ExecutionId,
-    by: (RuntimeSessionId, Fence),
+    by: FencedSession,
 ) -> DecidedFacts {
-    let session = check::session(state, context, by)?;
-    let execution = check::execution(state, id)?;
+    let session = guards::require_active_session(state, context, by)?;
+    let execution = guards::require_execution(state, id)?;
     if execution.status != ExecutionStatus::Queued {
         return Err(wrong_status(execution));
     }
@@ -193,9 +198,9 @@ pub(crate) fn next_execution<'a>(
 pub(super) fn start(
     state: &NotebookState,
     context: &CommandContext<'_>,
-    claim: (ExecutionId, Fence),
+    claim: ExecutionClaim,
 ) -> DecidedFacts {
-    let (execution, session) = check::claimed(state, context, claim)?;
+    let (execution, session) = guards::require_claimed_execution(state, context, claim)?;
     if execution.status != ExecutionStatus::Assigned {
         return Err(wrong_status(execution));
     }
@@ -213,11 +218,11 @@ pub(super) fn start(
 pub(super) fn ask_input(
     state: &NotebookState,
     context: &CommandContext<'_>,
-    claim: (ExecutionId, Fence),
+    claim: ExecutionClaim,
     input: &InputRequest,
 ) -> DecidedFacts {
-    check::text_length("the prompt", &input.prompt, limits::MAX_NOTEBOOK_INPUT_BYTES)?;
-    let (execution, _) = check::claimed(state, context, claim)?;
+    guards::check_text_length("the prompt", &input.prompt, limits::MAX_NOTEBOOK_INPUT_BYTES)?;
+    let (execution, _) = guards::require_claimed_execution(state, context, claim)?;
     check_running(execution)?;
     if execution.input.is_some() {
         return Err(refuse(Code::ExecutionState, "the execution already asks for input"));
@@ -232,12 +237,12 @@ pub(super) fn ask_input(
 pub(super) fn finish(
     state: &NotebookState,
     context: &CommandContext<'_>,
-    claim: (ExecutionId, Fence),
+    claim: ExecutionClaim,
     outcome: ExecutionOutcome,
     why: Option<&str>,
 ) -> DecidedFacts {
-    check::reason(why)?;
-    let (execution, session) = check::claimed(state, context, claim)?;
+    guards::check_reason(why)?;
+    let (execution, session) = guards::require_claimed_execution(state, context, claim)?;
     let can_end = match (execution.status, outcome) {
         (_, ExecutionOutcome::Lost) if context.rights != CommandRights::Daemon => {
             return Err(refuse(

@@ -3,9 +3,9 @@
 //! A command that would change nothing has no facts.
 
 mod cell;
-mod check;
 mod context;
 mod execution;
+mod guards;
 mod notebook;
 mod output;
 mod session;
@@ -17,6 +17,8 @@ use uuid::Uuid;
 use crate::document_key::{NotebookDocumentKey, display_key};
 use crate::fold::FactMetadata;
 use crate::state::{NotebookState, UndoLog};
+
+use context::{ExecutionClaim, FencedSession};
 
 pub use context::{CommandContext, CommandRights, Refusal};
 pub use notebook::create_notebook;
@@ -35,7 +37,7 @@ pub fn decide(
     context: &CommandContext<'_>,
     command: &NotebookCommand,
 ) -> Result<Vec<NotebookFact>, Refusal> {
-    check::notebook(state)?;
+    guards::require_notebook(state)?;
     context::check_rights(context, command)?;
     match command {
         NotebookCommand::RenameNotebook { .. }
@@ -72,37 +74,72 @@ pub fn decide(
             execution::answer_input(state, *execution, text)
         }
         NotebookCommand::StartSession { .. } => session::start(state, context, command),
-        NotebookCommand::SetSessionStatus { session, fence, status } => {
-            session::set_status(state, context, (*session, *fence), *status)
-        }
-        NotebookCommand::EndSession { session, fence, reason, why } => {
-            session::end(state, context, (*session, *fence), *reason, why.as_deref())
-        }
-        NotebookCommand::ClaimExecution { execution, session, fence } => {
-            execution::claim(state, context, *execution, (*session, *fence))
-        }
-        NotebookCommand::StartExecution { execution, fence } => {
-            execution::start(state, context, (*execution, *fence))
-        }
-        NotebookCommand::AskInput { execution, fence, input } => {
-            execution::ask_input(state, context, (*execution, *fence), input)
-        }
-        NotebookCommand::AddOutput { execution, fence, output, content: added } => {
-            output::add(state, context, (*execution, *fence), *output, added)
-        }
-        NotebookCommand::AppendOutput { execution, fence, output, text } => {
-            output::append(state, context, (*execution, *fence), *output, text)
-        }
+        NotebookCommand::SetSessionStatus { session, fence, status } => session::set_status(
+            state,
+            context,
+            FencedSession { session: *session, fence: *fence },
+            *status,
+        ),
+        NotebookCommand::EndSession { session, fence, reason, why } => session::end(
+            state,
+            context,
+            FencedSession { session: *session, fence: *fence },
+            *reason,
+            why.as_deref(),
+        ),
+        NotebookCommand::ClaimExecution { execution, session, fence } => execution::claim(
+            state,
+            context,
+            *execution,
+            FencedSession { session: *session, fence: *fence },
+        ),
+        NotebookCommand::StartExecution { execution, fence } => execution::start(
+            state,
+            context,
+            ExecutionClaim { execution: *execution, fence: *fence },
+        ),
+        NotebookCommand::AskInput { execution, fence, input } => execution::ask_input(
+            state,
+            context,
+            ExecutionClaim { execution: *execution, fence: *fence },
+            input,
+        ),
+        NotebookCommand::AddOutput { execution, fence, output, content: added } => output::add(
+            state,
+            context,
+            ExecutionClaim { execution: *execution, fence: *fence },
+            *output,
+            added,
+        ),
+        NotebookCommand::AppendOutput { execution, fence, output, text } => output::append(
+            state,
+            context,
+            ExecutionClaim { execution: *execution, fence: *fence },
+            *output,
+            text,
+        ),
         NotebookCommand::ReplaceDisplay { session, fence, display, data, metadata } => {
             let shown = output::DisplayContent { display, data, metadata };
-            output::replace_display(state, context, (*session, *fence), &shown)
+            output::replace_display(
+                state,
+                context,
+                FencedSession { session: *session, fence: *fence },
+                &shown,
+            )
         }
-        NotebookCommand::ClearOutputs { execution, fence, wait } => {
-            output::clear(state, context, (*execution, *fence), *wait)
-        }
-        NotebookCommand::FinishExecution { execution, fence, outcome, why } => {
-            execution::finish(state, context, (*execution, *fence), *outcome, why.as_deref())
-        }
+        NotebookCommand::ClearOutputs { execution, fence, wait } => output::clear(
+            state,
+            context,
+            ExecutionClaim { execution: *execution, fence: *fence },
+            *wait,
+        ),
+        NotebookCommand::FinishExecution { execution, fence, outcome, why } => execution::finish(
+            state,
+            context,
+            ExecutionClaim { execution: *execution, fence: *fence },
+            *outcome,
+            why.as_deref(),
+        ),
     }
 }
 

@@ -10,9 +10,9 @@ use provost_proto::notebook::{
 use provost_proto::{Code, Hash, NotebookId, ProjectId, StreamVersion, limits};
 use serde_json::{Map, Value};
 
-use super::check;
 use super::context::{Refusal, refuse};
 use super::execution::abandon;
+use super::guards;
 use super::session::end_session;
 use crate::state::NotebookState;
 
@@ -32,8 +32,8 @@ pub fn create_notebook(
 ) -> Result<NotebookFact, Refusal> {
     check_title(&request.title)?;
     let language = request.language.as_deref().unwrap_or(DEFAULT_LANGUAGE);
-    check::name("the language", language, limits::MAX_NAME_BYTES)?;
-    check::metadata_size(metadata.iter(), limits::MAX_NOTEBOOK_METADATA_BYTES)?;
+    guards::check_name("the language", language, limits::MAX_NAME_BYTES)?;
+    guards::check_metadata_size(metadata.iter(), limits::MAX_NOTEBOOK_METADATA_BYTES)?;
     let slots = match &request.slots {
         Some(slots) => declare_slots(slots, &[])?,
         None => vec![NotebookSlot {
@@ -57,7 +57,7 @@ pub(super) fn decide(
     state: &NotebookState,
     command: &NotebookCommand,
 ) -> Result<Vec<NotebookFact>, Refusal> {
-    let document = check::notebook(state)?;
+    let document = guards::require_notebook(state)?;
     #[expect(clippy::wildcard_enum_match_arm, reason = "the others are decided elsewhere")]
     match command {
         NotebookCommand::RenameNotebook { title } => rename(document, title),
@@ -73,7 +73,7 @@ pub(super) fn decide(
 }
 
 fn check_title(title: &str) -> Result<(), Refusal> {
-    check::name("the title", title, limits::MAX_NOTEBOOK_TITLE_CHARS * 4)?;
+    guards::check_name("the title", title, limits::MAX_NOTEBOOK_TITLE_CHARS * 4)?;
     if title.chars().count() > limits::MAX_NOTEBOOK_TITLE_CHARS {
         let limit = limits::MAX_NOTEBOOK_TITLE_CHARS;
         return Err(refuse(Code::TooLarge, format!("the title is longer than {limit} characters")));
@@ -99,7 +99,7 @@ fn set_metadata(
     value: &Value,
 ) -> Result<Vec<NotebookFact>, Refusal> {
     let limit = limits::MAX_NOTEBOOK_METADATA_BYTES;
-    if !check::metadata_change(&document.metadata, (key, value), limit)? {
+    if !guards::check_metadata_change(&document.metadata, (key, value), limit)? {
         return Ok(Vec::new());
     }
     Ok(vec![NotebookFact::NotebookMetadataSet(NotebookMetadataSet {
@@ -148,7 +148,7 @@ fn declare_slots(
     let mut names = BTreeSet::new();
     let mut declared = Vec::with_capacity(slots.len());
     for slot in slots {
-        check::name("the name of a slot", &slot.name, limits::MAX_NAME_BYTES)?;
+        guards::check_name("the name of a slot", &slot.name, limits::MAX_NAME_BYTES)?;
         if !names.insert(&slot.name) {
             let error = format!("the slot `{}` is declared twice", slot.name);
             return Err(refuse(Code::InvalidRequest, error));
@@ -180,7 +180,7 @@ fn bind_file(document: &Notebook, path: Option<&str>) -> Result<Vec<NotebookFact
 
 /// A path in the project. Links are the matter of who opens it.
 fn check_path(path: &str) -> Result<(), Refusal> {
-    check::name("the path", path, limits::MAX_PATH_BYTES)?;
+    guards::check_name("the path", path, limits::MAX_PATH_BYTES)?;
     let is_plain = |part: &str| !part.is_empty() && part != "." && part != "..";
     if path.contains('\0') || !path.split('/').all(is_plain) {
         let error = format!("`{}` is not a path in the project", path.escape_debug());

@@ -2,26 +2,28 @@
 //! document says, so that no page is read.
 
 use provost_proto::notebook::{
-    AppendableOutput, Execution, Fence, MimeBundle, NotebookFact, OutputAdded, OutputAppended,
-    OutputContent, OutputPlace, OutputReplaced, OutputsCleared,
+    AppendableOutput, Execution, MimeBundle, NotebookFact, OutputAdded, OutputAppended,
+    OutputContent, OutputLocation, OutputReplaced, OutputsCleared,
 };
-use provost_proto::{Code, ExecutionId, OutputId, RuntimeSessionId, limits};
+use provost_proto::{Code, OutputId, limits};
 use serde_json::{Map, Value};
 
-use super::check;
-use super::context::{CommandContext, DecidedFacts, Refusal, refuse};
+use super::context::{
+    CommandContext, DecidedFacts, ExecutionClaim, FencedSession, Refusal, refuse,
+};
 use super::execution::check_running;
+use super::guards;
 use crate::fold::{content_bytes, display_name};
 use crate::state::NotebookState;
 
 pub(super) fn add(
     state: &NotebookState,
     context: &CommandContext<'_>,
-    claim: (ExecutionId, Fence),
+    claim: ExecutionClaim,
     output: OutputId,
     added: &OutputContent,
 ) -> DecidedFacts {
-    let (execution, _) = check::claimed(state, context, claim)?;
+    let (execution, _) = guards::require_claimed_execution(state, context, claim)?;
     check_running(execution)?;
     if execution.outputs >= limits::MAX_EXECUTION_OUTPUTS {
         let limit = limits::MAX_EXECUTION_OUTPUTS;
@@ -33,7 +35,7 @@ pub(super) fn add(
     let bytes = content_bytes(added);
     check_size(bytes, limits::MAX_OUTPUT_BYTES)?;
     if let Some(display) = display_name(added) {
-        check::name("the display name", display, limits::MAX_DISPLAY_NAME_BYTES)?;
+        guards::check_name("the display name", display, limits::MAX_DISPLAY_NAME_BYTES)?;
     }
     // Printing nothing shows nothing.
     if let OutputContent::Stream { text, .. } = added
@@ -78,11 +80,11 @@ fn has_room(execution: &Execution, bytes: usize) -> bool {
 pub(super) fn append(
     state: &NotebookState,
     context: &CommandContext<'_>,
-    claim: (ExecutionId, Fence),
+    claim: ExecutionClaim,
     output: OutputId,
     text: &str,
 ) -> DecidedFacts {
-    let (execution, _) = check::claimed(state, context, claim)?;
+    let (execution, _) = guards::require_claimed_execution(state, context, claim)?;
     check_running(execution)?;
     let last = execution.appendable.filter(|last| last.output == output);
     let Some(AppendableOutput { stream, .. }) = last else {
@@ -119,10 +121,10 @@ pub(super) struct DisplayContent<'a> {
 pub(super) fn replace_display(
     state: &NotebookState,
     context: &CommandContext<'_>,
-    session: (RuntimeSessionId, Fence),
+    fenced: FencedSession,
     shown: &DisplayContent<'_>,
 ) -> DecidedFacts {
-    check::session(state, context, session)?;
+    guards::require_active_session(state, context, fenced)?;
     let (data, metadata) = (shown.data.clone(), shown.metadata.clone());
     let output = OutputContent::Display { data, metadata, display: None };
     check_size(content_bytes(&output), limits::MAX_OUTPUT_BYTES)?;
@@ -142,7 +144,7 @@ pub(super) fn replace_display(
 }
 
 /// Whether an output was not cleared, and its cell was not executed again.
-fn is_shown(state: &NotebookState, place: &OutputPlace) -> bool {
+fn is_shown(state: &NotebookState, place: &OutputLocation) -> bool {
     state.execution(place.execution).is_some_and(|execution| {
         let is_last =
             state.cell(execution.cell).is_some_and(|cell| cell.execution == Some(execution.id));
@@ -153,10 +155,10 @@ fn is_shown(state: &NotebookState, place: &OutputPlace) -> bool {
 pub(super) fn clear(
     state: &NotebookState,
     context: &CommandContext<'_>,
-    claim: (ExecutionId, Fence),
+    claim: ExecutionClaim,
     wait: bool,
 ) -> DecidedFacts {
-    let (execution, _) = check::claimed(state, context, claim)?;
+    let (execution, _) = guards::require_claimed_execution(state, context, claim)?;
     check_running(execution)?;
     let has_outputs = execution.first_output < execution.outputs;
     if !has_outputs || wait && execution.clear_pending {

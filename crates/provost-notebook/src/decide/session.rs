@@ -1,15 +1,17 @@
 //! Commands for runtime sessions: at most one is active in a slot, and it has the highest fence.
 
 use provost_proto::notebook::{
-    Execution, ExecutionFinished, ExecutionOutcome, ExecutionReturned, ExecutionStatus, Fence,
+    Execution, ExecutionFinished, ExecutionOutcome, ExecutionReturned, ExecutionStatus,
     NotebookCommand, NotebookFact, NotebookSlot, NotebookView, RuntimeEndReason,
     RuntimeSessionEnded, RuntimeSessionStarted, RuntimeSessionStatus, RuntimeSessionStatusSet,
 };
 use provost_proto::{Code, RuntimeSessionId, limits};
 
-use super::check;
-use super::context::{CommandContext, CommandRights, DecidedFacts, Refusal, check_owner, refuse};
+use super::context::{
+    CommandContext, CommandRights, DecidedFacts, FencedSession, Refusal, check_owner, refuse,
+};
 use super::execution::abandon;
+use super::guards;
 use crate::document_key::NotebookDocumentKey;
 use crate::state::NotebookState;
 
@@ -31,9 +33,12 @@ pub(super) fn start(
     else {
         return Ok(Vec::new());
     };
-    check::unused(state, NotebookDocumentKey::new(NotebookView::RuntimeSessions, session.uuid()))?;
-    check::name("the id of the runtime", runtime_id, limits::MAX_NAME_BYTES)?;
-    check::name("the type of the runtime", runtime_type, limits::MAX_NAME_BYTES)?;
+    guards::require_unused_id(
+        state,
+        NotebookDocumentKey::new(NotebookView::RuntimeSessions, session.uuid()),
+    )?;
+    guards::check_name("the id of the runtime", runtime_id, limits::MAX_NAME_BYTES)?;
+    guards::check_name("the type of the runtime", runtime_type, limits::MAX_NAME_BYTES)?;
     let slot = find_slot(state, slot.as_deref())?;
     let mut facts = Vec::new();
     if let Some(active) = slot.session {
@@ -63,7 +68,7 @@ fn find_slot<'a>(
 ) -> Result<&'a NotebookSlot, Refusal> {
     let slot = match name {
         Some(name) => state.slot(name),
-        None => check::notebook(state)?.slots.first(),
+        None => guards::require_notebook(state)?.slots.first(),
     };
     slot.ok_or_else(|| {
         let name = name.unwrap_or_default().escape_debug();
@@ -74,10 +79,10 @@ fn find_slot<'a>(
 pub(super) fn set_status(
     state: &NotebookState,
     context: &CommandContext<'_>,
-    id: (RuntimeSessionId, Fence),
+    fenced: FencedSession,
     status: RuntimeSessionStatus,
 ) -> DecidedFacts {
-    let session = check::session(state, context, id)?;
+    let session = guards::require_active_session(state, context, fenced)?;
     let is_known = match (session.status, status) {
         // Whether it is busy is known from what it claimed.
         (RuntimeSessionStatus::Busy, RuntimeSessionStatus::Ready)
@@ -106,13 +111,13 @@ pub(super) fn set_status(
 pub(super) fn end(
     state: &NotebookState,
     context: &CommandContext<'_>,
-    (id, fence): (RuntimeSessionId, Fence),
+    fenced: FencedSession,
     reason: RuntimeEndReason,
     why: Option<&str>,
 ) -> DecidedFacts {
-    check::reason(why)?;
-    let session = state.session(id).ok_or_else(|| {
-        refuse(Code::StaleFence, format!("the notebook has no runtime session {id}"))
+    guards::check_reason(why)?;
+    let session = state.session(fenced.session).ok_or_else(|| {
+        refuse(Code::StaleFence, format!("the notebook has no runtime session {}", fenced.session))
     })?;
     match context.rights {
         CommandRights::Edit | CommandRights::Daemon => {}
@@ -121,13 +126,13 @@ pub(super) fn end(
     if session.status == RuntimeSessionStatus::Ended {
         return Ok(Vec::new());
     }
-    if session.fence != fence {
+    if session.fence != fenced.fence {
         return Err(refuse(Code::StaleFence, "the runtime session has another fence"));
     }
     match (reason, context.rights) {
         (RuntimeEndReason::Shutdown | RuntimeEndReason::Restart | RuntimeEndReason::Error, _)
         | (RuntimeEndReason::Timeout | RuntimeEndReason::Displaced, CommandRights::Daemon) => {
-            Ok(end_session(state, id, reason, why))
+            Ok(end_session(state, fenced.session, reason, why))
         }
         (
             RuntimeEndReason::Timeout | RuntimeEndReason::Displaced,

@@ -2,8 +2,8 @@
 
 use provost_proto::limits;
 use provost_proto::notebook::{
-    DisplayPlaces, MimeBundle, MimeData, NotebookFact, OutputAdded, OutputAppended, OutputContent,
-    OutputPage, OutputPart, OutputPlace,
+    DisplayLocations, MimeBundle, MimeData, NotebookFact, OutputAdded, OutputAppended,
+    OutputContent, OutputLocation, OutputPage, OutputPart,
 };
 use serde_json::Value;
 
@@ -69,14 +69,14 @@ fn append_text(content: &mut OutputContent, appended: &OutputContent) {
     }
 }
 
-pub(super) fn new_display(fact: &NotebookFact) -> Option<DisplayPlaces> {
+pub(super) fn new_display(fact: &NotebookFact) -> Option<DisplayLocations> {
     let NotebookFact::OutputAdded(added) = fact else { return None };
     let display = display_name(&added.content)?.to_owned();
-    Some(DisplayPlaces { notebook: added.notebook, display, places: vec![new_place(added)] })
+    Some(DisplayLocations { notebook: added.notebook, display, places: vec![new_place(added)] })
 }
 
-const fn new_place(added: &OutputAdded) -> OutputPlace {
-    OutputPlace {
+const fn new_place(added: &OutputAdded) -> OutputLocation {
+    OutputLocation {
         execution: added.execution,
         page: added.page,
         output: added.output,
@@ -84,10 +84,10 @@ const fn new_place(added: &OutputAdded) -> OutputPlace {
     }
 }
 
-pub(super) fn update_display(display: &mut DisplayPlaces, fact: &NotebookFact) {
+pub(super) fn update_display(display: &mut DisplayLocations, fact: &NotebookFact) {
     let NotebookFact::OutputAdded(added) = fact else { return };
     let is_shown =
-        |place: &OutputPlace| place.execution != added.execution || place.ordinal >= added.first;
+        |place: &OutputLocation| place.execution != added.execution || place.ordinal >= added.first;
     display.places.retain(is_shown);
     display.places.push(new_place(added));
     let excess = display.places.len().saturating_sub(limits::MAX_DISPLAY_PLACES);

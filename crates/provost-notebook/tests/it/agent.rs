@@ -6,7 +6,7 @@ use provost_notebook::agent::{
 };
 use provost_proto::notebook::{
     CellKind, ExecutionOutcome, ExecutionStatus, NotebookCommand, NotebookFact, RuntimeEndReason,
-    RuntimePlace, RuntimeSessionStatus, StreamName,
+    RuntimeLocation, RuntimeSessionStatus, StreamName,
 };
 use provost_proto::{Code, ExecutionId, limits};
 
@@ -38,7 +38,7 @@ impl Platform {
             runtime_id: "echo-1".to_owned(),
             runtime_type: "echo".to_owned(),
             slot: None,
-            place: RuntimePlace::Native,
+            place: RuntimeLocation::Native,
             capabilities: ALL,
         };
         Self {

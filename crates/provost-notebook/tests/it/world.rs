@@ -6,7 +6,7 @@ use provost_notebook::{
 };
 use provost_proto::notebook::{
     CellContent, CellKind, CreateNotebookRequest, ExecutionOutcome, NotebookCommand, NotebookFact,
-    NotebookSlot, OutputContent, RuntimeCapabilities, RuntimeEndReason, RuntimePlace,
+    NotebookSlot, OutputContent, RuntimeCapabilities, RuntimeEndReason, RuntimeLocation,
     RuntimeSessionStatus, StreamName,
 };
 use provost_proto::{CellId, Code, ExecutionId, NotebookId, OutputId, RuntimeSessionId};
@@ -177,7 +177,7 @@ pub(crate) fn start_session(session: u128) -> NotebookCommand {
         slot: None,
         runtime_id: format!("runtime-{session}"),
         runtime_type: "echo".to_owned(),
-        place: RuntimePlace::Native,
+        place: RuntimeLocation::Native,
         capabilities: ALL,
     }
 }

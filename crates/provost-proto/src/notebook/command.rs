@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{
     CellKind, CellPosition, CellRevision, ExecutionOutcome, Fence, InputRequest, MimeBundle,
-    NotebookSlot, OutputContent, RuntimeCapabilities, RuntimeEndReason, RuntimePlace,
+    NotebookSlot, OutputContent, RuntimeCapabilities, RuntimeEndReason, RuntimeLocation,
     RuntimeSessionStatus,
 };
 use crate::session::{body, wire};
@@ -179,7 +179,7 @@ wire! {
             /// Its type, such as `python`.
             runtime_type: String,
             /// Where it runs.
-            place: RuntimePlace,
+            place: RuntimeLocation,
             /// What it can execute.
             capabilities: RuntimeCapabilities,
         },

@@ -54,7 +54,7 @@ wire! {
 
     /// Where a runtime runs.
     #[derive(Copy, Eq)]
-    pub enum RuntimePlace {
+    pub enum RuntimeLocation {
         /// On the machine of the daemon.
         Native,
         /// In a browser.
@@ -326,7 +326,7 @@ body! {
 
     /// Where an output is.
     #[derive(Copy, Eq)]
-    pub struct OutputPlace {
+    pub struct OutputLocation {
         /// The execution.
         pub execution: ExecutionId,
         /// The page.
@@ -339,13 +339,13 @@ body! {
 
     /// The outputs of a notebook with one display name.
     #[derive(Eq)]
-    pub struct DisplayPlaces {
+    pub struct DisplayLocations {
         /// The notebook.
         pub notebook: NotebookId,
         /// The name.
         pub display: String,
         /// Where the latest of them are, the oldest first.
-        pub places: Vec<OutputPlace>,
+        pub places: Vec<OutputLocation>,
     }
 
     /// A session of a runtime in a slot of a notebook.
@@ -365,7 +365,7 @@ body! {
         /// Its type, such as `python`.
         pub runtime_type: String,
         /// Where it runs.
-        pub place: RuntimePlace,
+        pub place: RuntimeLocation,
         /// What it can execute.
         pub capabilities: RuntimeCapabilities,
         /// The authenticated principal that it acts for.
@@ -449,7 +449,7 @@ pub enum NotebookDocument {
     /// Of [`NotebookView::OutputPages`].
     OutputPages(Box<OutputPage>),
     /// Of [`NotebookView::Displays`].
-    Displays(Box<DisplayPlaces>),
+    Displays(Box<DisplayLocations>),
     /// Of [`NotebookView::RuntimeSessions`].
     RuntimeSessions(Box<RuntimeSession>),
     /// Of [`NotebookView::Artifacts`].

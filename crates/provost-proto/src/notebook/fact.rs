@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::{
     CellKind, CellPosition, CellRevision, ExecutionOutcome, Fence, InputRequest, MimeBundle,
-    NotebookSlot, OutputContent, RuntimeCapabilities, RuntimeEndReason, RuntimePlace,
+    NotebookSlot, OutputContent, RuntimeCapabilities, RuntimeEndReason, RuntimeLocation,
     RuntimeSessionStatus,
 };
 use crate::session::body;
@@ -344,7 +344,7 @@ facts! {
         /// Its type, such as `python`.
         pub runtime_type: String,
         /// Where it runs.
-        pub place: RuntimePlace,
+        pub place: RuntimeLocation,
         /// What it can execute.
         pub capabilities: RuntimeCapabilities,
     }

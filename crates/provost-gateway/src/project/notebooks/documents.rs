@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use provost_core::fold::{self, ViewDocument, ViewKind};
-use provost_notebook::{DocumentKey, page_key};
+use provost_notebook::{NotebookDocumentKey, page_key};
 use provost_proto::notebook::{
     Cell, Execution, Notebook, NotebookDocument, NotebookView, OutputPage, RuntimeSession,
 };
@@ -41,7 +41,7 @@ impl<'a> NotebookDocuments<'a> {
     /// Documents by key; those that do not exist are left out.
     pub(super) async fn get(
         &self,
-        keys: Vec<DocumentKey>,
+        keys: Vec<NotebookDocumentKey>,
     ) -> Result<Vec<NotebookDocument>, GatewayError> {
         let keys = keys.into_iter().map(fold::DocumentKey::from).collect();
         let found = self.store.get_documents(keys).await?;
@@ -115,7 +115,7 @@ impl<'a> NotebookDocuments<'a> {
             contents.executions.iter().map(|execution| execution.id).collect();
         let further = current
             .filter(|id| !known.contains(id))
-            .map(|id| DocumentKey::new(NotebookView::Executions, id.uuid()))
+            .map(|id| NotebookDocumentKey::new(NotebookView::Executions, id.uuid()))
             .collect();
         let further = self.get(further).await?;
         contents.extend(further);

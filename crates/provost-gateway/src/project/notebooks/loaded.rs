@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use provost_notebook::{DocumentKey, NotebookState, document_key};
+use provost_notebook::{NotebookDocumentKey, NotebookState, document_key};
 use provost_proto::notebook::{Notebook, NotebookDocument, NotebookView, ResumePoint};
 use provost_proto::{Hash, NotebookId, Stream};
 
@@ -20,7 +20,7 @@ pub(super) struct LoadedNotebook {
     /// Its last event.
     pub(super) at: ResumePoint,
     /// The documents that were looked for and do not exist.
-    missing: HashSet<DocumentKey>,
+    missing: HashSet<NotebookDocumentKey>,
 }
 
 impl LoadedNotebook {
@@ -42,8 +42,9 @@ impl LoadedNotebook {
                 state.insert(open);
             }
         }
-        let current =
-            running.into_iter().map(|id| DocumentKey::new(NotebookView::Executions, id.uuid()));
+        let current = running
+            .into_iter()
+            .map(|id| NotebookDocumentKey::new(NotebookView::Executions, id.uuid()));
         for document in documents.get(current.collect()).await? {
             state.insert(document);
         }
@@ -60,7 +61,7 @@ impl LoadedNotebook {
     pub(super) async fn read_further(
         &mut self,
         log: &EventLog,
-        keys: impl IntoIterator<Item = DocumentKey>,
+        keys: impl IntoIterator<Item = NotebookDocumentKey>,
     ) -> Result<(), GatewayError> {
         let wanted: HashSet<_> = keys
             .into_iter()
@@ -86,7 +87,7 @@ impl LoadedNotebook {
     pub(super) async fn refresh(
         &mut self,
         log: &EventLog,
-        keys: HashSet<DocumentKey>,
+        keys: HashSet<NotebookDocumentKey>,
     ) -> Result<(), GatewayError> {
         let (pages, others): (Vec<_>, Vec<_>) =
             keys.into_iter().partition(|key| key.view == NotebookView::OutputPages);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use provost_proto::notebook::{
     CreateNotebookRequest, NotebookCommand, NotebookFact, RuntimeCapabilities, RuntimeEndReason,
-    RuntimePlace,
+    RuntimeLocation,
 };
 use provost_proto::{NotebookId, RuntimeSessionId};
 
@@ -35,7 +35,7 @@ async fn start(
         slot: None,
         runtime_id: "echo-1".to_owned(),
         runtime_type: "echo".to_owned(),
-        place: RuntimePlace::Native,
+        place: RuntimeLocation::Native,
         capabilities: RuntimeCapabilities {
             can_execute_code: true,
             can_execute_sql: true,
