@@ -4,6 +4,7 @@
 //! are read in one transaction, so that events that are being moved are seen once.
 
 use std::collections::HashSet;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use provost_proto::{Hash, LogCursor, LogSegment, Seq, Stream, StreamVersion, UnixMicros};
@@ -71,10 +72,11 @@ impl<'a> LogReader<'a> {
     pub(super) fn visit_block(
         self,
         scope: EventScope,
-        (low, high): (Seq, Seq),
+        range: &RangeInclusive<Seq>,
         backwards: bool,
         mut visit: impl FnMut(ArchivedEvent<'_>) -> Result<bool, StoreError>,
     ) -> Result<(), StoreError> {
+        let (low, high) = (*range.start(), *range.end());
         let Some(row) = self.find_segment(low)? else { return Ok(()) };
         let named = self.list_named_events(scope, low, high)?;
         if let Some(stream) = scope.stream()
@@ -126,7 +128,7 @@ impl<'a> LogReader<'a> {
         let mut next = after.saturating_add(1);
         while next <= archived.min(head) && events.len() < limit {
             let high = block_end(next).min(head);
-            self.visit_block(scope, (next, high), false, |event| {
+            self.visit_block(scope, &(next..=high), false, |event| {
                 events.push(Arc::new(event.to_recorded()?));
                 Ok(events.len() < limit)
             })?;
@@ -187,7 +189,7 @@ impl<'a> LogReader<'a> {
         let mut next = after.saturating_add(1);
         while next <= archived {
             let high = block_end(next);
-            self.visit_block(EventScope::All, (next, high), false, |event| {
+            self.visit_block(EventScope::All, &(next..=high), false, |event| {
                 visit(event.record).map(|()| true)
             })?;
             next = high + 1;

@@ -1,5 +1,6 @@
 //! Searching the log: block by block, or by the index of a stream or a project.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,7 +26,7 @@ pub(super) fn search_events(
 ) -> Result<SearchPage, StoreError> {
     let EventQuery { scope, from, limit, filter } = query;
     let matcher = EventMatcher::new(filter);
-    let (first, last) = find_bounds(log, from, &matcher, head)?;
+    let range = find_bounds(log, from, &matcher, head)?;
     let order = match from {
         SearchFrom::Before(_) => SeqOrder::Descending,
         SearchFrom::After(_) | SearchFrom::At(_) => SeqOrder::Ascending,
@@ -42,7 +43,7 @@ pub(super) fn search_events(
         deadline: Instant::now() + MAX_SEARCH_TIME,
         page: SearchPage::default(),
     };
-    search.search(first, last)?;
+    search.search(range)?;
     Ok(search.page)
 }
 
@@ -52,7 +53,7 @@ fn find_bounds(
     from: SearchFrom,
     matcher: &EventMatcher,
     head: Seq,
-) -> Result<(Seq, Seq), StoreError> {
+) -> Result<RangeInclusive<Seq>, StoreError> {
     let (mut first, mut last) = match from {
         SearchFrom::After(after) => (after.seq().saturating_add(1), head),
         SearchFrom::At(at) => (at.seq().max(1), head),
@@ -65,7 +66,7 @@ fn find_bounds(
     if let Some(until) = until {
         last = last.min(log.find_first_at(until, head)?.saturating_sub(1));
     }
-    Ok((first, last))
+    Ok(first..=last)
 }
 
 struct EventSearch<'a> {
@@ -97,10 +98,11 @@ enum IndexProgress {
 }
 
 impl EventSearch<'_> {
-    fn search(&mut self, first: Seq, last: Seq) -> Result<(), StoreError> {
+    fn search(&mut self, range: RangeInclusive<Seq>) -> Result<(), StoreError> {
         // Blocks are archived as a whole, so that none is in both parts.
-        let in_files = (first.max(1), last.min(self.archived));
-        let in_rows = (first.max(self.archived + 1), last);
+        let (first, last) = range.into_inner();
+        let in_files = first.max(1)..=last.min(self.archived);
+        let in_rows = first.max(self.archived + 1)..=last;
         match self.order {
             SeqOrder::Descending => {
                 if self.search_rows(in_rows)? == SearchProgress::Continue {
@@ -117,10 +119,10 @@ impl EventSearch<'_> {
         Ok(())
     }
 
-    fn search_rows(&mut self, (low, high): (Seq, Seq)) -> Result<SearchProgress, StoreError> {
+    fn search_rows(&mut self, range: RangeInclusive<Seq>) -> Result<SearchProgress, StoreError> {
         match ScopeIndex::prepare(self.log.db, self.scope, self.order)? {
-            Some(index) => self.search_index(index, low, high),
-            None => self.search_blocks((low, high)),
+            Some(index) => self.search_index(index, range),
+            None => self.search_blocks(range),
         }
     }
 
@@ -128,22 +130,21 @@ impl EventSearch<'_> {
     fn search_index(
         &mut self,
         mut index: ScopeIndex<'_>,
-        low: Seq,
-        high: Seq,
+        range: RangeInclusive<Seq>,
     ) -> Result<SearchProgress, StoreError> {
-        let (mut low, mut high) = (low, high);
+        let (mut low, mut high) = range.into_inner();
         while low <= high {
             let seqs = index.seqs(low, high)?;
             let skipped = match self.search_until_skip(seqs)? {
                 IndexProgress::Done(progress) => return Ok(progress),
                 IndexProgress::Skip(block) => block_range(block),
             };
-            if self.check_deadline(self.last_of(skipped.0, skipped.1)) == SearchProgress::Stop {
+            if self.check_deadline(self.last_of(&skipped)) == SearchProgress::Stop {
                 return Ok(SearchProgress::Stop);
             }
             match self.order {
-                SeqOrder::Descending => high = skipped.0 - 1,
-                SeqOrder::Ascending => low = skipped.1 + 1,
+                SeqOrder::Descending => high = skipped.start() - 1,
+                SeqOrder::Ascending => low = skipped.end() + 1,
             }
         }
         Ok(SearchProgress::Continue)
@@ -173,29 +174,30 @@ impl EventSearch<'_> {
     }
 
     /// Searches block by block, and skips those that cannot match.
-    fn search_blocks(&mut self, (first, last): (Seq, Seq)) -> Result<SearchProgress, StoreError> {
-        let (mut low, mut high) = (first, last);
+    fn search_blocks(&mut self, range: RangeInclusive<Seq>) -> Result<SearchProgress, StoreError> {
+        let (mut low, mut high) = range.into_inner();
         while low <= high {
             let edge = if self.order == SeqOrder::Descending { high } else { low };
             let block = (edge - 1) / BLOCK_EVENTS;
-            let range = (block_range(block).0.max(low), block_range(block).1.min(high));
+            let (first, last) = block_range(block).into_inner();
+            let (first, last) = (first.max(low), last.min(high));
             if self.signatures.may_match(block, &self.signature)
-                && self.scan(range)? == SearchProgress::Stop
+                && self.scan(first..=last)? == SearchProgress::Stop
             {
                 return Ok(SearchProgress::Stop);
             }
             match self.order {
-                SeqOrder::Descending => high = range.0 - 1,
-                SeqOrder::Ascending => low = range.1 + 1,
+                SeqOrder::Descending => high = first - 1,
+                SeqOrder::Ascending => low = last + 1,
             }
         }
         Ok(SearchProgress::Continue)
     }
 
     /// Searches a part of one block.
-    fn scan(&mut self, (low, high): (Seq, Seq)) -> Result<SearchProgress, StoreError> {
-        if low <= self.archived {
-            return self.scan_archived(low, high);
+    fn scan(&mut self, range: RangeInclusive<Seq>) -> Result<SearchProgress, StoreError> {
+        if *range.start() <= self.archived {
+            return self.scan_archived(range);
         }
         let limit = if self.matcher.is_empty() {
             i64::try_from(self.limit - self.page.events.len()).unwrap_or(i64::MAX)
@@ -203,13 +205,13 @@ impl EventSearch<'_> {
             -1
         };
         let mut find = self.log.db.prepare_cached(select_range(self.order))?;
-        let mut rows = find.query(params![low, high, limit])?;
+        let mut rows = find.query(params![range.start(), range.end(), limit])?;
         while let Some(row) = rows.next()? {
             if self.examine_row(row)? == SearchProgress::Stop {
                 return Ok(SearchProgress::Stop);
             }
         }
-        Ok(self.check_deadline(self.last_of(low, high)))
+        Ok(self.check_deadline(self.last_of(&range)))
     }
 
     /// Adds the event of a row if it matches.
@@ -224,16 +226,16 @@ impl EventSearch<'_> {
     }
 
     /// The event of a range that is searched last.
-    fn last_of(&self, low: Seq, high: Seq) -> Seq {
-        if self.order == SeqOrder::Descending { low } else { high }
+    fn last_of(&self, range: &RangeInclusive<Seq>) -> Seq {
+        *if self.order == SeqOrder::Descending { range.start() } else { range.end() }
     }
 
     /// Searches a part of one block that is in a segment. Blocks are archived as a whole.
-    fn scan_archived(&mut self, low: Seq, high: Seq) -> Result<SearchProgress, StoreError> {
+    fn scan_archived(&mut self, range: RangeInclusive<Seq>) -> Result<SearchProgress, StoreError> {
         let (log, scope) = (self.log, self.scope);
         let backwards = self.order == SeqOrder::Descending;
         let mut progress = SearchProgress::Continue;
-        log.visit_block(scope, (low, high), backwards, |event| {
+        log.visit_block(scope, &range, backwards, |event| {
             let record = event.record;
             if self.matcher.matches(event.seq, record, || log.read_body_blob(record))? {
                 progress = self.add_found(event.to_recorded()?);
@@ -243,7 +245,7 @@ impl EventSearch<'_> {
         if progress == SearchProgress::Stop {
             return Ok(progress);
         }
-        Ok(self.check_deadline(self.last_of(low, high)))
+        Ok(self.check_deadline(self.last_of(&range)))
     }
 
     fn add_found(&mut self, event: RecordedEvent) -> SearchProgress {

@@ -9,6 +9,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -235,7 +236,7 @@ fn count_valid_blocks(log: LogReader<'_>, file: &File) -> Result<u64, StoreError
 
 /// The hash and signature of a block; `None` if it is not complete.
 fn build_entry(log: LogReader<'_>, block: u64) -> Result<Option<Vec<u8>>, StoreError> {
-    let (first, last) = block_range(block);
+    let range = block_range(block);
     let mut entry = vec![0; ENTRY_BYTES];
     let (head, signature) = entry.split_at_mut(HASH_BYTES);
     let mut n_events = 0;
@@ -247,18 +248,18 @@ fn build_entry(log: LogReader<'_>, block: u64) -> Result<Option<Vec<u8>>, StoreE
         }
         Ok::<_, StoreError>(true)
     };
-    if last <= log.last_archived()? {
-        log.visit_block(EventScope::All, (first, last), false, |event| add_record(event.record))?;
+    if *range.end() <= log.last_archived()? {
+        log.visit_block(EventScope::All, &range, false, |event| add_record(event.record))?;
     } else {
         let mut find = log.db.prepare_cached(
             "SELECT record FROM events WHERE seq >= ?1 AND seq <= ?2 ORDER BY seq",
         )?;
-        let mut rows = find.query([first, last])?;
+        let mut rows = find.query([range.start(), range.end()])?;
         while let Some(row) = rows.next()? {
             add_record(row.get_ref(0)?.as_blob().unwrap_or_default())?;
         }
     }
-    let hash = log.read_hash(last)?;
+    let hash = log.read_hash(*range.end())?;
     if let Some(hash) = hash.filter(|hash| n_events == BLOCK_EVENTS && hash.len() == HASH_BYTES) {
         head.copy_from_slice(&hash);
         return Ok(Some(entry));
@@ -266,12 +267,12 @@ fn build_entry(log: LogReader<'_>, block: u64) -> Result<Option<Vec<u8>>, StoreE
     Ok(None)
 }
 
-/// The first and the last event of a block.
-pub(super) fn block_range(block: u64) -> (Seq, Seq) {
-    (block * BLOCK_EVENTS + 1, (block + 1) * BLOCK_EVENTS)
+/// The events of a block.
+pub(super) fn block_range(block: u64) -> RangeInclusive<Seq> {
+    block * BLOCK_EVENTS + 1..=(block + 1) * BLOCK_EVENTS
 }
 
 /// The last event of the block that holds this one.
 pub(super) fn block_end(seq: Seq) -> Seq {
-    block_range(seq.saturating_sub(1) / BLOCK_EVENTS).1
+    *block_range(seq.saturating_sub(1) / BLOCK_EVENTS).end()
 }

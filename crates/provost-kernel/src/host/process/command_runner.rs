@@ -22,7 +22,9 @@ use tokio::sync::{RwLock, oneshot};
 use super::change_observer::ChangeObserver;
 use super::disk_space::DiskSpaceGuard;
 use super::path_holds::{self, PathHoldRegistry, PinnedCopies};
-use super::process_handle::{ProcessControl, ProcessHandle, SupervisionContext, supervise_process};
+use super::process_handle::{
+    ProcessControl, ProcessHandle, RecentOutput, SupervisionContext, supervise_process,
+};
 use super::process_table::ProcessTable;
 use super::project_sandboxes::ProjectSandboxes;
 use super::set_aside::spawn_watched;
@@ -324,7 +326,7 @@ impl CommandRunner {
     fn read_output(&self, params: &action::ReadProcess) -> Result<Value, ActionError> {
         let process = self.processes.find_process(&params.id)?;
         let limit = usize::try_from(params.limit).unwrap_or(usize::MAX);
-        let (offset, data, total) = process.read_output(params.after, limit);
+        let RecentOutput { offset, data, total } = process.read_output(params.after, limit);
         let next = offset + u64::try_from(data.len()).unwrap_or(0);
         Ok(json!({
             "text": String::from_utf8_lossy(&data),

@@ -99,10 +99,18 @@ impl HeadTailBuffer {
         .collect()
     }
 
-    /// Bytes of stdout, bytes of stderr, and dropped bytes.
-    pub(in crate::host) fn totals(&self) -> (u64, u64, u64) {
-        (self.totals_by_stream[0], self.totals_by_stream[1], self.dropped)
+    pub(in crate::host) fn totals(&self) -> OutputByteCounts {
+        let [stdout, stderr] = self.totals_by_stream;
+        OutputByteCounts { stdout, stderr, dropped: self.dropped }
     }
+}
+
+/// Bytes that were printed, and those of them that were dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::host) struct OutputByteCounts {
+    pub(in crate::host) stdout: u64,
+    pub(in crate::host) stderr: u64,
+    pub(in crate::host) dropped: u64,
 }
 
 fn stream_index(stream: OutputStream) -> usize {
@@ -174,7 +182,7 @@ mod tests {
         assert_eq!(String::from_utf8(text).unwrap(), "00010203049596979899");
         let gap = sent.iter().find(|output| output.dropped > 0).unwrap();
         assert_eq!((gap.dropped, gap.offset), (180, 190));
-        assert_eq!(buffer.totals(), (200, 0, 180));
+        assert_eq!(buffer.totals(), OutputByteCounts { stdout: 200, stderr: 0, dropped: 180 });
     }
 
     #[test]
@@ -211,7 +219,7 @@ mod tests {
                 prop_assert_eq!(bytes(output), &all[start..start + bytes(output).len()]);
                 at += length(bytes(output));
             }
-            let (total, _, dropped) = buffer.totals();
+            let OutputByteCounts { stdout: total, dropped, .. } = buffer.totals();
             prop_assert_eq!(total, length(&all));
             let n_sent: u64 = sent.iter().map(|output| length(bytes(output))).sum();
             prop_assert!(n_sent <= limit);

@@ -25,7 +25,7 @@ use tokio::time::sleep_until;
 use super::change_observer::ChangeObserver;
 use super::denial_hint::{self, SEARCHED_BYTES};
 use super::disk_space::DiskSpaceGuard;
-use super::head_tail_buffer::HeadTailBuffer;
+use super::head_tail_buffer::{HeadTailBuffer, OutputByteCounts};
 use super::output_reader::{read_until_exit, spool_output};
 use super::path_holds::PathHoldRequest;
 use super::set_aside::{BackgroundChecks, settle_watch};
@@ -56,6 +56,15 @@ pub(in crate::host) enum ProcessControl {
     HoldPaths(PathHoldRequest),
     /// Stop it within this grace period, with the reason to report.
     Stop(Duration, Option<ErrorInfo>),
+}
+
+/// A part of a process's output that is still kept.
+pub(in crate::host) struct RecentOutput {
+    /// Where `data` begins, in bytes of the whole output.
+    pub(in crate::host) offset: u64,
+    pub(in crate::host) data: Vec<u8>,
+    /// How many bytes were printed.
+    pub(in crate::host) total: u64,
 }
 
 /// A handle to a running or ended command.
@@ -103,21 +112,24 @@ impl ProcessHandle {
         drop(self.ended.subscribe().wait_for(|ended| *ended).await);
     }
 
-    /// Output from an offset on: the offset of the first byte that is still kept,
-    /// the bytes, and the total number of bytes printed.
-    pub(in crate::host) fn read_output(&self, after: u64, limit: usize) -> (u64, Vec<u8>, u64) {
+    /// Output from an offset on, as far as it is still kept.
+    pub(in crate::host) fn read_output(&self, after: u64, limit: usize) -> RecentOutput {
         let state = self.lock_state();
         let first = state.total - u64::try_from(state.recent.len()).unwrap_or(0);
         let from = after.clamp(first, state.total);
         let skip = usize::try_from(from - first).unwrap_or(0);
-        (from, state.recent.iter().skip(skip).take(limit).copied().collect(), state.total)
+        RecentOutput {
+            offset: from,
+            data: state.recent.iter().skip(skip).take(limit).copied().collect(),
+            total: state.total,
+        }
     }
 
     /// The end of its output, as far as it is searched for errors.
     fn last_output(&self) -> String {
         let total = self.lock_state().total;
         let after = total.saturating_sub(u64::try_from(SEARCHED_BYTES).unwrap_or(0));
-        let (_, output, _) = self.read_output(after, SEARCHED_BYTES);
+        let output = self.read_output(after, SEARCHED_BYTES).data;
         String::from_utf8_lossy(&output).into_owned()
     }
 
@@ -224,7 +236,7 @@ async fn report_outcome(
     for output in buffer.drain_tail() {
         spool.push(process.id, ReportPayload::Output(output)).await?;
     }
-    let (stdout, stderr, dropped) = buffer.totals();
+    let OutputByteCounts { stdout, stderr, dropped } = buffer.totals();
     let (exit_code, signal) = match end.exit {
         Some(SandboxExit::Code(code)) => (Some(code), None),
         Some(SandboxExit::Signal(signal)) => (None, Some(signal)),
