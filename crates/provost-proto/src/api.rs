@@ -157,6 +157,39 @@ pub struct ActionResponse {
     pub result: Option<RawJson>,
 }
 
+/// An action was told to stop, if it was running.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CancelActionResponse {
+    /// Whether it was running, or about to.
+    pub stopping: bool,
+}
+
+/// The state of a project's kernel process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum KernelHealth {
+    /// There is none; the next action starts one.
+    None,
+    /// It answers.
+    Connected {
+        /// Its process id.
+        pid: u32,
+        /// How long it took to answer last, in milliseconds.
+        #[cfg_attr(feature = "ts", ts(type = "number"))]
+        heartbeat_ms: u64,
+    },
+    /// It does not answer.
+    Unresponsive {
+        /// Its process id.
+        pid: u32,
+    },
+}
+
 /// A link that logs a browser in, once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -27,12 +27,12 @@ pub mod typescript;
 mod view;
 
 pub use api::{
-    ActionResponse, AnswerApprovalRequest, ApprovalList, AuditPage, AuditReport, ChangeRoleRequest,
-    CorruptEvent, CreateTokenRequest, CreatedToken, DecisionDifference, ErrorResponse, EventBodies,
-    ExplainPolicyRequest, GrantList, Health, LoginLink, OpenProjectRequest, PolicyExplanation,
-    PolicyLayer, PolicySimulation, PolicyView, ProjectList, RejectedRole, RoleList, RoleView,
-    RuleView, SetModeRequest, SimulatePolicyRequest, SubmitActionRequest, TokenList,
-    TrustFileRequest,
+    ActionResponse, AnswerApprovalRequest, ApprovalList, AuditPage, AuditReport,
+    CancelActionResponse, ChangeRoleRequest, CorruptEvent, CreateTokenRequest, CreatedToken,
+    DecisionDifference, ErrorResponse, EventBodies, ExplainPolicyRequest, GrantList, Health,
+    KernelHealth, LoginLink, OpenProjectRequest, PolicyExplanation, PolicyLayer, PolicySimulation,
+    PolicyView, ProjectList, RejectedRole, RoleList, RoleView, RuleView, SetModeRequest,
+    SimulatePolicyRequest, SubmitActionRequest, TokenList, TrustFileRequest,
 };
 pub use document::{
     AgentInputLog, AppendedPart, ApprovalDocument, DocumentAppend, DocumentChange, DocumentChanges,

@@ -9,9 +9,9 @@ mod fact;
 mod view;
 
 pub use api::{
-    ModelList, ModelView, OpenSessionRequest, ProviderView, SendMessageRequest,
-    SendMessageResponse, SessionDetail, SessionList, StartTourRequest, StartTourResponse,
-    UsageReport,
+    CancelTurnResponse, ContinueTurnResponse, ModelList, ModelView, OpenSessionRequest,
+    ProviderView, SendMessageRequest, SendMessageResponse, SessionDetail, SessionList,
+    StartTourRequest, StartTourResponse, UsageReport, WithdrawMessageResponse,
 };
 pub use fact::{
     AnswerText, AttemptFailed, AttemptRestarted, ContentDelta, HandedOff, MessageAdded,

@@ -3665,6 +3665,24 @@ path?: string,
  */
 silent?: boolean, };
 
+export type CancelTurnResponse = { 
+/**
+ * Whether a turn was running.
+ */
+cancelled: boolean, };
+
+export type ContinueTurnResponse = { 
+/**
+ * The turn.
+ */
+turn: TurnId, };
+
+export type WithdrawMessageResponse = { 
+/**
+ * Always true: a message that cannot be withdrawn is an error.
+ */
+withdrawn: boolean, };
+
 export type StartTourResponse = { 
 /**
  * Its example project.
@@ -3812,7 +3830,7 @@ export type ExecutionStatus = "queued" | "assigned" | "running" | "finished";
 
 export type ExecutionOutcome = "ok" | "error" | "cancelled" | "lost";
 
-export type RuntimePlace = "native" | "browser" | "remote";
+export type RuntimeLocation = "native" | "browser" | "remote";
 
 export type RuntimeSessionStatus = "starting" | "ready" | "busy" | "restarting" | "unresponsive" | "ended";
 
@@ -4179,7 +4197,7 @@ page: number,
  */
 parts: Array<OutputPart>, };
 
-export type OutputPlace = { 
+export type OutputLocation = { 
 /**
  * The execution.
  */
@@ -4197,7 +4215,7 @@ output: OutputId,
  */
 ordinal: number, };
 
-export type DisplayPlaces = { 
+export type DisplayLocations = { 
 /**
  * The notebook.
  */
@@ -4209,7 +4227,7 @@ display: string,
 /**
  * Where the latest of them are, the oldest first.
  */
-places: Array<OutputPlace>, };
+places: Array<OutputLocation>, };
 
 export type RuntimeSession = { 
 /**
@@ -4239,7 +4257,7 @@ runtimeType: string,
 /**
  * Where it runs.
  */
-place: RuntimePlace, 
+place: RuntimeLocation, 
 /**
  * What it can execute.
  */
@@ -4297,7 +4315,7 @@ name?: string, };
 
 export type NotebookView = "notebooks" | "cells" | "executions" | "outputPages" | "displays" | "runtimeSessions" | "artifacts";
 
-export type NotebookDocument = { "view": "notebooks", "document": Notebook } | { "view": "cells", "document": Cell } | { "view": "executions", "document": Execution } | { "view": "outputPages", "document": OutputPage } | { "view": "displays", "document": DisplayPlaces } | { "view": "runtimeSessions", "document": RuntimeSession } | { "view": "artifacts", "document": Artifact };
+export type NotebookDocument = { "view": "notebooks", "document": Notebook } | { "view": "cells", "document": Cell } | { "view": "executions", "document": Execution } | { "view": "outputPages", "document": OutputPage } | { "view": "displays", "document": DisplayLocations } | { "view": "runtimeSessions", "document": RuntimeSession } | { "view": "artifacts", "document": Artifact };
 
 export type NotebookCreated = { 
 /**
@@ -4813,7 +4831,7 @@ runtimeType: string,
 /**
  * Where it runs.
  */
-place: RuntimePlace, 
+place: RuntimeLocation, 
 /**
  * What it can execute.
  */
@@ -5053,7 +5071,7 @@ runtimeType: string,
 /**
  * Where it runs.
  */
-place: RuntimePlace, 
+place: RuntimeLocation, 
 /**
  * What it can execute.
  */

@@ -43,6 +43,27 @@ body! {
         pub queued: bool,
     }
 
+    /// The turn of a session was cancelled, if one was running.
+    #[derive(Copy, Eq)]
+    pub struct CancelTurnResponse {
+        /// Whether a turn was running.
+        pub cancelled: bool,
+    }
+
+    /// The turn of a session goes on.
+    #[derive(Copy, Eq)]
+    pub struct ContinueTurnResponse {
+        /// The turn.
+        pub turn: TurnId,
+    }
+
+    /// A queued message was withdrawn.
+    #[derive(Copy, Eq)]
+    pub struct WithdrawMessageResponse {
+        /// Always true: a message that cannot be withdrawn is an error.
+        pub withdrawn: bool,
+    }
+
     /// Starts the tour.
     #[serde(deny_unknown_fields)]
     pub struct StartTourRequest {

@@ -5,10 +5,10 @@ use provost_proto::kernel::ObservedChanges;
 use provost_proto::terminal::TerminalTicket;
 use provost_proto::{
     ActionResponse, ActionStatus, ActionView, Actor, AgentInput, ArchiveLogRequest,
-    ArchiveLogResult, AuditPage, AuditReport, BlobRef, Code, CorruptEvent, CreateTokenRequest,
-    CreatedToken, ErrorResponse, Event, Health, KernelStatus, KernelView, LogCursor,
-    LogSegmentList, LoginLink, OpenProjectRequest, Project, ProjectList, ProjectStatus, RawJson,
-    SubmitActionRequest, TokenClass, TokenList, TokenView,
+    ArchiveLogResult, AuditPage, AuditReport, BlobRef, CancelActionResponse, Code, CorruptEvent,
+    CreateTokenRequest, CreatedToken, ErrorResponse, Event, Health, KernelHealth, KernelStatus,
+    KernelView, LogCursor, LogSegmentList, LoginLink, OpenProjectRequest, Project, ProjectList,
+    ProjectStatus, RawJson, SubmitActionRequest, TokenClass, TokenList, TokenView,
 };
 use serde_json::{Value, json};
 
@@ -151,6 +151,18 @@ fn action_bodies(golden: &mut Golden) {
         &[
             answer(ActionStatus::Finished, None, result),
             answer(ActionStatus::Waiting, Some(id(8)), None),
+        ],
+    );
+    golden.section(
+        "action cancelled: response",
+        &[true, false].map(|stopping| CancelActionResponse { stopping }),
+    );
+    golden.section(
+        "kernel process",
+        &[
+            KernelHealth::None,
+            KernelHealth::Connected { pid: 7, heartbeat_ms: 2 },
+            KernelHealth::Unresponsive { pid: 7 },
         ],
     );
     golden.section("action", &actions());

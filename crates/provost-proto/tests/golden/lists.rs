@@ -6,7 +6,7 @@ use expect_test::expect_file;
 use provost_proto::kernel::OutputStream;
 use provost_proto::notebook::{
     CellKind, ExecutionOutcome, ExecutionStatus, NotebookView, ResyncReason, RuntimeEndReason,
-    RuntimePlace, RuntimeSessionStatus, StreamName,
+    RuntimeLocation, RuntimeSessionStatus, StreamName,
 };
 use provost_proto::runtime::{
     BuildFailureCause, BuildStatus, CrashPhase, DiagnosticSeverity, PortSource, PreviewStatus,
@@ -102,7 +102,7 @@ fn notebook_words(golden: &mut Golden) {
         &every!(ExecutionStatus { Queued, Assigned, Running, Finished }),
     );
     golden.section("execution outcome", &every!(ExecutionOutcome { Ok, Error, Cancelled, Lost }));
-    golden.section("runtime place", &every!(RuntimePlace { Native, Browser, Remote }));
+    golden.section("runtime place", &every!(RuntimeLocation { Native, Browser, Remote }));
     golden.section(
         "runtime session status",
         &every!(RuntimeSessionStatus { Starting, Ready, Busy, Restarting, Unresponsive, Ended }),

@@ -9,7 +9,7 @@ use provost_proto::notebook::{
     MimeBundle, MimeData, NotebookBound, NotebookCreated, NotebookDeleted, NotebookFact,
     NotebookMetadataSet, NotebookRenamed, NotebookSaved, NotebookSlot, NotebookSlotsSet,
     OutputAdded, OutputAppended, OutputContent, OutputReplaced, OutputsCleared,
-    RuntimeCapabilities, RuntimeEndReason, RuntimePlace, RuntimeSessionEnded,
+    RuntimeCapabilities, RuntimeEndReason, RuntimeLocation, RuntimeSessionEnded,
     RuntimeSessionStarted, RuntimeSessionStatus, RuntimeSessionStatusSet, StreamName,
 };
 use serde_json::{Map, Value, json};
@@ -168,7 +168,7 @@ fn session_start() -> Vec<NotebookFact> {
             fence: 1,
             runtime_id: text("py-1"),
             runtime_type: text("python"),
-            place: RuntimePlace::Native,
+            place: RuntimeLocation::Native,
             capabilities: capabilities(),
         }),
         NotebookFact::RuntimeSessionStatusSet(RuntimeSessionStatusSet {

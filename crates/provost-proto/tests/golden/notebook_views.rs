@@ -3,11 +3,11 @@
 use expect_test::expect_file;
 use provost_proto::notebook::{
     AppendableOutput, AppliedNotebookCommands, Artifact, Cell, CellContent, CellKind,
-    ClientSyncMessage, CreateNotebookRequest, CreatedNotebook, DisplayPlaces, Execution,
+    ClientSyncMessage, CreateNotebookRequest, CreatedNotebook, DisplayLocations, Execution,
     ExecutionOutcome, ExecutionStatus, ImportNotebookRequest, ImportedNotebook, Notebook,
     NotebookCommand, NotebookCommandsRequest, NotebookDetail, NotebookDocument, NotebookEvent,
-    NotebookFact, NotebookFile, NotebookList, NotebookPresence, OutputPage, OutputPart,
-    OutputPlace, ResumePoint, ResyncReason, RuntimeEndReason, RuntimePlace, RuntimeSession,
+    NotebookFact, NotebookFile, NotebookList, NotebookPresence, OutputLocation, OutputPage,
+    OutputPart, ResumePoint, ResyncReason, RuntimeEndReason, RuntimeLocation, RuntimeSession,
     RuntimeSessionStatus, ServerSyncMessage, StreamName, SyncErrorInfo, SyncTicket,
 };
 use provost_proto::{Actor, Code};
@@ -127,7 +127,7 @@ fn sessions() -> Vec<RuntimeSession> {
         fence: 1,
         runtime_id: text("py-1"),
         runtime_type: text("python"),
-        place: RuntimePlace::Remote,
+        place: RuntimeLocation::Remote,
         capabilities: capabilities(),
         client_id: text("local:ann"),
         status: RuntimeSessionStatus::Ended,
@@ -155,8 +155,9 @@ fn documents() -> Vec<NotebookDocument> {
         size: 70_000,
         name,
     };
-    let place = OutputPlace { execution: id(32), page: 0, output: id(42), ordinal: 2 };
-    let display = DisplayPlaces { notebook: id(3), display: text("figure"), places: vec![place] };
+    let place = OutputLocation { execution: id(32), page: 0, output: id(42), ordinal: 2 };
+    let display =
+        DisplayLocations { notebook: id(3), display: text("figure"), places: vec![place] };
     let mut documents: Vec<_> = notebooks()
         .into_iter()
         .map(|document| NotebookDocument::Notebooks(document.into()))
@@ -225,7 +226,7 @@ fn runtime_commands() -> Vec<NotebookCommand> {
         slot,
         runtime_id: text("py-1"),
         runtime_type: text("python"),
-        place: RuntimePlace::Browser,
+        place: RuntimeLocation::Browser,
         capabilities: capabilities(),
     };
     let reason = RuntimeEndReason::Shutdown;

@@ -2,11 +2,12 @@
 
 use expect_test::expect_file;
 use provost_proto::session::{
-    AnswerText, CompletionDraft, DailyUsage, DraftToolCall, FinishReason, HandoffUsage,
-    ItemContent, MessageAuthor, ModelList, ModelView, OpenSessionRequest, PendingRetry,
-    ProviderView, QueuedMessage, SendMessageRequest, SendMessageResponse, SessionDetail,
-    SessionItem, SessionList, SessionPage, SessionStatus, SessionView, StartTourRequest,
-    StartTourResponse, ToolCallStatus, ToolResult, TurnStatus, TurnView, UsageReport,
+    AnswerText, CancelTurnResponse, CompletionDraft, ContinueTurnResponse, DailyUsage,
+    DraftToolCall, FinishReason, HandoffUsage, ItemContent, MessageAuthor, ModelList, ModelView,
+    OpenSessionRequest, PendingRetry, ProviderView, QueuedMessage, SendMessageRequest,
+    SendMessageResponse, SessionDetail, SessionItem, SessionList, SessionPage, SessionStatus,
+    SessionView, StartTourRequest, StartTourResponse, ToolCallStatus, ToolResult, TurnStatus,
+    TurnView, UsageReport, WithdrawMessageResponse,
 };
 use provost_proto::{Actor, LogCursor};
 use serde_json::json;
@@ -150,6 +151,12 @@ fn requests(golden: &mut Golden) {
     golden.section("take tour", &[tour(Some(text("~/tour")), true), tour(None, false)]);
     decodes_to("{}", &tour(None, false));
     let (project, session) = (projects().remove(0), sessions().remove(0));
+    golden.section(
+        "turn cancelled: response",
+        &[true, false].map(|cancelled| CancelTurnResponse { cancelled }),
+    );
+    golden.section("turn continued: response", &[ContinueTurnResponse { turn: id(21) }]);
+    golden.section("message withdrawn: response", &[WithdrawMessageResponse { withdrawn: true }]);
     golden.section("tour begun", &[StartTourResponse { project, session }]);
 }
 

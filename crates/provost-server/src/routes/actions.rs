@@ -7,15 +7,14 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
-use provost_gateway::{ActionSubmission, GatewayError, KernelState, SubmissionOutcome};
-use provost_proto::{ActionResponse, ActionView, SubmitActionRequest};
+use provost_gateway::{ActionSubmission, SubmissionOutcome};
+use provost_proto::{ActionResponse, ActionView, CancelActionResponse, SubmitActionRequest};
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::JsonResult;
 use crate::AppState;
 use crate::api_error::ApiError;
-use crate::middleware::auth::{Authenticated, RequireReader};
+use crate::middleware::auth::Authenticated;
 use crate::middleware::extractors::{JsonBody, Path, Query};
 
 /// Default of `wait`, in milliseconds.
@@ -59,33 +58,12 @@ pub(crate) async fn show(
 }
 
 /// Cancel an action.
-#[utoipa::path(post, path = "/api/actions/{id}/cancel", params(("id" = String, Path)), responses((status = 200, body = Object)))]
+#[utoipa::path(post, path = "/api/actions/{id}/cancel", params(("id" = String, Path)), responses((status = 200, body = CancelActionResponse)))]
 pub(crate) async fn cancel(
     State(app): State<Arc<AppState>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
-) -> JsonResult<Value> {
+) -> JsonResult<CancelActionResponse> {
     let stopping = app.gateway.actions.cancel_action(&caller, &id).await?;
-    Ok(Json(json!({ "stopping": stopping })))
-}
-
-/// Show the state of a project's kernel process.
-#[utoipa::path(get, path = "/api/projects/{p}/kernel", params(("p" = String, Path)), responses((status = 200, body = Object)))]
-pub(crate) async fn show_kernel(
-    State(app): State<Arc<AppState>>,
-    RequireReader(reader): RequireReader,
-    Path(name): Path<String>,
-) -> JsonResult<Value> {
-    let project = app.gateway.projects.get_project(&name).await?;
-    if !reader.may_see(project.id) {
-        return Err(GatewayError::ProjectNotFound(name).into());
-    }
-    Ok(Json(match app.gateway.kernels.kernel_state(project.id) {
-        KernelState::NotRunning => json!({ "status": "none" }),
-        KernelState::Connected { pid, heartbeat } => {
-            let millis = u64::try_from(heartbeat.as_millis()).unwrap_or(u64::MAX);
-            json!({ "status": "connected", "pid": pid, "heartbeatMs": millis })
-        }
-        KernelState::Unresponsive { pid } => json!({ "status": "unresponsive", "pid": pid }),
-    }))
+    Ok(Json(CancelActionResponse { stopping }))
 }

@@ -6,11 +6,11 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
-use provost_gateway::{GatewayError, OpenProjectOutcome, OperatorRequest};
-use provost_proto::{OpenProjectRequest, Project, ProjectList, ProjectStatus};
+use provost_gateway::{KernelState, OpenProjectOutcome, OperatorRequest};
+use provost_proto::{KernelHealth, OpenProjectRequest, Project, ProjectList, ProjectStatus};
 use serde::Deserialize;
 
-use super::JsonResult;
+use super::{JsonResult, find_visible_project};
 use crate::AppState;
 use crate::api_error::ApiError;
 use crate::middleware::auth::{RequireOperator, RequireReader};
@@ -58,12 +58,25 @@ pub(crate) async fn show(
     RequireReader(reader): RequireReader,
     Path(name): Path<String>,
 ) -> JsonResult<Project> {
-    let project = app.gateway.projects.get_project(&name).await?;
-    if !reader.may_see(project.id) {
-        // Does not reveal whether the project exists.
-        return Err(GatewayError::ProjectNotFound(name).into());
-    }
-    Ok(Json(project))
+    Ok(Json(find_visible_project(&app, &reader, &name).await?))
+}
+
+/// Show the state of a project's kernel process.
+#[utoipa::path(get, path = "/api/projects/{p}/kernel", params(("p" = String, Path)), responses((status = 200, body = KernelHealth)))]
+pub(crate) async fn show_kernel(
+    State(app): State<Arc<AppState>>,
+    RequireReader(reader): RequireReader,
+    Path(name): Path<String>,
+) -> JsonResult<KernelHealth> {
+    let project = find_visible_project(&app, &reader, &name).await?;
+    Ok(Json(match app.gateway.kernels.kernel_state(project.id) {
+        KernelState::NotRunning => KernelHealth::None,
+        KernelState::Connected { pid, heartbeat } => {
+            let heartbeat_ms = u64::try_from(heartbeat.as_millis()).unwrap_or(u64::MAX);
+            KernelHealth::Connected { pid, heartbeat_ms }
+        }
+        KernelState::Unresponsive { pid } => KernelHealth::Unresponsive { pid },
+    }))
 }
 
 /// Close a project. Its folder and its history stay.

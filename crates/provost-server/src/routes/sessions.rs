@@ -12,14 +12,15 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures::stream;
 use provost_proto::session::{
-    ItemNumber, OpenSessionRequest, SendMessageRequest, SendMessageResponse, SessionDetail,
-    SessionList, SessionView, StartTourRequest, StartTourResponse,
+    CancelTurnResponse, ContinueTurnResponse, ItemNumber, OpenSessionRequest, SendMessageRequest,
+    SendMessageResponse, SessionDetail, SessionList, SessionView, StartTourRequest,
+    StartTourResponse, WithdrawMessageResponse,
 };
 use provost_proto::{Code, EventBodies, LogCursor, MessageId, SessionId};
 use provost_runner::session::TurnPrompt;
 use provost_store::ListPosition;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::JsonResult;
 use super::approvals::parse_list_position;
@@ -161,17 +162,17 @@ pub(crate) async fn send_message(
 }
 
 /// Withdraw a queued message.
-#[utoipa::path(delete, path = "/api/sessions/{id}/messages/{message}", params(("id" = String, Path), ("message" = String, Path)), responses((status = 200, body = Object)))]
+#[utoipa::path(delete, path = "/api/sessions/{id}/messages/{message}", params(("id" = String, Path), ("message" = String, Path)), responses((status = 200, body = WithdrawMessageResponse)))]
 pub(crate) async fn withdraw_message(
     State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
     Path((name, message)): Path<(String, String)>,
     IdempotencyHeader(command): IdempotencyHeader,
-) -> JsonResult<Value> {
+) -> JsonResult<WithdrawMessageResponse> {
     let missing = |_| ApiError::new(Code::NotFound, format!("no message `{message}`"));
     let message = message.parse().map_err(missing)?;
     app.runner.withdraw_message(&by, parse_session_id(&name)?, message, command).await?;
-    Ok(Json(json!({ "withdrawn": true })))
+    Ok(Json(WithdrawMessageResponse { withdrawn: true }))
 }
 
 /// Cancel the turn of a message, or remove it from the queue; other turns are not affected.
@@ -190,25 +191,25 @@ pub(crate) async fn cancel_message(
 
 /// Cancel the running turn of a session. Responds when none of its actions runs any more.
 /// Queued messages stay queued until a message is sent or the session is continued.
-#[utoipa::path(post, path = "/api/sessions/{id}/cancel", params(("id" = String, Path)), responses((status = 200, body = Object)))]
+#[utoipa::path(post, path = "/api/sessions/{id}/cancel", params(("id" = String, Path)), responses((status = 200, body = CancelTurnResponse)))]
 pub(crate) async fn cancel(
     State(app): State<Arc<AppState>>,
     RequireOperator(_): RequireOperator,
     Path(name): Path<String>,
-) -> JsonResult<Value> {
+) -> JsonResult<CancelTurnResponse> {
     let cancelled = app.runner.cancel_turn(parse_session_id(&name)?).await?;
-    Ok(Json(json!({ "cancelled": cancelled })))
+    Ok(Json(CancelTurnResponse { cancelled }))
 }
 
 /// Continue a turn that was interrupted, failed or was cancelled, then the queued messages.
-#[utoipa::path(post, path = "/api/sessions/{id}/continue", params(("id" = String, Path)), responses((status = 202, body = Object)))]
+#[utoipa::path(post, path = "/api/sessions/{id}/continue", params(("id" = String, Path)), responses((status = 202, body = ContinueTurnResponse)))]
 pub(crate) async fn continue_session(
     State(app): State<Arc<AppState>>,
     RequireOperator(by): RequireOperator,
     Path(name): Path<String>,
 ) -> Result<impl IntoResponse, ApiError> {
     let turn = app.runner.continue_turn(&by, parse_session_id(&name)?).await?;
-    Ok((StatusCode::ACCEPTED, Json(json!({ "turn": turn }))))
+    Ok((StatusCode::ACCEPTED, Json(ContinueTurnResponse { turn })))
 }
 
 #[derive(Deserialize)]

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use provost_proto::runtime::RuntimeStatusResponse;
-use provost_proto::{Health, Project, ProjectList};
-use serde::{Deserialize, Serialize};
+use provost_proto::{Health, KernelHealth, Project, ProjectList};
+use serde::Serialize;
 
 use crate::args::JsonArgs;
 use crate::client::DaemonClient;
@@ -33,23 +33,13 @@ struct ProjectOverview {
     runtime: RuntimeStatusResponse,
 }
 
-/// The state of a kernel.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "status")]
-enum KernelHealth {
-    None,
-    Connected { pid: u32, heartbeat_ms: u64 },
-    Unresponsive { pid: u32 },
-}
-
-impl KernelHealth {
-    fn describe(&self) -> Option<String> {
-        match self {
-            Self::None => None,
-            Self::Connected { pid, .. } => Some(faint(&format!("(kernel {pid})"))),
-            Self::Unresponsive { pid } => {
-                Some(bold(&format!("its kernel is unresponsive (pid {pid})")))
-            }
+/// What there is to say about a kernel process, if anything.
+fn describe_kernel(kernel: &KernelHealth) -> Option<String> {
+    match kernel {
+        KernelHealth::None => None,
+        KernelHealth::Connected { pid, .. } => Some(faint(&format!("(kernel {pid})"))),
+        KernelHealth::Unresponsive { pid } => {
+            Some(bold(&format!("its kernel is unresponsive (pid {pid})")))
         }
     }
 }
@@ -97,7 +87,7 @@ fn print_status(status: &DaemonOverview, config: &Config) -> anyhow::Result<()> 
             ))?;
             for ProjectOverview { project, kernel, runtime } in projects {
                 let kernel =
-                    kernel.describe().map(|words| format!("  {words}")).unwrap_or_default();
+                    describe_kernel(kernel).map(|words| format!("  {words}")).unwrap_or_default();
                 let (name, path) =
                     (bold(&sanitize_text(&project.slug)), sanitize_text(&project.path));
                 let runs = runtime::describe_runtime(runtime).map(|words| format!("  {words}"));

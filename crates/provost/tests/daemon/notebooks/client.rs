@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use futures::{SinkExt as _, StreamExt as _};
 use provost_proto::notebook::{
     CellContent, CellKind, ClientSyncMessage, NotebookCommand, NotebookDocument, NotebookEvent,
-    NotebookFact, NotebookPresence, ResumePoint, ResyncReason, RuntimeCapabilities, RuntimePlace,
-    SYNC_PROTOCOL, ServerSyncMessage,
+    NotebookFact, NotebookPresence, ResumePoint, ResyncReason, RuntimeCapabilities,
+    RuntimeLocation, SYNC_PROTOCOL, ServerSyncMessage,
 };
 use provost_proto::{CellId, Code, ExecutionId, NotebookId, RuntimeSessionId, StreamVersion};
 use reqwest::{Method, Response, StatusCode};
@@ -289,7 +289,7 @@ impl SyncClient {
             slot: None,
             runtime_id: runtime_id.to_owned(),
             runtime_type: "echo".to_owned(),
-            place: RuntimePlace::Remote,
+            place: RuntimeLocation::Remote,
             capabilities: RuntimeCapabilities {
                 can_execute_code: true,
                 can_execute_sql: true,
