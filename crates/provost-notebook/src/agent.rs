@@ -9,5 +9,5 @@ mod types;
 
 pub use machine::RuntimeAgent;
 pub use types::{
-    AgentEffect, AgentEvent, AgentOptions, AgentOutput, ExecutionRequest, MonotonicMs,
+    AgentEffect, AgentEvent, AgentOptions, AgentOutput, ExecutionRequest, MonotonicMs, PriorSession,
 };

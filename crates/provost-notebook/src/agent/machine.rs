@@ -1,22 +1,36 @@
 //! The state machine of an agent.
 
+mod adoption;
+
 use provost_proto::notebook::{
     Execution, ExecutionOutcome, ExecutionStatus, Fence, InputRequest, NotebookCommand,
     OutputContent, RuntimeEndReason, RuntimeSessionStatus, StreamName,
 };
-use provost_proto::{Code, ExecutionId, OutputId, limits};
+use provost_proto::{Code, ExecutionId, OutputId, RuntimeSessionId, limits};
 
 use super::outbox::{InFlight, Outbox};
 use super::types::{
-    AgentEffect, AgentEvent, AgentOptions, AgentOutput, ExecutionRequest, MonotonicMs,
+    AgentEffect, AgentEvent, AgentOptions, AgentOutput, ExecutionRequest, MonotonicMs, PriorSession,
 };
 use crate::decide::{can_execute, next_execution};
 use crate::state::NotebookState;
+
+/// How long to wait before claiming again, where no race was the reason for the refusal.
+const CLAIM_PAUSE_MS: u64 = 1000;
+
+/// Why a batch was refused.
+struct RefusedBatch {
+    index: usize,
+    code: Code,
+    error: String,
+}
 
 /// A runtime in one slot of one notebook, from its start to its end.
 #[derive(Debug)]
 pub struct RuntimeAgent {
     options: AgentOptions,
+    /// What an earlier process of the runtime may have left.
+    prior: Option<PriorSession>,
     phase: Phase,
     outbox: Outbox,
     is_connected: bool,
@@ -25,12 +39,16 @@ pub struct RuntimeAgent {
     current: Option<Current>,
     /// When the lease is renewed next.
     renew_at: MonotonicMs,
+    /// When it may claim next, after a claim was refused.
+    claim_at: MonotonicMs,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Phase {
     /// Not started.
     Idle,
+    /// The daemon was asked whether the session of an earlier process still is the active one.
+    Adopting(PriorSession, Fence),
     /// The start was sent. With what to end it, if it must stop at once.
     Starting(Option<End>),
     Active(Fence),
@@ -52,6 +70,8 @@ struct Current {
     /// Its number in the notebook.
     count: u32,
     is_executing: bool,
+    /// Whether an earlier process of the runtime started it.
+    is_resumed: bool,
     is_interrupted: bool,
     /// The last output, if text can be appended: with its stream, or none for Markdown.
     appendable: Option<(OutputId, Option<StreamName>)>,
@@ -60,20 +80,41 @@ struct Current {
 impl RuntimeAgent {
     /// An agent that has not started.
     pub fn new(options: AgentOptions) -> Self {
+        Self::with_prior_session(options, None)
+    }
+
+    /// An agent that goes on with the session of an earlier process of the same runtime, if that
+    /// is still the active one of its slot. Else it starts the session of its options.
+    pub fn with_prior_session(options: AgentOptions, prior: Option<PriorSession>) -> Self {
         Self {
+            // The keys of commands are of this process, whichever session it reports for.
             outbox: Outbox::new(options.session),
             options,
+            prior,
             phase: Phase::Idle,
             is_connected: false,
             status: RuntimeSessionStatus::Starting,
             current: None,
             renew_at: 0,
+            claim_at: 0,
         }
     }
 
     /// How many bytes wait to be sent: while there are many, the platform should read no more.
     pub const fn backlog_bytes(&self) -> usize {
         self.outbox.waiting_bytes()
+    }
+
+    /// The session that the agent asks about or reports for.
+    pub const fn session(&self) -> RuntimeSessionId {
+        match &self.phase {
+            Phase::Adopting(prior, _) => prior.session,
+            Phase::Idle
+            | Phase::Starting(_)
+            | Phase::Active(_)
+            | Phase::Stopping(_)
+            | Phase::Stopped => self.options.session,
+        }
     }
 
     /// Whether the session is active.
@@ -103,7 +144,7 @@ impl RuntimeAgent {
             return effects;
         }
         match input {
-            AgentEvent::Connected => self.connect(&mut effects),
+            AgentEvent::Connected => self.connect(state, &mut effects),
             AgentEvent::Disconnected => {
                 self.is_connected = false;
                 // Its lease ends it, if the end did not arrive.
@@ -115,10 +156,15 @@ impl RuntimeAgent {
             AgentEvent::StateChanged | AgentEvent::Tick => {}
             AgentEvent::Accepted(id) => drop(self.outbox.answered(&id)),
             AgentEvent::Refused { id, index, code, error } => {
-                self.take_refused(&id, index, code, error, &mut effects);
+                let refused = RefusedBatch { index, code, error };
+                self.take_refused(&id, refused, now, &mut effects);
             }
             AgentEvent::LeaseRenewed { valid_ms } => {
+                self.adopt_session(state, now);
                 self.renew_at = self.renew_at.min(now + u64::from(valid_ms) / 2);
+            }
+            AgentEvent::Fenced { why: _ } if matches!(self.phase, Phase::Adopting(..)) => {
+                self.start_session();
             }
             AgentEvent::Fenced { why } => {
                 self.stop(RuntimeEndReason::Displaced, Some(why), &mut effects);
@@ -137,12 +183,13 @@ impl RuntimeAgent {
             AgentEvent::Finished { execution, outcome, why } => {
                 self.finish(execution, outcome, why);
             }
+            AgentEvent::Interrupt => self.interrupt(&mut effects),
             AgentEvent::Shutdown { reason, why } => {
                 self.shut_down(End { reason, why }, &mut effects);
             }
         }
         self.follow_state(state, &mut effects);
-        self.claim_next(state);
+        self.claim_next(state, now);
         self.renew_lease(now, &mut effects);
         if self.is_connected {
             effects.extend(self.outbox.take_next());
@@ -150,7 +197,7 @@ impl RuntimeAgent {
         effects
     }
 
-    fn connect(&mut self, effects: &mut Vec<AgentEffect>) {
+    fn connect(&mut self, state: &NotebookState, effects: &mut Vec<AgentEffect>) {
         if self.is_connected {
             return;
         }
@@ -158,26 +205,36 @@ impl RuntimeAgent {
         effects.extend(self.outbox.resend());
         // After a pause the daemon is asked at once whether the session is still the active one.
         self.renew_at = 0;
-        if self.phase == Phase::Idle {
-            self.phase = Phase::Starting(None);
-            let options = self.options.clone();
-            self.outbox.push_alone(vec![NotebookCommand::StartSession {
-                session: options.session,
-                slot: options.slot,
-                runtime_id: options.runtime_id,
-                runtime_type: options.runtime_type,
-                place: options.place,
-                capabilities: options.capabilities,
-            }]);
+        if let Phase::Idle | Phase::Adopting(..) = self.phase {
+            match self.find_prior_session(state) {
+                Some((prior, fence)) => {
+                    let session = prior.session;
+                    self.phase = Phase::Adopting(prior, fence);
+                    effects.push(AgentEffect::RenewLease { session, fence });
+                }
+                None => self.start_session(),
+            }
         }
+    }
+
+    fn start_session(&mut self) {
+        self.phase = Phase::Starting(None);
+        let options = self.options.clone();
+        self.outbox.push_alone(vec![NotebookCommand::StartSession {
+            session: options.session,
+            slot: options.slot,
+            runtime_id: options.runtime_id,
+            runtime_type: options.runtime_type,
+            place: options.place,
+            capabilities: options.capabilities,
+        }]);
     }
 
     fn take_refused(
         &mut self,
         id: &str,
-        index: usize,
-        code: Code,
-        error: String,
+        RefusedBatch { index, code, error }: RefusedBatch,
+        now: MonotonicMs,
         effects: &mut Vec<AgentEffect>,
     ) {
         let Some(InFlight { mut commands, .. }) = self.outbox.answered(id) else { return };
@@ -190,6 +247,10 @@ impl RuntimeAgent {
         if let Some(NotebookCommand::ClaimExecution { .. }) = commands.first() {
             // Somebody cancelled it, or was first. The next state says what there is to do.
             self.current = None;
+            if code != Code::ExecutionState {
+                // The project may be closed: nothing tells when it is open again.
+                self.claim_at = now + CLAIM_PAUSE_MS;
+            }
             return;
         }
         // All or none were applied: the others are sent again.
@@ -330,8 +391,13 @@ impl RuntimeAgent {
         match &self.phase {
             Phase::Idle => self.stop(end.reason, end.why, effects),
             // Without a connection its lease ends it.
-            Phase::Starting(_) | Phase::Active(_) if !self.is_connected => {
+            Phase::Adopting(..) | Phase::Starting(_) | Phase::Active(_) if !self.is_connected => {
                 self.stop(end.reason, end.why, effects);
+            }
+            Phase::Adopting(prior, fence) => {
+                let fence = *fence;
+                self.options.session = prior.session;
+                self.end_session(fence, end, effects);
             }
             Phase::Starting(_) => self.phase = Phase::Starting(Some(end)),
             Phase::Active(fence) => {
@@ -411,7 +477,16 @@ impl RuntimeAgent {
                     kind: execution.kind,
                     count: execution.count,
                     source: execution.source.clone(),
+                    is_resumed: current.is_resumed,
                 }));
+            }
+            // What was adopted before it started, and cancelled since.
+            ExecutionStatus::Assigned
+                if is_own && execution.cancelling && self.outbox.is_empty() =>
+            {
+                let id = execution.id;
+                self.current = None;
+                return self.finish_unstarted(id);
             }
             ExecutionStatus::Finished if self.outbox.is_empty() => {
                 // Somebody else ended it, such as with the notebook.
@@ -431,10 +506,10 @@ impl RuntimeAgent {
 
     /// Claims what was requested first. Claim and start are one transaction: no state in between
     /// can be interrupted.
-    fn claim_next(&mut self, state: &NotebookState) {
+    fn claim_next(&mut self, state: &NotebookState, now: MonotonicMs) {
         let Phase::Active(fence) = self.phase else { return };
-        let is_ready = self.status == RuntimeSessionStatus::Ready && self.is_connected;
-        if !is_ready || self.current.is_some() || !self.outbox.is_empty() {
+        let is_ready = self.status == RuntimeSessionStatus::Ready && now >= self.claim_at;
+        if !is_ready || !self.is_connected || self.current.is_some() || !self.outbox.is_empty() {
             return;
         }
         let Some(session) = state.session(self.options.session) else { return };
@@ -452,6 +527,7 @@ impl RuntimeAgent {
             id: execution,
             count: next.count,
             is_executing: false,
+            is_resumed: false,
             is_interrupted: false,
             appendable: None,
         });

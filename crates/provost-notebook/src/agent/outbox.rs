@@ -11,8 +11,9 @@ use crate::fold::content_bytes;
 /// Texts are joined up to this size, so that a batch stays one small event.
 const MAX_JOINED_BYTES: usize = 64 * 1024;
 
-/// The most bytes of outputs in one batch.
-const MAX_BATCH_BYTES: usize = 256 * 1024;
+/// The most bytes of outputs in one batch. A byte of text takes up to six in JSON, and a batch must
+/// fit into one message.
+const MAX_BATCH_BYTES: usize = 128 * 1024;
 
 /// What was sent and not answered.
 #[derive(Debug)]

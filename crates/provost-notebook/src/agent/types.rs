@@ -27,6 +27,15 @@ pub struct AgentOptions {
     pub capabilities: RuntimeCapabilities,
 }
 
+/// The session of an earlier process of a runtime.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PriorSession {
+    /// The session.
+    pub session: RuntimeSessionId,
+    /// The authenticated principal that the runtime acts for: another one has no claim on it.
+    pub principal: String,
+}
+
 /// What happens to an agent: from the store, the platform, and people.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentEvent {
@@ -86,6 +95,8 @@ pub enum AgentEvent {
     },
     /// Time has passed.
     Tick,
+    /// Somebody at the runtime interrupts what it executes.
+    Interrupt,
     /// The runtime must stop. Again is the same as once.
     Shutdown {
         /// Why.
@@ -204,4 +215,7 @@ pub struct ExecutionRequest {
     pub count: u32,
     /// The source.
     pub source: String,
+    /// Whether an earlier process of the runtime started it: the handler goes on with it, or
+    /// reports that it cannot.
+    pub is_resumed: bool,
 }

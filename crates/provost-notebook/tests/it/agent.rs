@@ -5,27 +5,41 @@ use provost_notebook::agent::{
     AgentEffect, AgentEvent, AgentOptions, AgentOutput, ExecutionRequest, RuntimeAgent,
 };
 use provost_proto::notebook::{
-    CellKind, ExecutionOutcome, ExecutionStatus, NotebookCommand, NotebookFact, RuntimeEndReason,
-    RuntimeLocation, RuntimeSessionStatus, StreamName,
+    CellKind, ExecutionOutcome, ExecutionStatus, Fence, NotebookCommand, NotebookFact,
+    RuntimeEndReason, RuntimeLocation, RuntimeSessionStatus, StreamName,
 };
-use provost_proto::{Code, ExecutionId, limits};
+use provost_proto::{Code, ExecutionId, RuntimeSessionId, limits};
 
 use crate::world::{
     ALL, ANN, World, cancel, create_cell, end_session, id, shown_text, start_session,
 };
 
+/// A runtime that starts this session.
+pub(crate) fn options(session: u128) -> AgentOptions {
+    AgentOptions {
+        session: id(session),
+        runtime_id: "echo-1".to_owned(),
+        runtime_type: "echo".to_owned(),
+        slot: None,
+        place: RuntimeLocation::Native,
+        capabilities: ALL,
+    }
+}
+
 /// An agent that is connected to a notebook.
-struct Platform {
-    world: World,
-    agent: RuntimeAgent,
-    now: u64,
-    executed: Vec<ExecutionRequest>,
-    interrupted: Vec<ExecutionId>,
-    renewals: usize,
-    stopped: Option<(RuntimeEndReason, Option<String>)>,
+pub(crate) struct Platform {
+    pub(crate) world: World,
+    pub(crate) agent: RuntimeAgent,
+    pub(crate) now: u64,
+    pub(crate) executed: Vec<ExecutionRequest>,
+    pub(crate) interrupted: Vec<ExecutionId>,
+    pub(crate) renewals: usize,
+    pub(crate) stopped: Option<(RuntimeEndReason, Option<String>)>,
     /// What was sent while there was no connection.
     unsent: Vec<(String, Vec<NotebookCommand>)>,
-    is_connected: bool,
+    pub(crate) is_connected: bool,
+    /// A session whose lease has expired, which the log does not say yet.
+    pub(crate) expired: Option<RuntimeSessionId>,
     /// The answers to keys, as the daemon keeps them.
     answers: Vec<String>,
     next_output: u128,
@@ -33,17 +47,13 @@ struct Platform {
 
 impl Platform {
     fn new(world: World) -> Self {
-        let options = AgentOptions {
-            session: id(50),
-            runtime_id: "echo-1".to_owned(),
-            runtime_type: "echo".to_owned(),
-            slot: None,
-            place: RuntimeLocation::Native,
-            capabilities: ALL,
-        };
+        Self::with_agent(world, RuntimeAgent::new(options(50)))
+    }
+
+    pub(crate) fn with_agent(world: World, agent: RuntimeAgent) -> Self {
         Self {
             world,
-            agent: RuntimeAgent::new(options),
+            agent,
             now: 0,
             executed: Vec::new(),
             interrupted: Vec::new(),
@@ -51,12 +61,13 @@ impl Platform {
             stopped: None,
             unsent: Vec::new(),
             is_connected: false,
+            expired: None,
             answers: Vec::new(),
             next_output: 1000,
         }
     }
 
-    fn started(world: World) -> Self {
+    pub(crate) fn started(world: World) -> Self {
         let mut platform = Self::new(world);
         platform.step(AgentEvent::StatusChanged(RuntimeSessionStatus::Ready));
         platform.is_connected = true;
@@ -65,7 +76,7 @@ impl Platform {
         platform
     }
 
-    fn step(&mut self, input: AgentEvent) {
+    pub(crate) fn step(&mut self, input: AgentEvent) {
         let mut inputs = vec![input];
         while let Some(input) = inputs.pop() {
             for effect in self.agent.step(&self.world.state, self.now, input) {
@@ -76,13 +87,30 @@ impl Platform {
                     AgentEffect::Send { id, commands } => self.unsent.push((id, commands)),
                     AgentEffect::Execute(request) => self.executed.push(request),
                     AgentEffect::Interrupt(execution) => self.interrupted.push(execution),
-                    AgentEffect::RenewLease { .. } => self.renewals += 1,
+                    AgentEffect::RenewLease { session, fence } => {
+                        self.renewals += 1;
+                        inputs.push(self.renew_lease(session, fence));
+                    }
                     AgentEffect::Stopped { reason, why } => {
                         assert!(self.stopped.is_none(), "it stops once");
                         self.stopped = Some((reason, why));
                     }
                 }
             }
+        }
+    }
+
+    /// As the daemon does: for the active session of the sender only.
+    fn renew_lease(&self, session: RuntimeSessionId, fence: Fence) -> AgentEvent {
+        let known = self.world.state.session(session);
+        let is_active = known.is_some_and(|known| {
+            let is_ended = known.status == RuntimeSessionStatus::Ended;
+            known.fence == fence && known.client_id == ANN && !is_ended
+        });
+        if is_active && self.expired != Some(session) {
+            AgentEvent::LeaseRenewed { valid_ms: 30_000 }
+        } else {
+            AgentEvent::Fenced { why: "it is not active any more".to_owned() }
         }
     }
 
@@ -105,21 +133,21 @@ impl Platform {
         vec![AgentEvent::StateChanged, answer]
     }
 
-    fn print(&mut self, execution: u128, name: StreamName, text: &str) {
+    pub(crate) fn print(&mut self, execution: u128, name: StreamName, text: &str) {
         self.next_output += 1;
         let (output, text) = (id(self.next_output), text.to_owned());
         self.step(AgentEvent::Output(id(execution), AgentOutput::Stream { output, name, text }));
     }
 
-    fn finish(&mut self, execution: u128, outcome: ExecutionOutcome) {
+    pub(crate) fn finish(&mut self, execution: u128, outcome: ExecutionOutcome) {
         self.step(AgentEvent::Finished { execution: id(execution), outcome, why: None });
     }
 
-    fn outcome(&self, execution: u128) -> Option<ExecutionOutcome> {
+    pub(crate) fn outcome(&self, execution: u128) -> Option<ExecutionOutcome> {
         self.world.state.execution(id(execution)).unwrap().outcome
     }
 
-    fn executed(&self) -> Vec<ExecutionId> {
+    pub(crate) fn executed(&self) -> Vec<ExecutionId> {
         self.executed.iter().map(|request| request.execution).collect()
     }
 }

@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod adoption;
 mod agent;
 mod client_store;
 mod guards;
