@@ -52,6 +52,7 @@ mod explain;
 mod nested_repositories;
 mod path_lists;
 mod readable_paths;
+pub(crate) mod root_entries;
 pub(crate) mod sorted_paths;
 
 use std::io;
@@ -62,6 +63,7 @@ pub use nested_repositories::NestedRepositories;
 pub use path_lists::list_home_secrets;
 use provost_core::action::protected_paths::{GIT_SETTINGS, REPOSITORY};
 pub use readable_paths::find_toolchains;
+use root_entries::RootEntries;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
@@ -295,22 +297,28 @@ impl MissingProtectedPaths {
     }
 }
 
-/// A folder for many lookups, opened once: most of the paths are missing.
+/// A folder for many lookups, opened and read once: most of the paths are missing.
 struct ProjectPathLookup<'a> {
     project: &'a Path,
-    opened: Option<OwnedFd>,
+    opened: Option<(OwnedFd, RootEntries)>,
 }
 
 impl<'a> ProjectPathLookup<'a> {
     fn open(project: &'a Path) -> Self {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Self { project, opened: rustix::fs::open(project, flags, Mode::empty()).ok() }
+        let opened = rustix::fs::open(project, flags, Mode::empty()).ok();
+        let opened = opened.map(|folder| {
+            let entries = RootEntries::read(&folder);
+            (folder, entries)
+        });
+        Self { project, opened }
     }
 
     fn exists(&self, path: &Path) -> bool {
         match (&self.opened, path.strip_prefix(self.project)) {
-            (Some(project), Ok(inside)) => {
-                rustix::fs::statat(project, inside, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+            (Some((folder, entries)), Ok(inside)) => {
+                entries.may_contain(inside)
+                    && rustix::fs::statat(folder, inside, AtFlags::SYMLINK_NOFOLLOW).is_ok()
             }
             (None, _) | (_, Err(_)) => path.symlink_metadata().is_ok(),
         }

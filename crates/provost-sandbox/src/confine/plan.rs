@@ -10,5 +10,4 @@ pub(super) mod layers;
 pub(super) mod mounts;
 pub(super) mod prepared_policy;
 pub(super) mod private_folders;
-pub(super) mod root_entries;
 pub(super) mod spawn_plan;

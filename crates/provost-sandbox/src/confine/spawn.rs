@@ -18,7 +18,6 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::error::SetupStep;
 use super::plan::prepared_policy::build_self_binds;
-use super::plan::root_entries::RootEntries;
 use super::plan::spawn_plan::{
     CStringArray, MountPlan, SelfBindMount, SpawnPlan, StartDirectory, to_cstring,
 };
@@ -31,6 +30,7 @@ use super::{
     SandboxStdio, connect_broker, supervisor,
 };
 use crate::own_home;
+use crate::sandbox_policy::root_entries::RootEntries;
 use cgroup_pool::RunCgroup;
 use child_handle::{SandboxRun, SandboxRunState};
 use layer_slot::RunLayers;
@@ -100,10 +100,14 @@ impl Sandbox {
         Ok(child)
     }
 
-    /// Those of the protected paths that exist.
+    /// Those of the protected paths that may exist.
     fn find_pins<'a>(&self, mounts: Option<&'a MountPlan>) -> Vec<&'a SelfBindMount> {
         let Some(mounts) = mounts else { return Vec::new() };
-        RootEntries::read(&self.root).filter_existing(&mounts.pins)
+        let there = RootEntries::read(&self.root);
+        let may_exist = |pin: &&SelfBindMount| {
+            there.may_contain(Path::new(OsStr::from_bytes(pin.path.to_bytes())))
+        };
+        mounts.pins.iter().filter(may_exist).collect()
     }
 
     fn start_broker(&self, run: &SandboxRun) -> Result<(), SandboxError> {
