@@ -1,4 +1,6 @@
 //! Paths that control what Provost, git, editors and other agents do: the only list of them.
+//! Of names that begin with a dot, those that are not known count too, see
+//! [`hidden_names`](crate::quarantine::hidden_names).
 //!
 //! Whoever can write one of them can run anything the next time a person commits, opens the
 //! folder or pushes. So writing one needs an approval in every mode, whatever the rules say.
@@ -217,6 +219,19 @@ const PROTECTED_PATHS: &[ProtectedPath] = &[
     protected_path("scilab.ini", TOOLS),
     protected_path(".gnuplot", TOOLS),
     protected_path(".erlang", TOOLS),
+    protected_path("Session.vim", TOOLS),
+    protected_path("_vimrc_local.vim", TOOLS),
+    protected_path("gtags.conf", TOOLS),
+    protected_path("Steepfile", TOOLS),
+    protected_path("phpactor.json", TOOLS),
+    protected_path("latexmkrc", TOOLS),
+    protected_path("cspell.config.js", TOOLS),
+    protected_path("cspell.config.cjs", TOOLS),
+    protected_path("cspell.config.mjs", TOOLS),
+    protected_path("graphql.config.js", TOOLS),
+    protected_path("graphql.config.cjs", TOOLS),
+    protected_path("graphql.config.mjs", TOOLS),
+    protected_path("graphql.config.ts", TOOLS),
     protected_path(".envrc", SHELL),
     protected_path(".direnv", SHELL),
     protected_path("mise.toml", SHELL),
@@ -281,7 +296,13 @@ const PROTECTED_PATHS: &[ProtectedPath] = &[
     protected_path("Directory.Build.props", BUILD),
     protected_path("Directory.Build.targets", BUILD),
     protected_path("Directory.Build.rsp", BUILD),
+    protected_path("Directory.Packages.props", BUILD),
+    protected_path("Directory.Solution.props", BUILD),
+    protected_path("Directory.Solution.targets", BUILD),
     protected_path("MSBuild.rsp", BUILD),
+    protected_path("local.properties", BUILD),
+    protected_path("config.nims", BUILD),
+    protected_path("nim.cfg", BUILD),
     protected_path(".config/dotnet-tools.json", BUILD),
     protected_path("uv.toml", BUILD),
     protected_path("poetry.toml", BUILD),
@@ -376,15 +397,71 @@ const CONDITIONAL_PATHS: &[(&str, &[&str])] = &[
     ("pylintrc", &["init-hook", "load-plugins"]),
     ("mypy.ini", &["plugins", "python_executable"]),
     (".mypy.ini", &["plugins", "python_executable"]),
+    (".nvmrc", &[".."]),
+    (".sdkmanrc", &["/"]),
+    (".clang-tidy", &["extraargs", "plugin"]),
+    (".golangci.yml", GOLANGCI_WORDS),
+    (".golangci.yaml", GOLANGCI_WORDS),
+    (".golangci.toml", GOLANGCI_WORDS),
+    (".golangci.json", GOLANGCI_WORDS),
+    // It is a template, and may require a file of the project.
+    (".rubocop.yml", &["<%", "./", "- /", ": /", "://"]),
+    (".cspell.json", &["import", "plugin"]),
+    ("sgconfig.yml", &["customlanguages", "librarypath"]),
+    ("sgconfig.yaml", &["customlanguages", "librarypath"]),
+    ("global.json", &["paths", "msbuild-sdks"]),
 ];
+
+const GOLANGCI_WORDS: &[&str] = &["custom", "plugin", ".so"];
+
+/// The words in a file like `.python-version`, which may hold a path instead of a version.
+const VERSION_WORDS: &[&str] = &["/"];
+
+/// The words that make a file with this name, in lower case, a protected one.
+fn find_conditional_words(name: &str) -> Option<&'static [&'static str]> {
+    let is_version = name.starts_with('.') && name.ends_with("-version");
+    let listed = CONDITIONAL_PATHS.iter().find(|(path, _)| *path == name);
+    listed.map(|(_, words)| *words).or(is_version.then_some(VERSION_WORDS))
+}
 
 /// Folders that package managers and builds fill with code of others. Programs that are started
 /// in the project do not take their settings from them.
-const PACKAGE_DIRECTORIES: &[&str] =
-    &["node_modules", "site-packages", "target", "vendor", ".venv", "venv", ".tox"];
+const PACKAGE_DIRECTORIES: &[&str] = &[
+    "node_modules",
+    "site-packages",
+    "target",
+    "vendor",
+    ".venv",
+    "venv",
+    ".tox",
+    ".nox",
+    ".eggs",
+    ".pixi",
+    ".conda",
+    ".m2",
+    ".npm",
+    ".pnpm-store",
+    ".terraform",
+    ".terragrunt-cache",
+];
 
-/// The suffixes of editors' workspace files.
-const WORKSPACE_SUFFIXES: &[&str] = &[".code-workspace", ".sublime-project"];
+/// The ends of names that may begin with anything: editors' workspaces, and what builds read
+/// beside a project's file.
+const PROTECTED_SUFFIXES: &[(&str, &str)] = &[
+    (".code-workspace", TOOLS),
+    (".sublime-project", TOOLS),
+    (".ipr", TOOLS),
+    (".pro.user", TOOLS),
+    (".txt.user", TOOLS),
+    ("proj.user", BUILD),
+    (".sln.targets", BUILD),
+    (".nims", BUILD),
+    (".nim.cfg", BUILD),
+];
+
+fn find_protected_suffix(name: &str) -> Option<&'static str> {
+    PROTECTED_SUFFIXES.iter().find(|(end, _)| name.ends_with(end)).map(|(_, why)| *why)
+}
 
 /// Whether a name in lower case is one of the many that direnv and mise read: `.envrc.local`,
 /// `mise.production.toml`.
@@ -400,6 +477,19 @@ fn is_shell_settings_name(name: &str) -> bool {
 /// A folder that contains such a path is protected too (`.github` for its workflows): moving or
 /// replacing it changes them.
 pub fn protection_reason(path: &RelPath) -> Option<&'static str> {
+    // The content of some is not known here.
+    let conditional = path.name().is_some_and(is_conditional_path).then_some(BUILD);
+    find_protected_name(path).or(conditional)
+}
+
+/// Why writing this content to a path needs an approval, if it does.
+pub fn content_protection_reason(path: &RelPath, content: &[u8]) -> Option<&'static str> {
+    let by_content = || conditional_leftover_reason(path.name()?, content);
+    find_protected_name(path).or_else(by_content)
+}
+
+/// Why changing a path needs an approval whatever it holds, if it does.
+fn find_protected_name(path: &RelPath) -> Option<&'static str> {
     static FOLDED: LazyLock<Vec<(Vec<String>, &'static str)>> = LazyLock::new(|| {
         let parts = |guarded: &ProtectedPath| guarded.path.split('/').map(fold_case).collect();
         PROTECTED_PATHS.iter().map(|guarded| (parts(guarded), guarded.why)).collect()
@@ -411,16 +501,9 @@ pub fn protection_reason(path: &RelPath) -> Option<&'static str> {
             parts.iter().zip(&names[start..]).all(|(part, name)| part == name)
         })
     };
-    // An editor's workspace file may have any name.
-    let workspace = names
-        .last()
-        .is_some_and(|name| WORKSPACE_SUFFIXES.iter().any(|suffix| name.ends_with(suffix)));
-    let workspace = workspace.then_some(TOOLS);
+    let suffix = names.last().and_then(|name| find_protected_suffix(name));
     let shell = names.iter().any(|name| is_shell_settings_name(name)).then_some(SHELL);
-    // Their content is not known here.
-    let conditional = names.last().is_some_and(|name| is_conditional_path(name));
-    let conditional = conditional.then_some(BUILD);
-    FOLDED.iter().find(hit).map(|(_, why)| *why).or(workspace).or(shell).or(conditional)
+    FOLDED.iter().find(hit).map(|(_, why)| *why).or(suffix).or(shell)
 }
 
 /// How strictly a path is protected, if it is.
@@ -462,8 +545,8 @@ pub fn leftover_reason(names: &[&str], in_packages: bool) -> Option<&'static str
     });
     let (name, above) = names.split_last().filter(|_| !in_packages)?;
     let name = fold_case(name);
-    if WORKSPACE_SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) {
-        return Some(TOOLS);
+    if let Some(why) = find_protected_suffix(&name) {
+        return Some(why);
     }
     if is_shell_settings_name(&name) {
         return Some(SHELL);
@@ -491,7 +574,7 @@ pub fn is_protected_parent(names: &[&str]) -> bool {
 /// Why a file must be set aside because of its content, if it must.
 pub fn conditional_leftover_reason(name: &str, content: &[u8]) -> Option<&'static str> {
     let name = fold_case(name);
-    let (_, words) = CONDITIONAL_PATHS.iter().find(|(path, _)| *path == name)?;
+    let words = find_conditional_words(&name)?;
     let text = String::from_utf8_lossy(content).to_lowercase();
     // An escape may spell any of the words.
     (text.contains('\\') || words.iter().any(|word| text.contains(word))).then_some(BUILD)
@@ -499,8 +582,7 @@ pub fn conditional_leftover_reason(name: &str, content: &[u8]) -> Option<&'stati
 
 /// Whether [`conditional_leftover_reason`] must see the content of this file.
 pub fn is_conditional_path(name: &str) -> bool {
-    let name = fold_case(name);
-    CONDITIONAL_PATHS.iter().any(|(path, _)| *path == name)
+    find_conditional_words(&fold_case(name)).is_some()
 }
 
 /// The paths that a command must not write, relative to the top of the project.

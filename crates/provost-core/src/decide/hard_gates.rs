@@ -8,10 +8,13 @@ use super::bound_action::BoundAction;
 use super::policy_context::PolicyContext;
 use super::resolved_links::ResolvedLink;
 use super::uncertain_commands;
+use crate::action::protected_paths::content_protection_reason;
 use crate::action::{Action, ActionKind, FileAction, RelPath, RestoreFile, RuntimeAction};
+use crate::action::{BytesEncoding, WriteMode};
 use crate::action::{ProtectionLevel, protection_level, protection_reason};
 use crate::command::{CommandEffect, CommandInvocation, program_basename};
 use crate::glob::{WordPattern, escape_pattern};
+use crate::quarantine::hidden_names::unknown_name_reason;
 
 /// A gate that blocks an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,9 +121,9 @@ fn find_file_gates(action: &Action, context: &PolicyContext<'_>) -> Vec<HardGate
         Action::File(FileAction::ApplyPatch(patch)) => patch.renamed_paths(),
         Action::File(_) | Action::Process(_) | Action::Runtime(_) => Vec::new(),
     };
-    let mut gates: Vec<HardGate> = unseen.iter().filter_map(check_unseen_write).collect();
-    gates.extend(action.paths().iter().filter_map(check_protected_file));
-    gates.extend(context.link_targets.iter().filter_map(check_protected_file));
+    let mut gates: Vec<HardGate> = unseen.iter().filter_map(check_unseen_file).collect();
+    let check = |path: &RelPath| check_protected_file(action, path);
+    gates.extend(action.paths().iter().chain(context.link_targets).filter_map(check));
     gates.extend(check_project_removal(action));
     gates.extend(context.set_aside_reason.map(|why| {
         if unseen.is_empty() {
@@ -136,26 +139,37 @@ fn find_file_gates(action: &Action, context: &PolicyContext<'_>) -> Vec<HardGate
 fn gate_restored_file(restore: &RestoreFile) -> HardGate {
     let path = restore.path.display_quoted();
     let why = protection_reason(&restore.path)
+        .or_else(|| unknown_name_reason(&restore.path))
         .unwrap_or("what was there before decides what programs run");
     HardGate::RequireApproval(format!("it puts back {path}, which was set aside: {why}"))
 }
 
 /// The gate for a file action, whose approval shows the content.
-fn check_protected_file(path: &RelPath) -> Option<HardGate> {
-    let why = protection_reason(path)?;
-    Some(match protection_level(path)? {
-        ProtectionLevel::Denied => {
-            let why = format!("{} is protected from agents: {why}", path.display_quoted());
-            HardGate::Deny { code: Code::ProtectedPath, why }
-        }
-        ProtectionLevel::Asked => {
-            HardGate::RequireApproval(format!("it changes {}: {why}", path.display_quoted()))
-        }
-    })
+fn check_protected_file(action: &Action, path: &RelPath) -> Option<HardGate> {
+    let known = match written_content(action) {
+        Some(content) => content_protection_reason(path, content.as_bytes()),
+        None => protection_reason(path),
+    };
+    let why = known.or_else(|| unknown_name_reason(path))?;
+    if known.is_some() && protection_level(path) == Some(ProtectionLevel::Denied) {
+        let why = format!("{} is protected from agents: {why}", path.display_quoted());
+        return Some(HardGate::Deny { code: Code::ProtectedPath, why });
+    }
+    Some(HardGate::RequireApproval(format!("it changes {}: {why}", path.display_quoted())))
 }
 
-/// The gate for a command, or a move to this path: nobody sees what it would write, and what it
-/// writes is set aside.
+/// What a file holds after this action, if the action says all of it.
+fn written_content(action: &Action) -> Option<&str> {
+    match action {
+        Action::File(FileAction::WriteFile(write)) => (write.encoding == BytesEncoding::Utf8
+            && write.mode != WriteMode::Append)
+            .then_some(&write.content),
+        Action::File(_) | Action::Process(_) | Action::Runtime(_) => None,
+    }
+}
+
+/// The gate for a command that writes to this path: nobody sees what it would write, and what
+/// it writes is set aside.
 fn check_unseen_write(path: &RelPath) -> Option<HardGate> {
     let why = protection_reason(path)?;
     let hint = match protection_level(path)? {
@@ -164,6 +178,15 @@ fn check_unseen_write(path: &RelPath) -> Option<HardGate> {
     };
     let why = format!("{} is protected from agents: {why}{hint}", path.display_quoted());
     Some(HardGate::Deny { code: Code::ProtectedPath, why })
+}
+
+/// The gate for a move to this path, which would be set aside at once.
+fn check_unseen_file(path: &RelPath) -> Option<HardGate> {
+    check_unseen_write(path).or_else(|| {
+        let why = unknown_name_reason(path)?;
+        let why = format!("it moves a file to {}: {why}{WRITE_HINT}", path.display_quoted());
+        Some(HardGate::Deny { code: Code::ProtectedPath, why })
+    })
 }
 
 /// Normalizes a path of a command. One that leaves the project, or is absolute, may lead back

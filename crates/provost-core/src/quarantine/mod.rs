@@ -4,7 +4,8 @@
 //! folder, not opening it in an editor. So everything that makes a program run something and that
 //! appeared or changed while a command ran is set aside. Inside git's own folders the rule is an
 //! allow list of what git itself writes ([`git_entries`]), and of its configuration a list of
-//! harmless settings ([`git_settings`]); elsewhere it is the list of
+//! harmless settings ([`git_settings`]); of names that begin with a dot, a list of the harmless ones
+//! ([`hidden_names`]); elsewhere it is the list of
 //! [`protected_paths`](crate::action::protected_paths), files that a tool uses in place of the
 //! project's own ([`build_files`]), and variables that make programs run code ([`env_files`]). The
 //! kernel finds the files and moves them; it puts one back after a person was shown it.
@@ -13,6 +14,7 @@ pub mod build_files;
 pub mod env_files;
 pub mod git_entries;
 pub mod git_settings;
+pub mod hidden_names;
 pub mod rebase_todo;
 
 /// What an agent is told whose action left something that was set aside.

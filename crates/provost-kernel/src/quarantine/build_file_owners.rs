@@ -95,6 +95,7 @@ fn is_listed(path: &Path, entry: &SnapshotEntry) -> bool {
         }
         EntryJudgement::Protected(_)
         | EntryJudgement::EnvFile
+        | EntryJudgement::Hidden
         | EntryJudgement::Settings { .. }
         | EntryJudgement::RebaseTodo
         | EntryJudgement::SequenceOptions

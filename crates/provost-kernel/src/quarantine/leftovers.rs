@@ -9,6 +9,7 @@ use provost_core::action::protected_paths::conditional_leftover_reason;
 use provost_core::quarantine::env_files;
 use provost_core::quarantine::git_entries::EntryType;
 use provost_core::quarantine::git_settings::{SettingsChange, compare_settings};
+use provost_core::quarantine::hidden_names::{TreePlace, UNKNOWN_HIDDEN_NAME};
 use provost_core::quarantine::rebase_todo::{names_no_program, without_exec_lines};
 use provost_proto::Hash;
 
@@ -125,7 +126,11 @@ impl<'a> KnownContents<'a> {
             && copies.iter().any(|(original, known)| {
                 known.judgement == entry.judgement
                     && is_executable(known) == is_executable(entry)
-                    && settings_folder(original) == settings_folder(path)
+                    && if entry.judgement == EntryJudgement::Hidden {
+                        hidden_path(original) == hidden_path(path)
+                    } else {
+                        settings_folder(original) == settings_folder(path)
+                    }
             })
     }
 
@@ -145,6 +150,19 @@ impl<'a> KnownContents<'a> {
 fn settings_folder(path: &Path) -> Option<&OsStr> {
     let folder = path.parent()?.file_name()?;
     folder.to_string_lossy().starts_with('.').then_some(folder)
+}
+
+/// The path from the folder with the unknown name on, or the name.
+fn hidden_path(path: &Path) -> Option<&Path> {
+    let mut place = TreePlace::Project;
+    for above in path.ancestors().collect::<Vec<_>>().into_iter().rev() {
+        let Some(name) = above.file_name() else { continue };
+        place = place.enter_folder(&name.to_string_lossy());
+        if place == TreePlace::Hidden {
+            return path.strip_prefix(above.parent()?).ok();
+        }
+    }
+    path.file_name().map(Path::new)
 }
 
 /// The path of an entry in the git folder that it lies in.
@@ -175,6 +193,13 @@ fn judge_entry(
         // Judged together with the files beside it.
         EntryJudgement::BuildFile => None,
         EntryJudgement::EnvFile => judge_env_file(path, entry, former),
+        EntryJudgement::Hidden => {
+            // A change that could not be undone would be a loss: such a file is too large for
+            // settings.
+            let is_kept = former
+                .is_none_or(|former| former.content.is_some() || former.kind != EntryType::File);
+            (is_kept && !known.has_copy(path, entry)).then(|| leftover(UNKNOWN_HIDDEN_NAME))?
+        }
         EntryJudgement::GitLeftover(why) => {
             known.find_moved(path, entry).is_none().then(|| leftover(why))?
         }

@@ -186,7 +186,11 @@ impl Quarantine {
         before.git_folders.clear();
         *baseline = before;
         state.taken_at = Some(since);
-        let report = self.set_aside_leftovers(&mut state);
+        let large: Vec<PathBuf> = state.scanner.list_large_folders().cloned().collect();
+        let mut report = self.set_aside_leftovers(&mut state);
+        for path in large {
+            report.add_failure(format!("{} is too large to be looked at", path.display()));
+        }
         if !report.is_empty() {
             tracing::warn!(?report, "a kernel was killed while an action ran");
         }

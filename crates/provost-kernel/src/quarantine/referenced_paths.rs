@@ -34,6 +34,8 @@ pub(super) fn find_referenced_paths(
         let Some(content) = entry.content.as_deref() else { continue };
         let folder = path.parent().unwrap_or(Path::new(""));
         match (entry.kind, entry.judgement) {
+            // Which programs read it, and what of it, is not known.
+            (_, EntryJudgement::Hidden) => {}
             (EntryType::Symlink, _) => {
                 found.add(folder, Path::new(OsStr::from_bytes(content)), true);
             }
@@ -56,7 +58,7 @@ pub(super) fn find_referenced_paths(
 
 /// Whether an entry can refer programs to other paths.
 pub(super) fn is_pointer(path: &Path, entry: &SnapshotEntry) -> bool {
-    entry.kind == EntryType::Symlink
+    entry.kind == EntryType::Symlink && entry.judgement != EntryJudgement::Hidden
         || matches!(entry.judgement, EntryJudgement::Settings { .. })
         || is_shell_settings(path)
 }

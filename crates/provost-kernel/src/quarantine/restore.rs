@@ -6,6 +6,7 @@ use std::path::Path;
 
 use provost_core::action::protected_paths::{is_protected_parent, leftover_reason};
 use provost_core::quarantine::git_entries::EntryType;
+use provost_core::quarantine::hidden_names::TreePlace;
 use provost_proto::Code;
 use provost_sandbox::root_dir::{FileKind, FileWriteMode, RootDir, RootDirError};
 use rustix::fs::{AtFlags, Mode};
@@ -192,7 +193,8 @@ fn remove_empty_parents(root: &RootDir, path: &Path) {
         let Some(text) = parent.to_str() else { return };
         let names: Vec<&str> = text.split('/').collect();
         let is_ours = (1..=names.len()).any(|n| leftover_reason(&names[..n], false).is_some())
-            || is_protected_parent(&names);
+            || is_protected_parent(&names)
+            || names.iter().any(|name| TreePlace::Project.enter_folder(name) == TreePlace::Hidden);
         let in_git = names.contains(&".git");
         if !is_ours || in_git || root.remove_dir(parent).is_err() {
             return;

@@ -19,6 +19,9 @@ use super::tree_scan::{EntryJudgement, FoundEntry, TreeScanner};
 /// The largest file whose content is kept, so that it can be put back.
 const MAX_KEPT_BYTES: u64 = 1024 * 1024;
 
+/// The largest file with an unknown name that is compared.
+const MAX_HIDDEN_BYTES: u64 = 256 * 1024;
+
 /// How much is kept in memory in total.
 const MAX_KEPT_TOTAL_BYTES: u64 = 32 * 1024 * 1024;
 
@@ -60,9 +63,11 @@ impl SnapshotEntry {
 }
 
 impl SnapshotEntry {
-    /// The hash of the content, which is read where only that the file is there is known.
+    /// The hash of the content, which is read where it is not known.
     pub(super) fn read_hash(&self, root: &RootDir, path: &Path) -> Option<Hash> {
-        if self.judgement != EntryJudgement::BuildFile || self.kind != EntryType::File {
+        let is_known = self.content.is_some()
+            || !matches!(self.judgement, EntryJudgement::BuildFile | EntryJudgement::Hidden);
+        if is_known || self.kind != EntryType::File {
             return Some(self.hash);
         }
         let mut hasher = blake3::Hasher::new();
@@ -107,7 +112,12 @@ impl Snapshot {
         extra: &[ReferencedPath],
         last: Option<&Self>,
     ) -> Self {
-        let found = scanner.find_entries(root, extra);
+        let mut found = match last {
+            Some(_) => scanner.find_baseline_entries(root, extra),
+            None => scanner.find_entries(root, extra),
+        };
+        // What is known to run something is kept first.
+        found.entries.sort_by_key(|entry| entry.judgement == EntryJudgement::Hidden);
         let mut snapshot = Self {
             entries: BTreeMap::new(),
             git_folders: found.git_folders,
@@ -117,8 +127,10 @@ impl Snapshot {
         let mut left = MAX_KEPT_TOTAL_BYTES;
         for entry in found.entries {
             // What the person's settings lead to is protected whatever it holds.
-            let by_content =
-                matches!(entry.judgement, EntryJudgement::BuildFile | EntryJudgement::EnvFile);
+            let by_content = matches!(
+                entry.judgement,
+                EntryJudgement::BuildFile | EntryJudgement::EnvFile | EntryJudgement::Hidden
+            );
             if by_content && snapshot.entries.contains_key(&entry.path) {
                 continue;
             }
@@ -195,6 +207,12 @@ fn read_entry(
             if found.judgement == EntryJudgement::BuildFile && !needs_content(found) =>
         {
             (hash_bytes(b""), None)
+        }
+        // No settings are so large, and some data of tools is.
+        EntryType::File
+            if found.judgement == EntryJudgement::Hidden && stat.stx_size > MAX_HIDDEN_BYTES =>
+        {
+            (hash_bytes(format!("{signature:?}").as_bytes()), None)
         }
         EntryType::File => read_content(root, &found.path, &signature, left),
         EntryType::Directory | EntryType::Other => (hash_bytes(b""), None),

@@ -5,20 +5,21 @@
 //! A command cannot set that time.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use provost_core::action::protected_paths::{
-    is_conditional_path, is_package_directory, is_protected_parent, leftover_reason,
+    is_conditional_path, is_protected_parent, leftover_reason,
 };
 use provost_core::quarantine::build_files::is_build_file;
 use provost_core::quarantine::env_files::is_env_file;
 use provost_core::quarantine::git_entries::{
     EntryType, GitEntry, GitFolder, classify_git_entry, is_git_name, is_repository_listing,
 };
+use provost_core::quarantine::hidden_names::TreePlace;
 use provost_sandbox::root_dir::RootDir;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, StatxFlags};
 
@@ -27,6 +28,10 @@ use super::referenced_paths::ReferencedPath;
 /// How many folders are walked, of those that hold settings and of the others; a project with
 /// more is reported as not checked completely.
 const MAX_WALKED_DIRS: usize = 400_000;
+
+/// How many files of folders with unknown names are compared. The largest folders with more,
+/// while nothing of an agent runs, were filled by tools: comparing them would take too long.
+const MAX_HIDDEN_ENTRIES: usize = 2000;
 
 /// Why a link among git's data is a leftover.
 const LINK_IN_DATA: &str = "a link in git's folder, through which git would write elsewhere";
@@ -49,6 +54,8 @@ pub(super) enum EntryJudgement {
     BuildFile,
     /// A file of variables, protected if one of them runs something.
     EnvFile,
+    /// A name with a dot that is not known to be harmless, or below one.
+    Hidden,
     /// A configuration of git; of a submodule, with the depth of its git folder.
     Settings { submodule_depth: Option<usize> },
     /// The commands of a rebase.
@@ -81,17 +88,20 @@ pub(super) struct FoundEntries {
     pub(super) bare_repositories: BTreeSet<PathBuf>,
     /// Folders that could not be read.
     pub(super) unreadable: Vec<PathBuf>,
+    /// Of the folders with unknown names, the number of entries.
+    hidden_folders: BTreeMap<PathBuf, usize>,
 }
 
 /// How the entries of a folder are judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DirContext {
-    /// By the list of protected paths.
-    Tree { in_packages: bool },
+    /// By the lists of protected paths and harmless names.
+    Tree(TreePlace),
     /// Everything in it is protected.
     Protected(&'static str),
     /// A git folder, whose own path has so many names.
-    Git { folder: GitFolder, n_names: usize, in_modules: bool, bare: bool },
+    /// `bare` is the place of a folder that has another name than `.git`.
+    Git { folder: GitFolder, n_names: usize, in_modules: bool, bare: Option<TreePlace> },
     /// A folder of git folders: `modules`, `worktrees`.
     Repositories { worktrees: bool },
     /// A folder of git's own data.
@@ -112,9 +122,42 @@ struct CachedDir {
 #[derive(Debug, Default)]
 pub(super) struct TreeScanner {
     dirs: HashMap<PathBuf, CachedDir>,
+    /// Folders with unknown names that are too large to be compared.
+    large_folders: BTreeSet<PathBuf>,
 }
 
 impl TreeScanner {
+    /// Finds all entries while nothing of an agent runs. Folders with unknown names that are too
+    /// large to be compared each time are left out, now and until the next call.
+    pub(super) fn find_baseline_entries(
+        &mut self,
+        root: &RootDir,
+        extra: &[ReferencedPath],
+    ) -> FoundEntries {
+        let found = self.find_entries(root, extra);
+        // Another folder may have the name of one that is gone.
+        self.large_folders.retain(|path| found.hidden_folders.contains_key(path));
+        let mut n_entries: usize = found.hidden_folders.values().sum();
+        if n_entries <= MAX_HIDDEN_ENTRIES {
+            return found;
+        }
+        let mut folders: Vec<_> = found.hidden_folders.into_iter().collect();
+        folders.sort_by_key(|(_, n_entries)| std::cmp::Reverse(*n_entries));
+        for (path, n_left_out) in folders {
+            if n_entries <= MAX_HIDDEN_ENTRIES {
+                break;
+            }
+            n_entries -= n_left_out;
+            self.large_folders.insert(path);
+        }
+        self.find_entries(root, extra)
+    }
+
+    /// The folders that are left out.
+    pub(super) fn list_large_folders(&self) -> impl Iterator<Item = &PathBuf> {
+        self.large_folders.iter()
+    }
+
     /// Finds all entries; `extra` are paths that are protected because a link or a
     /// configuration leads to them.
     pub(super) fn find_entries(
@@ -125,12 +168,13 @@ impl TreeScanner {
         let mut walk = TreeWalk {
             root,
             known: std::mem::take(&mut self.dirs),
+            large_folders: &self.large_folders,
             seen: HashMap::new(),
             found: FoundEntries::default(),
             pending: PendingDirs::default(),
             now: now_nanos(),
         };
-        walk.pending.push(PathBuf::new(), DirContext::Tree { in_packages: false });
+        walk.pending.push(PathBuf::new(), DirContext::Tree(TreePlace::Project));
         for ReferencedPath { path, with_content } in extra {
             match walk.read_kind(path) {
                 Some(EntryType::Directory) if *with_content => {
@@ -158,6 +202,7 @@ pub(super) fn now_nanos() -> i128 {
 struct TreeWalk<'a> {
     root: &'a RootDir,
     known: HashMap<PathBuf, CachedDir>,
+    large_folders: &'a BTreeSet<PathBuf>,
     seen: HashMap<PathBuf, CachedDir>,
     found: FoundEntries,
     pending: PendingDirs,
@@ -180,7 +225,7 @@ impl PendingDirs {
     fn push(&mut self, path: PathBuf, context: DirContext) {
         let n_pushed = match context {
             DirContext::Protected(_) | DirContext::Git { .. } => &mut self.n_settings,
-            DirContext::Tree { .. } | DirContext::Repositories { .. } | DirContext::GitData => {
+            DirContext::Tree(_) | DirContext::Repositories { .. } | DirContext::GitData => {
                 &mut self.n_others
             }
         };
@@ -192,7 +237,7 @@ impl PendingDirs {
                 DirContext::Protected(_) | DirContext::Git { .. } => {
                     self.settings.push((path, context));
                 }
-                DirContext::Tree { .. } | DirContext::Repositories { .. } | DirContext::GitData => {
+                DirContext::Tree(_) | DirContext::Repositories { .. } | DirContext::GitData => {
                     self.others.push_back((path, context));
                 }
             },
@@ -206,6 +251,13 @@ impl PendingDirs {
 
 impl TreeWalk<'_> {
     fn record(&mut self, path: PathBuf, kind: EntryType, judgement: EntryJudgement) {
+        if judgement == EntryJudgement::Hidden {
+            let folders = &mut self.found.hidden_folders;
+            let top = path.ancestors().find(|above| folders.contains_key(*above));
+            if let Some(n_entries) = top.map(Path::to_owned).and_then(|top| folders.get_mut(&top)) {
+                *n_entries += 1;
+            }
+        }
         self.found.entries.push(FoundEntry { path, kind, judgement });
     }
 
@@ -248,24 +300,24 @@ impl TreeWalk<'_> {
                     folder: GitFolder::Repository,
                     n_names,
                     in_modules: true,
-                    bare: false,
+                    bare: None,
                 }
             }
             DirContext::GitData if is_repository => {
                 self.found.git_folders.insert(path.to_owned());
                 let folder = GitFolder::Repository;
-                DirContext::Git { folder, n_names, in_modules: false, bare: false }
+                DirContext::Git { folder, n_names, in_modules: false, bare: None }
             }
-            DirContext::Tree { .. } if is_repository => {
+            DirContext::Tree(place) if is_repository => {
                 self.found.git_folders.insert(path.to_owned());
                 self.found.bare_repositories.insert(path.to_owned());
                 let folder = GitFolder::Repository;
-                DirContext::Git { folder, n_names, in_modules: false, bare: true }
+                DirContext::Git { folder, n_names, in_modules: false, bare: Some(place) }
             }
             DirContext::Git { .. }
             | DirContext::Repositories { .. }
             | DirContext::GitData
-            | DirContext::Tree { .. }
+            | DirContext::Tree(_)
             | DirContext::Protected(_) => context,
         }
     }
@@ -283,9 +335,7 @@ impl TreeWalk<'_> {
         let mut all: Vec<&str> = names.iter().map(String::as_str).collect();
         all.push(&text);
         match context {
-            DirContext::Tree { in_packages } => {
-                self.judge_tree_entry(path, &all, kind, in_packages);
-            }
+            DirContext::Tree(place) => self.judge_tree_entry(path, &all, kind, place),
             DirContext::Protected(why) => match kind {
                 EntryType::Directory => self.pending.push(path, context),
                 EntryType::File | EntryType::Symlink | EntryType::Other => {
@@ -294,14 +344,19 @@ impl TreeWalk<'_> {
             },
             DirContext::Git { folder, n_names, in_modules, bare } => {
                 let entry = classify_git_entry(folder, &all[n_names..], kind);
-                if bare && entry == GitEntry::Unknown {
+                // Inside packages, what is beside a repository's files was never judged.
+                let place = bare.map(|place| match place {
+                    TreePlace::Packages => TreePlace::Project,
+                    TreePlace::Project | TreePlace::Output | TreePlace::Hidden => place,
+                });
+                if let (Some(place), GitEntry::Unknown) = (place, entry) {
                     // The folder has other files too, such as those of a project.
-                    return self.judge_tree_entry(path, &all, kind, false);
+                    return self.judge_tree_entry(path, &all, kind, place);
                 }
-                if bare && matches!(entry, GitEntry::DataFolder | GitEntry::Repositories) {
+                if let (Some(place), GitEntry::DataFolder | GitEntry::Repositories) = (place, entry)
+                {
                     // It may be a folder of the project with such a name.
-                    let context = DirContext::Tree { in_packages: false };
-                    self.pending.push(path.clone(), context);
+                    self.pending.push(path.clone(), DirContext::Tree(place));
                 }
                 let depth = in_modules.then_some(n_names);
                 self.judge_git_entry(path, &all, kind, entry, context, depth);
@@ -316,7 +371,7 @@ impl TreeWalk<'_> {
                     let n_names = all.len();
                     let folder = GitFolder::LinkedWorktree;
                     let context = if worktrees {
-                        DirContext::Git { folder, n_names, in_modules: false, bare: false }
+                        DirContext::Git { folder, n_names, in_modules: false, bare: None }
                     } else {
                         context
                     };
@@ -331,7 +386,7 @@ impl TreeWalk<'_> {
         path: PathBuf,
         names: &[&str],
         kind: EntryType,
-        in_packages: bool,
+        place: TreePlace,
     ) {
         let name = names.last().copied().unwrap_or_default();
         if is_git_name(name) {
@@ -340,7 +395,7 @@ impl TreeWalk<'_> {
                     let n_names = names.len();
                     let folder = GitFolder::Repository;
                     let context =
-                        DirContext::Git { folder, n_names, in_modules: false, bare: false };
+                        DirContext::Git { folder, n_names, in_modules: false, bare: None };
                     self.pending.push(path, context);
                 }
                 EntryType::File => self.record(path, kind, EntryJudgement::GitFile),
@@ -350,14 +405,23 @@ impl TreeWalk<'_> {
                 }
             };
         }
+        let in_packages = place == TreePlace::Packages;
         let why = leftover_reason(names, in_packages);
         match (kind, why) {
             (EntryType::Directory, Some(why)) => {
                 self.pending.push(path, DirContext::Protected(why));
             }
             (EntryType::Directory, None) => {
-                let in_packages = in_packages || is_package_directory(name);
-                self.pending.push(path, DirContext::Tree { in_packages });
+                let below = place.enter_folder(name);
+                let is_first = (place, below) == (TreePlace::Project, TreePlace::Hidden);
+                let below = if is_first {
+                    self.found.hidden_folders.insert(path.clone(), 0);
+                    let is_large = self.large_folders.contains(&path);
+                    if is_large { TreePlace::Output } else { below }
+                } else {
+                    below
+                };
+                self.pending.push(path, DirContext::Tree(below));
             }
             (EntryType::File, Some(_)) if name.eq_ignore_ascii_case(".gitmodules") => {
                 self.record(path, kind, EntryJudgement::Settings { submodule_depth: None });
@@ -365,23 +429,11 @@ impl TreeWalk<'_> {
             (EntryType::File | EntryType::Symlink | EntryType::Other, Some(why)) => {
                 self.record(path, kind, EntryJudgement::Protected(why));
             }
-            (EntryType::Symlink, None) if !in_packages && is_protected_parent(names) => {
-                self.record(
-                    path,
-                    kind,
-                    EntryJudgement::Protected("a link in place of a folder of settings"),
-                );
+            (EntryType::File | EntryType::Symlink | EntryType::Other, None) => {
+                if let Some(judgement) = judge_by_name(names, kind, place) {
+                    self.record(path, kind, judgement);
+                }
             }
-            (EntryType::File, None) if !in_packages && is_conditional_path(name) => {
-                self.record(path, kind, EntryJudgement::Conditional);
-            }
-            (EntryType::File | EntryType::Symlink, None) if !in_packages && is_env_file(name) => {
-                self.record(path, kind, EntryJudgement::EnvFile);
-            }
-            (EntryType::File | EntryType::Symlink, None) if !in_packages && is_build_file(name) => {
-                self.record(path, kind, EntryJudgement::BuildFile);
-            }
-            (EntryType::File | EntryType::Symlink | EntryType::Other, None) => {}
         }
     }
 
@@ -491,20 +543,42 @@ impl TreeWalk<'_> {
             listed.retain(|(_, kind)| matches!(kind, EntryType::Directory | EntryType::Symlink));
             listed.shrink_to_fit();
         }
-        if let (DirContext::Tree { in_packages }, false) = (context, is_repository) {
+        if let (DirContext::Tree(place), false) = (context, is_repository) {
             let parents: Vec<&str> = match at.to_str() {
                 Some(".") | None => Vec::new(),
                 Some(text) => text.split('/').collect(),
             };
-            listed.retain(|(name, kind)| is_relevant(&parents, name, *kind, in_packages));
+            listed.retain(|(name, kind)| is_relevant(&parents, name, *kind, place));
             listed.shrink_to_fit();
         }
         Some((listed, is_repository))
     }
 }
 
+/// How a file or link of the tree is judged that no list of protected paths has, if it is.
+fn judge_by_name(names: &[&str], kind: EntryType, place: TreePlace) -> Option<EntryJudgement> {
+    let name = names.last().copied().unwrap_or_default();
+    if place == TreePlace::Packages {
+        return None;
+    }
+    if place.has_unknown_setting(name) {
+        return Some(EntryJudgement::Hidden);
+    }
+    match kind {
+        EntryType::Symlink if is_protected_parent(names) => {
+            Some(EntryJudgement::Protected("a link in place of a folder of settings"))
+        }
+        EntryType::File if is_conditional_path(name) => Some(EntryJudgement::Conditional),
+        EntryType::File | EntryType::Symlink if is_env_file(name) => Some(EntryJudgement::EnvFile),
+        EntryType::File | EntryType::Symlink if is_build_file(name) => {
+            Some(EntryJudgement::BuildFile)
+        }
+        EntryType::File | EntryType::Symlink | EntryType::Other | EntryType::Directory => None,
+    }
+}
+
 /// Whether an entry of the tree can be a leftover, or hold one.
-fn is_relevant(parents: &[&str], name: &OsStr, kind: EntryType, in_packages: bool) -> bool {
+fn is_relevant(parents: &[&str], name: &OsStr, kind: EntryType, place: TreePlace) -> bool {
     if kind == EntryType::Directory {
         return true;
     }
@@ -512,16 +586,10 @@ fn is_relevant(parents: &[&str], name: &OsStr, kind: EntryType, in_packages: boo
     if is_git_name(&name) {
         return true;
     }
-    if in_packages {
-        return false;
-    }
     let mut names = parents.to_vec();
     names.push(&name);
-    leftover_reason(&names, false).is_some()
-        || is_conditional_path(&name)
-        || is_build_file(&name)
-        || is_env_file(&name)
-        || kind == EntryType::Symlink && is_protected_parent(&names)
+    leftover_reason(&names, place == TreePlace::Packages).is_some()
+        || judge_by_name(&names, kind, place).is_some()
 }
 
 fn to_entry_type(kind: FileType) -> EntryType {
@@ -544,7 +612,7 @@ mod tests {
     #[test]
     fn no_number_of_folders_hides_those_with_settings() {
         let mut pending = PendingDirs::default();
-        let tree = DirContext::Tree { in_packages: false };
+        let tree = DirContext::Tree(TreePlace::Project);
         for number in 0..MAX_WALKED_DIRS + 2 {
             pending.push(PathBuf::from(number.to_string()), tree);
         }

@@ -5,6 +5,7 @@
 mod build;
 mod build_files;
 mod crash;
+mod hidden_names;
 mod observed_changes;
 mod ports;
 mod put_back;

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::*;
 
 /// Runs a script as the person would, outside any sandbox; returns its output.
-fn run_outside(folder: &Path, script: &str) -> String {
+pub(crate) fn run_outside(folder: &Path, script: &str) -> String {
     let home = folder.join("home");
     let mut bash = assert_cmd::Command::new("/bin/bash");
     bash.args(["-c", script]).current_dir(folder.join("app")).env_clear();

@@ -11,6 +11,7 @@ use provost_core::quarantine::PUT_BACK_HINT;
 use provost_core::quarantine::build_files::is_build_file;
 use provost_core::quarantine::env_files::is_env_file;
 use provost_core::quarantine::git_entries::{EntryType, is_git_entry_name};
+use provost_core::quarantine::hidden_names::unknown_name_reason;
 use provost_core::redact::Redactor;
 use provost_proto::kernel::Preconditions;
 use provost_proto::{ActionId, Code, Hash};
@@ -123,6 +124,7 @@ fn run_watched(
     let referenced = quarantine.find_referenced(&paths);
     let is_judged = |path: &&RelPath| {
         protection_reason(path).is_some()
+            || unknown_name_reason(path).is_some()
             || path.name().is_some_and(is_judged_name)
             || referenced.contains(path)
     };
