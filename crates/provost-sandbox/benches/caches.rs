@@ -148,6 +148,7 @@ fn create_sandbox(dir: &Path, project: &Path, variables: &[(OsString, OsString)]
         scratch: &dir.join("scratch"),
         run_homes: &dir.join("data/homes/1"),
         readable: &readable,
+        private: &[],
     };
     let policy = SandboxPolicy::new(SandboxProfile::Build, &paths);
     let machine = probe::probe_machine();

@@ -69,6 +69,7 @@ fn spawns(dir: &Path) -> String {
         scratch: &scratch,
         run_homes: &run_homes,
         readable: &[],
+        private: &[],
     };
     let sandbox = |layers| {
         let policy = SandboxPolicy::new(SandboxProfile::Build, &places);

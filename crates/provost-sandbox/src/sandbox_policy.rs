@@ -62,7 +62,7 @@ use std::path::{Path, PathBuf};
 pub use nested_repositories::NestedRepositories;
 pub use path_lists::list_home_secrets;
 use provost_core::action::protected_paths::{GIT_SETTINGS, REPOSITORY};
-pub use readable_paths::find_toolchains;
+pub use readable_paths::{find_private_files, find_toolchains};
 use root_entries::RootEntries;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use serde::{Deserialize, Serialize};
@@ -112,6 +112,8 @@ pub struct SandboxPaths<'a> {
     /// What can be read besides: toolchains that variables name, and what a person
     /// added.
     pub readable: &'a [PathBuf],
+    /// Files that no run may read or write, wherever they lie.
+    pub private: &'a [PathBuf],
 }
 
 /// What one profile may access in one project.
@@ -163,7 +165,9 @@ impl SandboxPolicy {
         let (data, scratch) = (&*real(paths.data), &*real(paths.scratch));
         let mut hidden = match profile {
             SandboxProfile::Read | SandboxProfile::Build | SandboxProfile::Serve => {
-                path_lists::list_hidden_paths(home, data)
+                let mut all = path_lists::list_hidden_paths(home, data);
+                all.extend_from_slice(paths.private);
+                all
             }
             SandboxProfile::Terminal => vec![data.to_owned()],
         };
@@ -377,6 +381,7 @@ mod tests {
                 scratch: Path::new("/home/u/.scratch"),
                 run_homes: Path::new("/home/u/.local/share/provost/homes/1"),
                 readable: &[PathBuf::from("/home/u/tools")],
+                private: &[PathBuf::from("/home/u/tools/etc/config.toml")],
             },
         )
     }

@@ -43,6 +43,7 @@ impl SandboxFixture {
             scratch: &scratch,
             run_homes: &at("data/homes/1"),
             readable: &[],
+            private: &[],
         };
         let policy = SandboxPolicy::new(profile, &places);
         Sandbox::new(policy, &self.machine, layers, ResourceLimits::default()).unwrap()

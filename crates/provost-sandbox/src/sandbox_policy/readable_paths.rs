@@ -369,6 +369,16 @@ pub fn find_toolchains<N: AsRef<std::ffi::OsStr>, V: AsRef<std::ffi::OsStr>>(
     found
 }
 
+/// Provost's settings that a variable names: they hold keys of model providers, and may lie below
+/// a folder that runs can read.
+pub fn find_private_files<N: AsRef<std::ffi::OsStr>, V: AsRef<std::ffi::OsStr>>(
+    variables: &[(N, V)],
+) -> Vec<PathBuf> {
+    let is_settings = |name: &N| name.as_ref() == "PROVOST_CONFIG";
+    let named = variables.iter().filter(|(name, _)| is_settings(name));
+    named.filter_map(|(_, value)| std::path::absolute(value.as_ref()).ok()).collect()
+}
+
 /// Whether a path is inside a home, or elsewhere and contains none.
 fn is_below_a_home(path: &Path, home: &Path) -> bool {
     let plain = path.components().all(|part| {

@@ -235,3 +235,28 @@ pub(crate) fn links() {
         fs::remove_dir_all(fixture.at("data/homes")).unwrap();
     }
 }
+
+/// Settings of Provost with keys, in a folder that runs can read because the `PATH` names it.
+pub(crate) fn settings_in_program_folder() {
+    let mut fixture = SandboxFixture::new();
+    let (folder, file) =
+        (fixture.at("home/tools/bin"), fixture.at("home/tools/bin/etc/config.toml"));
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, SECRET).unwrap();
+    fs::write(folder.join("tool"), SECRET).unwrap();
+    symlink("etc/config.toml", folder.join("link")).unwrap();
+    fixture.readable = vec![folder];
+    fixture.private = vec![fixture.at("home/tools/bin/link")];
+    for name in ["etc/config.toml", "link"] {
+        let path = fixture.text(&format!("home/tools/bin/{name}"));
+        fixture.works_without_sandbox("read", &[&path]);
+        for attack in ["read", "append", "truncate", "remove"] {
+            fixture.must_fail(attack, &[&path]);
+        }
+    }
+    for layers in LAYERS {
+        let tool = fixture.text("home/tools/bin/tool");
+        let report = fixture.confined(SandboxProfile::Build, layers, "read", &[&tool]);
+        assert!(report.did_harm(), "the rest stays readable: {report:?}");
+    }
+}

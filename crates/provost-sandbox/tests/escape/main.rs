@@ -57,6 +57,7 @@ const TESTS: &[Test] = &[
     ("home_of_its_own", home::own),
     ("home_caches", home::caches),
     ("home_links", home::links),
+    ("home_settings_in_program_folder", home::settings_in_program_folder),
     ("home_network", home::network),
     ("kernel_surface", kernel_surface::test),
     ("memfd_exec", memfd_exec::test),

@@ -21,6 +21,8 @@ pub(crate) struct SandboxFixture {
     pub(crate) limits: ResourceLimits,
     /// Paths that a person made readable.
     pub(crate) readable: Vec<PathBuf>,
+    /// Files that no run may read.
+    pub(crate) private: Vec<PathBuf>,
     /// The ports of Provost.
     pub(crate) reserved_ports: Arc<ReservedPorts>,
 }
@@ -102,8 +104,8 @@ impl SandboxFixture {
         fs::write(dir.path().join("home/readable"), "readable").unwrap();
         fs::copy(std::env::current_exe().unwrap(), dir.path().join("project/attacker")).unwrap();
         let limits = ResourceLimits { processes: 64, memory: 1 << 30, ..ResourceLimits::default() };
-        let (readable, reserved_ports) = (Vec::new(), Arc::default());
-        Self { dir, machine: probe::probe_machine(), limits, readable, reserved_ports }
+        let (readable, private, reserved_ports) = (Vec::new(), Vec::new(), Arc::default());
+        Self { dir, machine: probe::probe_machine(), limits, readable, private, reserved_ports }
     }
 
     pub(crate) fn at(&self, name: &str) -> PathBuf {
@@ -135,6 +137,7 @@ impl SandboxFixture {
             scratch: &scratch,
             run_homes: &self.at("data/homes/1"),
             readable: &self.readable,
+            private: &self.private,
         };
         SandboxPolicy::new(profile, &paths)
     }
@@ -226,8 +229,9 @@ impl SandboxFixture {
         let parent = self.dir.path().parent().unwrap();
         let dir = tempfile::tempdir_in(parent).unwrap();
         copy(self.dir.path(), dir.path(), (self.dir.path(), dir.path()));
-        let (readable, reserved_ports) = (Vec::new(), Arc::default());
-        Self { dir, machine: self.machine.clone(), limits: self.limits, readable, reserved_ports }
+        let (readable, private, reserved_ports) = (Vec::new(), Vec::new(), Arc::default());
+        let (machine, limits) = (self.machine.clone(), self.limits);
+        Self { dir, machine, limits, readable, private, reserved_ports }
     }
 
     /// Asserts that the attack does harm without the sandbox, so that its test can fail.

@@ -205,6 +205,7 @@ fn bare(daemon: &Daemon, line: &str) -> f64 {
         scratch: scratch.path(),
         run_homes: &data.join("homes/1"),
         readable: &[],
+        private: &[],
     };
     let policy = SandboxPolicy::new(SandboxProfile::Terminal, &places);
     let wall = Sandbox::new(

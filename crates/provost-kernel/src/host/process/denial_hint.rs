@@ -78,6 +78,7 @@ mod tests {
             scratch: Path::new("/tmp/scratch"),
             run_homes: Path::new("/home/u/.local/share/provost/homes/1"),
             readable: &[],
+            private: &[],
         };
         SandboxPolicy::new(SandboxProfile::Build, &paths)
     }

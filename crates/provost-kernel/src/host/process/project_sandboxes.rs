@@ -11,7 +11,7 @@ use provost_sandbox::confine::{
 };
 use provost_sandbox::probe;
 use provost_sandbox::sandbox_policy::{
-    SandboxPaths, SandboxPolicy, SandboxProfile, find_toolchains,
+    SandboxPaths, SandboxPolicy, SandboxProfile, find_private_files, find_toolchains,
 };
 
 use super::standby_sandbox::{HomeNumber, StandbySandbox};
@@ -29,6 +29,8 @@ pub(in crate::host) struct ProjectSandboxes {
     run_homes: PathBuf,
     /// Toolchains that the environment names.
     toolchains: Vec<PathBuf>,
+    /// Settings of Provost that the environment names.
+    private: Vec<PathBuf>,
     pub(in crate::host) kernel_dir: KernelDir,
     scratch: OnceLock<ScratchDir>,
     /// The homes of commands with the network that run now.
@@ -57,6 +59,7 @@ impl ProjectSandboxes {
                 .join("homes")
                 .join(options.kernel_dir.file_name().unwrap_or_default()),
             toolchains: find_toolchains(&options.environment, &options.home),
+            private: find_private_files(&options.environment),
             kernel_dir: KernelDir::new(&options.kernel_dir),
             scratch: OnceLock::new(),
             network_homes: Arc::default(),
@@ -173,6 +176,7 @@ impl ProjectSandboxes {
             scratch: self.scratch.get().ok_or_else(missing)?.runs(),
             run_homes: &self.run_homes,
             readable,
+            private: &self.private,
         })
     }
 }

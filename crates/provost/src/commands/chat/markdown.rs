@@ -157,7 +157,8 @@ impl MarkdownRenderer {
     /// Decides what the line is, as soon as that is possible.
     fn classify_line(&mut self, out: &mut String) {
         let held = self.held.clone();
-        let text = held.trim_start();
+        // Other white space controls the terminal, and is text.
+        let text = held.trim_start_matches([' ', '\t']);
         if text.starts_with("```") {
             self.line = MarkdownLineKind::Fence;
             out.push_str(FAINT);

@@ -85,6 +85,7 @@ fn probe_sandbox(machine: &MachineFeatures, config: &Config) -> anyhow::Result<A
         scratch: scratch.path(),
         run_homes: &scratch.path().join("homes"),
         readable: &[],
+        private: &[],
     };
     let policy = SandboxPolicy::new(SandboxProfile::Build, &paths);
     let sandbox = Sandbox::new(policy, machine, LayerSelection::Auto, ResourceLimits::default())?;

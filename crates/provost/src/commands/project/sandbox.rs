@@ -10,7 +10,7 @@ use provost_sandbox::confine::{
 use provost_sandbox::environment;
 use provost_sandbox::probe::{self, MachineFeatures};
 use provost_sandbox::sandbox_policy::{
-    NetworkAccess, SandboxPaths, SandboxPolicy, SandboxProfile, find_toolchains,
+    NetworkAccess, SandboxPaths, SandboxPolicy, SandboxProfile, find_private_files, find_toolchains,
 };
 
 use crate::args::{ProfileArg, SandboxArgs};
@@ -51,6 +51,7 @@ pub(crate) fn run(args: &SandboxArgs, config: &Config) -> anyhow::Result<ExitCod
         scratch: scratch.path(),
         run_homes: run_homes.path(),
         readable: &toolchains,
+        private: &find_private_files(&variables),
     };
     let profile = match args.profile {
         ProfileArg::Read => SandboxProfile::Read,

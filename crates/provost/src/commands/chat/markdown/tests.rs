@@ -49,6 +49,22 @@ fn markdown_is_rendered_with_styles() {
 }
 
 #[test]
+fn white_space_that_controls_the_terminal_is_shown() {
+    for c in ['\u{b}', '\u{c}', '\u{1c}', '\u{85}', '\u{a0}', '\u{2028}', '\u{2029}'] {
+        let escaped = c.escape_unicode();
+        for (text, looks) in [
+            (format!("{c}a\n"), format!("{escaped}a\n")),
+            (format!(" {c}# a\n"), format!(" {escaped}# a\n")),
+            (format!("# {c}\n- {c}\n"), format!("<b>{escaped}<>\n• {escaped}\n")),
+            (format!("```{c}\n{c}x\n"), format!("<f>```{escaped}<>\n<c>{escaped}x<>\n")),
+            (format!("a\n{c}"), format!("a\n{escaped}")),
+        ] {
+            assert_eq!(shown(&text), looks, "{text:?}");
+        }
+    }
+}
+
+#[test]
 fn every_split_into_chunks_renders_the_same() {
     let text = "# A **b** `c`\n- *x* **y z**\n**a *b*** *c **d*** *.x\n```\n**no** `no`\n```\n> q\n\n12 ** 3\tend";
     let mut whole = MarkdownRenderer::new();
