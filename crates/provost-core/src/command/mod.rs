@@ -33,6 +33,7 @@ mod parse;
 mod tools;
 
 pub use describe::describe_analysis;
+pub use effects::hosts::find_hosts_in_text;
 pub use effects::stdin_interpretation::{StdinInterpretation, classify_stdin};
 pub use effects::{CommandEffect, CommandInvocation, EmbeddedCommands};
 pub use environment::code_injection::CodeInjection;

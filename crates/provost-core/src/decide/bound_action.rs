@@ -189,6 +189,12 @@ impl BoundAction {
         scripts
     }
 
+    /// The files that tell a program of a command which addresses to fetch.
+    pub fn address_lists(&self, root: &str) -> Vec<RelPath> {
+        let named = |line| super::scripts::address_list_paths(line, self.cwd().as_str(), root);
+        self.analysis().map(named).unwrap_or_default()
+    }
+
     /// The manifests whose `main` names the file that runs.
     pub fn manifests(&self, root: &str) -> Vec<RelPath> {
         super::scripts::manifests(self.command_effects(), self.cwd().as_str(), root)

@@ -138,6 +138,40 @@ fn a_file_that_says_what_to_fetch_or_to_run_is_pinned() {
 }
 
 #[test]
+fn files_of_addresses_are_told_from_other_files() {
+    for (command, expected) in [
+        ("curl -s -K req.cfg -o page.html", &["req.cfg"][..]),
+        ("curl -sSKreq.cfg", &["req.cfg"]),
+        ("curl --config=req.cfg https://a.example", &["req.cfg"]),
+        ("curl --conf req.cfg", &["req.cfg"]),
+        ("cd sub && wget -qi urls.txt -O out.html", &["sub/urls.txt"]),
+        ("wget --input-file=urls.txt", &["urls.txt"]),
+        ("cat urls.txt | xargs curl -s", &["urls.txt"]),
+        ("curl -K - < req.cfg", &["req.cfg"]),
+        ("xargs --arg-file=urls.txt curl -s", &["urls.txt"]),
+        ("curl -o page.html https://a.example", &[]),
+        ("cat urls.txt", &[]),
+    ] {
+        let found = requested(line(command)).address_lists(ROOT);
+        for path in expected {
+            assert!(found.iter().any(|found| found.as_str() == *path), "{command}: {found:?}");
+        }
+        assert!(!expected.is_empty() || found.is_empty(), "{command}: {found:?}");
+        assert!(found.iter().all(|path| !path.as_str().ends_with("html")), "{command}");
+    }
+}
+
+#[test]
+fn hosts_are_found_in_files_of_addresses() {
+    let text = "# mine\nurl = \"https://u:p@Evil.example:8080/x\"\nproxy=proxy.example:3128\n\
+                url=http://[::1]/\nhttps://a.example/?u=http://b.example\nc.example/x\n-o out\n\
+                http://a.example\n";
+    let found = provost_core::command::find_hosts_in_text(text);
+    let expected = ["evil.example", "proxy.example", "::1", "a.example", "b.example", "c.example"];
+    assert_eq!(found, expected);
+}
+
+#[test]
 fn where_what_runs_is_not_pinned_it_is_said() {
     let pins = [pin("build.sh", "x"), pin("package.json", "x"), pin("tests/a.py", "x")];
     for command in [

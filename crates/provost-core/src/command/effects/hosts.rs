@@ -51,6 +51,24 @@ pub(crate) fn find_hosts(argv: &[String]) -> Vec<String> {
     found
 }
 
+/// The hosts in a file of addresses or of options, such as `curl -K` and `wget -i` read, in the
+/// order of the file. It lists too many rather than too few.
+pub fn find_hosts_in_text(text: &str) -> Vec<String> {
+    let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '=' | ',' | '<' | '>');
+    let mut found: Vec<String> = Vec::new();
+    for word in text.split(is_end).filter(|word| !word.is_empty()) {
+        let urls = word.match_indices("://").map(|(at, _)| authority_host(&word[at + 3..]));
+        let bare = (!word.contains("://") && is_bare_host(word)).then(|| authority_host(word));
+        for host in urls.chain(bare) {
+            let host = host.to_ascii_lowercase();
+            if !host.is_empty() && !found.contains(&host) {
+                found.push(host);
+            }
+        }
+    }
+    found
+}
+
 /// Whether this is the value of an option that redirects a connection, as in `--connect-to
 /// ::evil.example:`.
 fn overrides_connect_host(option: &str, argument: &str) -> bool {

@@ -6,6 +6,7 @@
 //! an installed tool finds under names that are not listed here. Where it sees that code runs but
 //! not which, as for a glob or a variable, [`unpinned_reason`] says so.
 
+mod address_lists;
 mod loaded_files;
 mod script_programs;
 
@@ -15,6 +16,7 @@ use crate::action::RelPath;
 use crate::command::{
     CommandAnalysis, CommandEffect, CommandInvocation, OpaquePart, OpaqueReason, find_script_index,
 };
+pub(super) use address_lists::address_list_paths;
 use script_programs::{BUILD_TOOLS, INSTRUCTION_READERS, INTERPRETERS, TEST_RUNNERS};
 
 /// The files inside the project that this line takes instructions from.

@@ -1,5 +1,6 @@
 //! What a person is shown before they answer.
 
+mod fetched_hosts;
 mod file_change_summary;
 mod grant_scope;
 mod preflight;
@@ -94,6 +95,8 @@ impl Approvals {
         let summarized = action.clone();
         let source = bound_action.implied_command_source().map(str::to_owned);
         let links = files.links.clone();
+        let lists = bound_action.address_lists(&governance.project.path);
+        let pins = files.pins.clone();
         let store = open_quarantine(&self.config.data, governance.project.id);
         let summarize = move || {
             let mut change =
@@ -101,6 +104,9 @@ impl Approvals {
             let mut notes = describe_link_targets(&folder, &summarized, &links);
             notes.append(&mut change.notes);
             notes.extend(source);
+            if !lists.is_empty() {
+                notes.extend(fetched_hosts::describe_fetched_hosts(&folder, &lists, &pins));
+            }
             (change.diff, notes)
         };
         let (diff, notes) =

@@ -47,3 +47,32 @@ async fn where_nothing_can_be_pinned_the_question_says_so_and_is_answered_once()
     assert!(scopes(&question).contains(&"always".to_owned()), "{question}");
     fixture.assert_log_intact();
 }
+
+#[tokio::test]
+async fn the_hosts_in_a_file_of_addresses_are_shown() {
+    let fixture = GovernanceFixture::new().await;
+    fixture.write("urls.txt", "https://a.example/x\nb.example\n");
+    let many: Vec<String> = (0..25).map(|n| format!("http://h{n}.example\n")).collect();
+    fixture.write("many.txt", &many.concat());
+    fixture.write("large.txt", &"http://x.example\n".repeat(20_000));
+    for (command, shown) in [
+        ("wget -i urls.txt", "urls.txt names the hosts `a.example`, `b.example`"),
+        ("curl -K urls.txt", "urls.txt names the hosts `a.example`, `b.example`"),
+        ("wget -qi many.txt", "`h19.example` and 5 more"),
+        ("wget -i large.txt", "large.txt may name any host: it is too large to be read"),
+    ] {
+        let asked = json!({ "command": command, "network": true });
+        let question = fixture.request_command(asked).await;
+        let notes = question["question"]["notes"].to_string();
+        assert!(notes.contains(shown), "{command}: {notes}");
+    }
+    let question = fixture.request_command(json!({ "command": "curl -K urls.txt" })).await;
+    fixture.write("urls.txt", "https://evil.example\n");
+    let (status, response) = fixture.allow(&question, json!({})).await;
+    assert_eq!(status, 409, "{response}");
+    let pending = fixture.pending_approvals().await;
+    let notes = pending.iter().map(|approval| approval["question"]["notes"].to_string());
+    let evil: Vec<String> = notes.filter(|notes| notes.contains("`evil.example`")).collect();
+    assert_eq!(evil.len(), 1, "{pending:?}");
+    fixture.assert_log_intact();
+}
