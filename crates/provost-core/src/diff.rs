@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use similar::{Algorithm, TextDiff};
 
-/// The largest diff, in bytes.
+/// The largest diff that need not be whole, in bytes.
 const LONGEST: usize = 64 * 1024;
 
 /// The longest line of a diff, in bytes, that is not added. Added ones are whole or left out: what
@@ -32,21 +32,27 @@ const CONTEXT: usize = 3;
 /// The changes from `old` to `new`, with `name` as the file name in the header. Empty if there
 /// are none.
 pub fn unified_diff(old: &str, new: &str, name: &str) -> String {
-    diff_with_target(old, new, name, &format!("b/{name}"))
+    diff_with_target(old, new, name, &format!("b/{name}"), LONGEST)
+}
+
+/// [`unified_diff`] with all lines, whatever its size: a person has no other way to read what is
+/// added. The texts must be bounded.
+pub fn whole_diff(old: &str, new: &str, name: &str) -> String {
+    diff_with_target(old, new, name, &format!("b/{name}"), usize::MAX)
 }
 
 /// The deletion of a file with this content. Empty if it is.
 pub fn deletion_diff(old: &str, name: &str) -> String {
-    diff_with_target(old, "", name, "/dev/null")
+    diff_with_target(old, "", name, "/dev/null", LONGEST)
 }
 
-fn diff_with_target(old: &str, new: &str, name: &str, target: &str) -> String {
+fn diff_with_target(old: &str, new: &str, name: &str, target: &str, limit: usize) -> String {
     if old == new {
         return String::new();
     }
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let new: Vec<&str> = new.split_inclusive('\n').collect();
-    let mut out = DiffBuffer::default();
+    let mut out = DiffBuffer { text: String::new(), left_out: 0, limit };
     out.push_line(&format!("--- a/{name}\n"));
     out.push_line(&format!("+++ {target}\n"));
     if count_differing_lines(&old, &new)
@@ -108,15 +114,16 @@ fn write_replacement_diff(old: &[&str], new: &[&str], out: &mut DiffBuffer) {
 }
 
 /// A text with a size limit that counts the lines that did not fit.
-#[derive(Default)]
 struct DiffBuffer {
     text: String,
     left_out: usize,
+    /// The most bytes.
+    limit: usize,
 }
 
 impl DiffBuffer {
     fn remaining_bytes(&self) -> usize {
-        LONGEST.saturating_sub(self.text.len())
+        self.limit.saturating_sub(self.text.len())
     }
 
     fn push_line(&mut self, line: &str) {
@@ -188,6 +195,22 @@ mod tests {
              line 9
         "]]
         .assert_eq(&unified_diff(&old, &new, "notes.md"));
+    }
+
+    #[test]
+    fn a_whole_diff_leaves_nothing_out() {
+        let new = lines(0..60_000, |n| format!("line {n} of the new text\n"));
+        for old in [String::new(), lines(0..60_000, |n| format!("line {n} of the old text\n"))] {
+            assert!(!is_complete(&unified_diff(&old, &new, "x")));
+            let whole = whole_diff(&old, &new, "x");
+            assert!(is_complete(&whole));
+            let added: String = whole
+                .split_inclusive('\n')
+                .filter(|line| !line.starts_with("+++ "))
+                .filter_map(|line| line.strip_prefix('+'))
+                .collect();
+            assert_eq!(added, new);
+        }
     }
 
     #[test]

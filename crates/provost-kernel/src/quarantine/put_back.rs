@@ -29,16 +29,20 @@ pub struct RestoreFileResult {
 }
 
 impl Quarantine {
-    /// Puts back an entry, and takes it as the person's.
+    /// Puts back an entry, and takes it as the person's. `is_persons` tells whether it is the
+    /// person's own action, of which nothing is shown.
     pub fn put_back(
         self: &Arc<Self>,
         restore: &RestoreFile,
+        is_persons: bool,
     ) -> Result<RestoreFileResult, ActionError> {
         let stored = self.store.read(&restore.id, restore.path.as_str()).map_err(|_| {
             let message = "nothing with this id was set aside here, or it is not kept any more";
             ActionError::new(Code::NotFound, message).with_path(&restore.path)
         })?;
-        if let Some(obstacle) = stored.find_obstacle() {
+        let obstacle =
+            if is_persons { stored.find_obstacle() } else { stored.find_obstacle_for_answer() };
+        if let Some(obstacle) = obstacle {
             return Err(ActionError::new(Code::Conflict, obstacle).with_path(&restore.path));
         }
         let watch = self.begin_action(true);

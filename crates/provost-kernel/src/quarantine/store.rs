@@ -79,7 +79,18 @@ pub struct StoredEntry {
     pub content: Vec<u8>,
 }
 
+/// The largest file that an answer puts back, in bytes: its approval shows all of it.
+const MAX_SHOWN_BYTES: u64 = 1024 * 1024;
+
 impl StoredEntry {
+    /// Why an agent's request to put it back cannot be carried out, whatever the answer.
+    pub fn find_obstacle_for_answer(&self) -> Option<&'static str> {
+        let is_shown = self.entry.kind != SetAsideKind::File || self.entry.size <= MAX_SHOWN_BYTES;
+        let too_large = "it is too large for an approval that shows all of it; \
+                         a person can put it back with `provost do fs.restoreFile`";
+        self.find_obstacle().or((!is_shown).then_some(too_large))
+    }
+
     /// Why it cannot be put back, if it cannot.
     pub fn find_obstacle(&self) -> Option<&'static str> {
         let n_bytes = u64::try_from(self.content.len()).unwrap_or(u64::MAX);

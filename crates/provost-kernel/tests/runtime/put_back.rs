@@ -144,3 +144,19 @@ async fn an_approved_write_stays_and_another_does_not() {
     assert_eq!(result.get("setAside"), None, "{result}");
     assert_eq!(kernel.set_aside_by("touch y").await, none);
 }
+
+#[tokio::test]
+async fn what_an_approval_cannot_show_whole_is_put_back_by_a_person_only() {
+    let kernel = Kernel::start(&[("src/a", "")]).await;
+    let (id, command) = (Uuid::new_v4(), "head -c 1100000 /dev/zero | tr '\\0' x > .npmrc");
+    let params = json!({ "command": command, "cwd": "src" });
+    kernel.act_as(id, "terminal.runCommand", params).await.unwrap();
+    let outcome = kernel.outcome(id).await;
+    let entry = outcome["summary"]["setAside"]["entries"][0].clone();
+    assert_eq!(entry["path"], "src/.npmrc", "{outcome}");
+    let refused = kernel.put_back(&entry, true).await.unwrap_err();
+    assert!(refused.to_string().contains("too large for an approval"), "{refused}");
+    let params = json!({ "path": entry["path"], "id": entry["id"] });
+    let result = kernel.act_as_person("fs.restoreFile", params).await.unwrap();
+    assert_eq!(result["changed"][0]["path"], "src/.npmrc", "{result}");
+}

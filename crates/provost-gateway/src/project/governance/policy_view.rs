@@ -1,6 +1,6 @@
 //! The rules of a project, as people see them.
 
-use provost_core::diff::unified_diff;
+use provost_core::diff::whole_diff;
 use provost_core::policy::{Policy, PolicyRule, PolicyTrust, RuleEffect};
 use provost_proto::{GovernanceFileKind, PolicyLayer, PolicyView, Project, RuleView};
 
@@ -66,7 +66,7 @@ fn build_project_layer(governance: &ProjectGovernance, file: &PolicyFile) -> Pol
         file: Some(POLICY_PATH.to_owned()),
         hash: Some(file.hash),
         trusted,
-        diff: (!trusted).then(|| unified_diff(old, &file.text, POLICY_PATH)),
+        diff: (!trusted).then(|| whole_diff(old, &file.text, POLICY_PATH)),
         rules: parsed.map(|policy| build_rule_views(policy, trusted)).unwrap_or_default(),
         errors: parsed.err().cloned().unwrap_or_default(),
     }

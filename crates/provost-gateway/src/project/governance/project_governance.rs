@@ -109,7 +109,7 @@ impl ProjectGovernance {
             file: file.role.file.clone(),
             hash: file.hash,
             before: before.map(|before| before.hash),
-            diff: provost_core::diff::unified_diff(old, &file.text, &file.role.file),
+            diff: provost_core::diff::whole_diff(old, &file.text, &file.role.file),
         }
     }
 

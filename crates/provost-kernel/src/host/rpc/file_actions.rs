@@ -59,7 +59,8 @@ pub(super) async fn run_file_action(
         };
         match (quarantine, &action) {
             (Some(quarantine), FileAction::RestoreFile(restore)) => {
-                to_json_value(&quarantine.put_back(restore)?)
+                let is_persons = approval == WriteApproval::PersonsOwn;
+                to_json_value(&quarantine.put_back(restore, is_persons)?)
             }
             (Some(quarantine), _) => run_watched(&quarantine, &root, action, approval, run),
             (None, _) => run(&action),

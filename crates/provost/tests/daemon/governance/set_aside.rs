@@ -202,3 +202,52 @@ async fn a_program_that_a_setting_names_is_changed_after_one_answer() {
     fixture.wait_finished(&approval).await;
     assert_eq!(fixture.read("own/pre-commit"), "3\n");
 }
+
+#[tokio::test]
+async fn all_of_a_large_file_is_shown_before_it_is_put_back() {
+    let fixture = GovernanceFixture::with_repository().await;
+    fixture.run_as_person("mkdir sub");
+    let command = "seq -f 'line %g of a long file' 20000 > sub/.npmrc; echo evil >> sub/.npmrc";
+    let entry = fixture.set_aside_at(command, "sub/.npmrc").await.unwrap();
+    let approval = fixture.request_restore(&entry).await;
+    let diff = approval["question"]["diff"].as_str().unwrap();
+    assert!(diff.contains("+line 20000 of a long file\n+evil\n"), "the end is shown");
+    assert!(!diff.contains("not shown"), "nothing is left out");
+    let listed = fixture.pending_approvals().await.remove(0);
+    assert!(listed["question"]["diff"].as_str().unwrap().len() < diff.len(), "lists are short");
+    let id = approval["id"].as_str().unwrap();
+    let shown = fixture.home.run_ok(&["approvals", "show", id]);
+    assert!(shown.contains("+line 20000 of a long file\n    +evil\n"), "the terminal shows it");
+    let (status, said) = fixture.allow(&approval, json!({})).await;
+    assert_eq!(status, 200, "{said}");
+    fixture.wait_finished(&approval).await;
+    assert!(fixture.read("sub/.npmrc").ends_with("\nevil\n"));
+    fixture.assert_log_intact();
+}
+
+#[tokio::test]
+async fn a_setting_that_nobody_thought_of_is_written_after_one_answer() {
+    let fixture = GovernanceFixture::with_repository().await;
+    for mode in ["auto", "full"] {
+        fixture.set_mode(mode).await;
+        let params = json!({ "path": ".jedirc", "content": format!("{mode}\n") });
+        let approval = fixture.request_approval("fs.writeFile", &params).await;
+        let gate = approval["question"]["gate"].to_string();
+        assert!(gate.contains("is not known to be harmless"), "{approval}");
+        let (status, said) = fixture.allow(&approval, json!({})).await;
+        assert_eq!(status, 200, "{said}");
+        let action = fixture.wait_finished(&approval).await;
+        assert!(!action.to_string().contains("setAside"), "{action}");
+        // Harmless content, and harmless names.
+        for (path, content) in [(".python-version", "3.12\n"), (".gitignore", "target\n")] {
+            let params = json!({ "path": path, "content": content });
+            let (status, said) = fixture.finish_action("fs.writeFile", params).await;
+            assert_eq!(status, 200, "{path}: {said}");
+        }
+    }
+    let params = json!({ "from": "code", "to": ".jedirc" });
+    let (status, said) = fixture.request_action("fs.moveFile", params).await;
+    assert_eq!((status.as_u16(), &said["code"]), (403, &json!("PROTECTED_PATH")), "{said}");
+    assert_eq!(fixture.read(".jedirc"), "full\n");
+    fixture.assert_log_intact();
+}

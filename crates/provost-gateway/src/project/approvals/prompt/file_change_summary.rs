@@ -6,7 +6,7 @@ use std::path::Path;
 
 use provost_core::action::{Action, DeleteFile, EditFile, FileAction, MoveFile, RelPath};
 use provost_core::action::{WriteFile, WriteMode};
-use provost_core::diff::{deletion_diff, unified_diff};
+use provost_core::diff::{deletion_diff, unified_diff, whole_diff};
 use provost_core::role::Role;
 use provost_kernel::files;
 use provost_kernel::quarantine::QuarantineStore;
@@ -15,10 +15,10 @@ use provost_sandbox::root_dir::{FileKind, FileStat, OpenedFile, RootDir};
 use super::{format_size, restore_summary};
 
 /// The largest file whose change is shown as a diff, in bytes.
-pub(super) const MAX_DIFF_BYTES: u64 = 1024 * 1024;
+const MAX_DIFF_BYTES: u64 = 1024 * 1024;
 
 /// How much of the beginning of a larger file is shown, in bytes.
-pub(super) const DIFF_PREFIX_BYTES: u64 = 8 * 1024;
+const DIFF_PREFIX_BYTES: u64 = 8 * 1024;
 
 /// The largest file whose hash is shown, in bytes.
 const MAX_PROMPT_HASH_BYTES: u64 = 64 * 1024 * 1024;
@@ -262,12 +262,21 @@ pub(super) fn read_file_prefix(root: &RootDir, path: &RelPath, length: u64) -> O
     Some(bytes)
 }
 
-pub(super) fn text_diff(old: &[u8], new: &[u8], name: &str) -> String {
+fn text_diff(old: &[u8], new: &[u8], name: &str) -> String {
+    diff_bytes(old, new, name, unified_diff)
+}
+
+/// The diff of two contents with all lines.
+pub(super) fn whole_text_diff(old: &[u8], new: &[u8], name: &str) -> String {
+    diff_bytes(old, new, name, whole_diff)
+}
+
+fn diff_bytes(old: &[u8], new: &[u8], name: &str, diff: fn(&str, &str, &str) -> String) -> String {
     match (std::str::from_utf8(old), std::str::from_utf8(new)) {
-        (Ok(old), Ok(new)) => unified_diff(old, new, name),
+        (Ok(old), Ok(new)) => diff(old, new, name),
         // Cut within a character, or not text.
         _ => match (String::from_utf8_lossy(old), String::from_utf8_lossy(new)) {
-            (old, new) if is_text(&old) && is_text(&new) => unified_diff(&old, &new, name),
+            (old, new) if is_text(&old) && is_text(&new) => diff(&old, &new, name),
             _ => format!("{name}: {} bytes that are not text\n", new.len()),
         },
     }

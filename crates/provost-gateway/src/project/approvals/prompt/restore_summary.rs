@@ -1,5 +1,4 @@
-//! What `fs.restoreFile` would put back: the whole content as a diff, or the beginning of a large
-//! one with its hash.
+//! What `fs.restoreFile` would put back: the whole content as a diff, whatever its size.
 
 use provost_core::action::RestoreFile;
 use provost_core::role::Role;
@@ -7,8 +6,7 @@ use provost_kernel::quarantine::{QuarantineStore, SetAsideKind, StoredEntry};
 use provost_sandbox::root_dir::{FileKind, RootDir};
 
 use super::file_change_summary::{
-    DIFF_PREFIX_BYTES, FileChangeSummary, MAX_DIFF_BYTES, describe_existing_file, display_path,
-    read_file_prefix, text_diff,
+    FileChangeSummary, describe_existing_file, display_path, read_file_prefix, whole_text_diff,
 };
 use super::format_size;
 
@@ -42,7 +40,7 @@ pub(super) fn summarize_restore(
     });
     change
         .notes
-        .extend(stored.find_obstacle().map(|obstacle| format!("this will fail: {obstacle}")));
+        .extend(stored.find_obstacle_for_answer().map(|why| format!("this will fail: {why}")));
     let there = root.stat(restore.path.as_ref()).ok();
     change.notes.push(match &there {
         None => format!("{path} is not there now: it is created"),
@@ -53,13 +51,9 @@ pub(super) fn summarize_restore(
     }
     let plain = there.filter(|stat| stat.kind == FileKind::File);
     let old = plain.and_then(|stat| read_file_prefix(root, &restore.path, stat.size));
-    let is_whole = entry.size <= MAX_DIFF_BYTES;
-    let prefix = usize::try_from(DIFF_PREFIX_BYTES).unwrap_or(usize::MAX);
-    let new = if is_whole { content } else { content.get(..prefix).unwrap_or(content) };
-    if !is_whole {
-        let shown = format_size(DIFF_PREFIX_BYTES);
-        change.notes.push(format!("of it, the first {shown} are shown; read the rest there"));
+    // What a person cannot read is not put back by their answer.
+    if stored.find_obstacle_for_answer().is_none() {
+        let old = old.unwrap_or_default();
+        change.diff = Some(whole_text_diff(&old, content, restore.path.as_str()));
     }
-    let old = if is_whole { old.unwrap_or_default() } else { Vec::new() };
-    change.diff = Some(text_diff(&old, new, restore.path.as_str()));
 }
