@@ -10,7 +10,7 @@ use provost_proto::{
 use serde_json::Value;
 
 use crate::approval_text::scope_name;
-use crate::output::{quote_text, sanitize_text};
+use crate::output::{quote_name, quote_text, sanitize_text};
 pub(crate) use outcome_text::describe_sandbox_notes;
 use outcome_text::{OutputTotals, describe_outcome, format_sandbox_layers};
 
@@ -179,10 +179,10 @@ fn describe_approval_prompt(approval: &str, prompt: &ApprovalPrompt) -> Vec<Stri
         prompt
             .pins
             .iter()
-            .map(|pin| format!("the script {} ({})", quote_text(&pin.path), pin.hash)),
+            .map(|pin| format!("the script {} ({})", quote_name(&pin.path), pin.hash)),
     );
     if let Some(trust) = &prompt.trust {
-        shown.push(format!("the file {} to be trusted ({})", quote_text(&trust.file), trust.hash));
+        shown.push(format!("the file {} to be trusted ({})", quote_name(&trust.file), trust.hash));
     }
     if !shown.is_empty() {
         lines.push(format!("The approver was shown {}.", shown.join(", ")));

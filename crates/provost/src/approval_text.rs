@@ -12,10 +12,13 @@ use provost_proto::{
 };
 use serde_json::Value;
 
-use crate::output::{format_time, quote_text, sanitize_lines, sanitize_text};
+use crate::output::{format_time, quote_name, quote_text, sanitize_diff, sanitize_text};
 
 /// Longer parameters (in bytes) are not repeated if the diff shows them.
 const MAX_INLINE_PARAM_LEN: usize = 400;
+
+/// Parameters that are names of files.
+const NAME_PARAMS: &[&str] = &["path", "from", "to", "cwd"];
 
 /// Display names of projects.
 #[derive(Debug, Clone, Default)]
@@ -88,7 +91,7 @@ pub(crate) fn format_approval_line(
         None => "",
     };
     let what = match &approval.question.trust {
-        Some(trust) => format!("trust {}", quote_text(&trust.file)),
+        Some(trust) => format!("trust {}", quote_name(&trust.file)),
         None => sanitize_text(&approval.question.what),
     };
     let project = names.display_name(approval.project);
@@ -144,7 +147,7 @@ pub(crate) fn format_approval(
             GovernanceFileKind::Policy => "rules",
             GovernanceFileKind::Runtime => "commands",
         };
-        write(&format!("Trust is requested for the {what} in {}:", quote_text(&trust.file)));
+        write(&format!("Trust is requested for the {what} in {}:", quote_name(&trust.file)));
         write_indented(&trust.diff, &mut write);
     }
     write("Possible answers:");
@@ -180,11 +183,11 @@ fn write_details(prompt: &ApprovalPrompt, write: &mut impl FnMut(&str)) {
         let profile = sanitize_text(&prompt.profile);
         write(&format!(
             "In {} of the project, under profile {profile}, {network}",
-            quote_text(cwd)
+            quote_name(cwd)
         ));
     }
     for pin in &prompt.pins {
-        write(&format!("Runs the script {} as it is now ({})", quote_text(&pin.path), pin.hash));
+        write(&format!("Runs the script {} as it is now ({})", quote_name(&pin.path), pin.hash));
     }
     for note in &prompt.notes {
         write(&format!("Note: {}", sanitize_text(note)));
@@ -213,6 +216,7 @@ fn write_parameters(prompt: &ApprovalPrompt, write: &mut impl FnMut(&str)) {
     let is_shown_below = prompt.diff.as_deref().is_some_and(provost_core::diff::is_complete);
     for (key, value) in members.iter().filter(|(_, value)| !value.is_null()) {
         let text = match value {
+            Value::String(text) if NAME_PARAMS.contains(&key.as_str()) => quote_name(text),
             Value::String(text) => quote_text(text),
             Value::Null
             | Value::Bool(_)
@@ -244,7 +248,7 @@ fn write_command_effect(
             let program = match program.as_deref() {
                 None if *builtin => "a shell builtin".to_owned(),
                 None => unknown.to_owned(),
-                Some(program) => quote_text(program),
+                Some(program) => quote_name(program),
             };
             write(&format!("{number}. runs {program}"));
             for assignment in assignments {
@@ -264,9 +268,9 @@ fn write_command_effect(
         }
         CommandEffectView::Write { path, deletes } => {
             let verb = if *deletes { "DELETES" } else { "writes" };
-            write(&format!("{number}. {verb} {}", quote_text(path)));
+            write(&format!("{number}. {verb} {}", quote_name(path)));
         }
-        CommandEffectView::Read { path } => write(&format!("{number}. reads {}", quote_text(path))),
+        CommandEffectView::Read { path } => write(&format!("{number}. reads {}", quote_name(path))),
         CommandEffectView::Opaque { text, why } => {
             write(&format!("{number}. cannot be analyzed before it runs: {}", quote_text(text)));
             write(&format!("   {}", sanitize_text(why)));
@@ -282,7 +286,7 @@ fn write_choice(choice: &ApprovalChoice, write: &mut impl FnMut(&str)) {
 }
 
 fn write_indented(text: &str, write: &mut impl FnMut(&str)) {
-    for line in sanitize_lines(text).lines() {
+    for line in sanitize_diff(text).lines() {
         write(&format!("    {line}"));
     }
 }

@@ -7,7 +7,7 @@ use std::io::{self, Write as _};
 
 use anstream::stream::IsTerminal as _;
 use anyhow::Context as _;
-use provost_core::action::escape_invisible;
+use provost_core::action::{escape_invisible, escape_line, escape_name};
 use provost_proto::UnixMicros;
 
 use crate::typed_answer::discard_typed_input;
@@ -157,6 +157,20 @@ pub(crate) fn quote_text(text: &str) -> String {
     format!("`{}`", escape_invisible(text))
 }
 
+/// The name or path of a file between backquotes, with everything escaped that a person could
+/// mistake for something else.
+pub(crate) fn quote_name(name: &str) -> String {
+    format!("`{}`", escape_name(name))
+}
+
+/// A diff, with everything escaped that a person could mistake for something else. Line breaks
+/// and tabs are kept.
+pub(crate) fn sanitize_diff(text: &str) -> String {
+    let is_header = |line: &str| line.starts_with("--- ") || line.starts_with("+++ ");
+    let line = |line| if is_header(line) { escape_name(line) } else { escape_line(line) };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
 /// [`sanitize_text`] for several lines; line breaks and tabs are kept.
 pub(crate) fn sanitize_lines(text: &str) -> String {
     let tabs = |line: &str| line.split('\t').map(sanitize_text).collect::<Vec<_>>().join("\t");
@@ -193,5 +207,21 @@ mod tests {
         assert_eq!(sanitize_text("Käse 日本 😀 C:\\`x`"), "Käse 日本 😀 C:\\`x`");
         assert_eq!(sanitize_text("a\u{a0}b\u{e0041}\u{2800}"), "a\\u{a0}b\\u{e0041}\\u{2800}");
         assert_eq!(quote_text("a b`\n"), "`a b\\`\\n`");
+        assert_eq!(quote_name("сору  x.md"), "`\\u{441}\\u{43e}\\u{440}\\u{443}\\u{2 spaces}x.md`");
+    }
+
+    #[test]
+    fn a_diff_shows_whatever_may_be_mistaken() {
+        let spaces = " ".repeat(40);
+        let diff = format!(
+            "--- a/x\n+++ b/x  y\n@@ -1 +1 @@\n-\told `a\\n`\n+{spaces}раth{spaces}; x\u{b}\n"
+        );
+        assert_eq!(
+            sanitize_diff(&diff),
+            format!(
+                "--- a/x\n+++ b/x\\u{{2 spaces}}y\n@@ -1 +1 @@\n-\told `a\\n`\n\
+                 +{spaces}\\u{{440}}\\u{{430}}th\\u{{40 spaces}}; x\\u{{b}}"
+            )
+        );
     }
 }

@@ -21,6 +21,30 @@ describe('untrusted text', () => {
     expect(splitInvisible(text).map((segment) => segment.text).join('')).toBe(expected)
   })
 
+  it.each([
+    ['src/main.rs', 'src/main.rs'],
+    ['my file.txt', 'my file.txt'],
+    ['Käse/größe-ñ.md', 'Käse/größe-ñ.md'],
+    ['привет.md', 'привет.md'],
+    ['テスト日本語v2.md', 'テスト日本語v2.md'],
+    ['notes 👍.md', 'notes 👍.md'],
+    ['a  b', 'a\\u{2 spaces}b'],
+    [' a/b /c ', '\\u{20}a/b\\u{20}/c\\u{20}'],
+    ['p\u0430ckage.json', 'p\\u{430}ckage.json'],
+    ['\u0441\u043E\u0440\u0443.md', '\\u{441}\\u{43E}\\u{440}\\u{443}.md'],
+    ['Make\u042Ffile', 'Make\\u{42F}file'],
+    ['\u13B7akefile', '\\u{13B7}akefile'],
+    ['\u{1D42C}rc/\u{1D7CF}', '\\u{1D42C}rc/\\u{1D7CF}'],
+    ['a\u2215b\u2024c\u2013d', 'a\\u{2215}b\\u{2024}c\\u{2013}d'],
+  ])('the name %j', (name, expected) => {
+    expect(splitInvisible(name, 'name').map((segment) => segment.text).join('')).toBe(expected)
+  })
+
+  it('shows letters that look like ASCII letters in any text', () => {
+    expect(escapeInvisible('https://g\u0456thub.com  x')).toBe('https://g\\u{456}thub.com  x')
+    expect(escapeInvisible('привет, мир: Δt 5 µs λx')).toBe('привет, мир: Δt 5 µs λx')
+  })
+
   it('distinguishes an escape from the same letters typed out', () => {
     expect(splitInvisible('\\u{202E}')).toEqual([{ text: '\\u{202E}', escaped: false }])
     expect(splitInvisible('\u202E')).toEqual([{ text: '\\u{202E}', escaped: true }])

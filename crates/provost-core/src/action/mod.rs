@@ -11,6 +11,7 @@ mod edit_file;
 mod error;
 mod fetch_preview;
 mod list_files;
+mod lookalikes;
 mod move_file;
 pub mod patch;
 mod process_actions;
@@ -48,7 +49,7 @@ pub use runtime_actions::{
 pub use search_files::SearchFiles;
 pub use stat_path::StatPath;
 pub use terminal_actions::{OpenPty, ReadPty, WritePty};
-pub use text::{BadText, escape_invisible};
+pub use text::{BadText, escape_invisible, escape_line, escape_name};
 pub use write_file::{BytesEncoding, MAX_FILE_WRITE_BYTES, NotBase64, WriteFile, WriteMode};
 
 use provost_proto::{Hash, ProjectId};

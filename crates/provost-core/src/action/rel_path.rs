@@ -117,7 +117,8 @@ impl RelPath {
     /// The path for display: quoted unless it is plain.
     pub fn display_quoted(&self) -> String {
         let plain = |c: char| c.is_alphanumeric() || "._/-+@".contains(c);
-        if self.0.chars().all(plain) { self.0.clone() } else { text::quoted(&self.0) }
+        let is_plain = self.0.chars().all(plain) && text::escape_name(&self.0) == self.0;
+        if is_plain { self.0.clone() } else { text::quoted_name(&self.0) }
     }
 }
 

@@ -10,6 +10,8 @@ use std::fmt::Write as _;
 use unicode_normalization::is_nfc;
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
 
+use super::lookalikes::{find_disguises, find_lookalikes};
+
 /// Why a text is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadText {
@@ -99,99 +101,138 @@ pub(crate) fn is_invisible(c: char) -> bool {
         )
 }
 
-/// Letters of other scripts with the shape of an ASCII letter.
-const LOOKALIKE_LETTERS: &str = "аеорсухіјѕһԁԛԝгӏАВЕЗКМНОРСТХУЅІЈԌԜοορνυγιΑΒΕΖΗΙΚΜΝΟΡΤΥΧ\
-                                 օոսցհքԼՕՏ";
-
-/// The positions of letters that look like ASCII letters, in words that have such letters too:
-/// `gіthub.com`.
-fn find_lookalikes(text: &str) -> Vec<usize> {
-    let is_lookalike = |c: char| !c.is_ascii() && LOOKALIKE_LETTERS.contains(c);
-    let mut found = Vec::new();
-    if text.is_ascii() {
-        return found;
-    }
-    let (mut word, mut has_ascii) = (Vec::new(), false);
-    for (at, c) in text.char_indices().chain([(text.len(), ' ')]) {
-        if c.is_alphanumeric() {
-            has_ascii |= c.is_ascii_alphabetic();
-            word.extend(is_lookalike(c).then_some(at));
-            continue;
-        }
-        if has_ascii {
-            found.append(&mut word);
-        }
-        word.clear();
-        has_ascii = false;
-    }
-    found
-}
-
 /// Whether a word mixes ASCII letters with others of the same shape.
 pub(crate) fn has_lookalike_letters(text: &str) -> bool {
     !find_lookalikes(text).is_empty()
 }
 
-/// A run of spaces that is longer than a person expects.
-const LONG_SPACE_RUN: &str = "                ";
+/// How many spaces in a row are counted instead of printed: they would push the rest out of view.
+const LONG_SPACE_RUN: usize = 16;
 
 /// The text with invisible characters escaped, so that no two texts look alike.
 ///
 /// A backslash is doubled only if the next characters would make it look like an escape, so
 /// regular expressions remain readable.
 ///
-/// Long runs of spaces are replaced by their count, since they would push the rest out of view:
-/// `\u{3000 spaces}`.
+/// Long runs of spaces are replaced by their count: `\u{3000 spaces}`. So are letters that look
+/// like ASCII letters, in words that have such letters too.
 pub fn escape_invisible(text: &str) -> Cow<'_, str> {
     let plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'\\' | b'`');
-    if text.bytes().all(plain) && !text.contains(LONG_SPACE_RUN) {
+    if text.bytes().all(plain) && !text.contains(&" ".repeat(LONG_SPACE_RUN)) {
         return Cow::Borrowed(text);
     }
-    let mut out = String::with_capacity(text.len() + 16);
-    let lookalikes = find_lookalikes(text);
-    let mut rest = text.char_indices().peekable();
-    let mut context = CharacterContext::default();
-    while let Some((at, c)) = rest.next() {
-        let is_space = c.general_category() == GeneralCategory::SpaceSeparator;
-        let is_hidden =
-            context.hides(c) || c != ' ' && is_space || lookalikes.binary_search(&at).is_ok();
-        match c {
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            '\r' => out.push_str("\\r"),
-            '`' => out.push_str("\\`"),
-            '\\' => {
-                // Of the others, what comes before them decides.
-                let escape = |(_, next): &(usize, char)| {
-                    matches!(next, 'n' | 't' | 'r' | 'u' | '`' | '\\')
-                        || next.is_control()
-                        || !next.is_ascii()
-                };
-                // A long run of spaces is escaped as one, too.
-                let ahead = rest.clone().take(LONG_SPACE_RUN.len());
-                let ahead = ahead.filter(|(_, c)| *c == ' ').count();
-                let escaped = rest.peek().is_none_or(escape) || ahead == LONG_SPACE_RUN.len();
-                out.push_str(if escaped { "\\\\" } else { "\\" });
-            }
-            ' ' => {
-                let mut n_spaces = 1;
-                while rest.next_if(|(_, c)| *c == ' ').is_some() {
-                    n_spaces += 1;
+    let (disguised, n_spaces) = (find_lookalikes(text), LONG_SPACE_RUN);
+    Cow::Owned(TextEscaper { disguised, n_spaces, kind: TextKind::Quoted }.escape(text))
+}
+
+/// [`escape_invisible`] for the name or path of a file, which a person compares with names that
+/// they know: also any character that may be taken for another one, more than one space in a row,
+/// and a space at the beginning or end of a name.
+pub fn escape_name(name: &str) -> Cow<'_, str> {
+    let plain = |byte: u8| matches!(byte, b'!'..=b'~') && !matches!(byte, b'\\' | b'`');
+    if name.bytes().all(plain) {
+        return Cow::Borrowed(name);
+    }
+    let disguised = find_disguises(name);
+    Cow::Owned(TextEscaper { disguised, n_spaces: 2, kind: TextKind::Name }.escape(name))
+}
+
+/// [`escape_invisible`] for a line of a file, which is not quoted: backslashes, backquotes, tabs and
+/// its indentation are printed as they are.
+pub fn escape_line(line: &str) -> Cow<'_, str> {
+    // The sign of a diff comes before the indentation.
+    let start = line.trim_start_matches(['+', '-', ' ', '\t']);
+    let (indent, text) = line.split_at(line.len() - start.len());
+    let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\t');
+    if text.bytes().all(plain) && !text.contains(&" ".repeat(LONG_SPACE_RUN)) {
+        return Cow::Borrowed(line);
+    }
+    let (disguised, n_spaces) = (find_lookalikes(text), LONG_SPACE_RUN);
+    let text = TextEscaper { disguised, n_spaces, kind: TextKind::Line }.escape(text);
+    Cow::Owned(format!("{indent}{text}"))
+}
+
+/// What a text is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TextKind {
+    Quoted,
+    Name,
+    Line,
+}
+
+/// How a text is escaped.
+struct TextEscaper {
+    /// The positions of characters that look like others.
+    disguised: Vec<usize>,
+    /// How many spaces in a row are replaced by their count.
+    n_spaces: usize,
+    kind: TextKind,
+}
+
+impl TextEscaper {
+    fn escape(&self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len() + 16);
+        let mut rest = text.char_indices().peekable();
+        let mut context = CharacterContext::default();
+        let mut before = '/';
+        while let Some((at, c)) = rest.next() {
+            let is_space = c.general_category() == GeneralCategory::SpaceSeparator;
+            let is_hidden = context.hides(c)
+                || c != ' ' && is_space
+                || self.disguised.binary_search(&at).is_ok();
+            match c {
+                '\t' | '`' | '\\' if self.kind == TextKind::Line => out.push(c),
+                '\n' => out.push_str("\\n"),
+                '\t' => out.push_str("\\t"),
+                '\r' => out.push_str("\\r"),
+                '`' => out.push_str("\\`"),
+                '\\' => {
+                    let is_escaped = self.escapes_backslash(&text[at + 1..]);
+                    out.push_str(if is_escaped { "\\\\" } else { "\\" });
                 }
-                if n_spaces >= LONG_SPACE_RUN.len() {
-                    let _ = write!(out, "\\u{{{n_spaces} spaces}}");
-                } else {
-                    out.extend(std::iter::repeat_n(' ', n_spaces));
+                ' ' => {
+                    let mut n_spaces = 1;
+                    while rest.next_if(|(_, c)| *c == ' ').is_some() {
+                        n_spaces += 1;
+                    }
+                    let after = rest.peek().map_or('/', |(_, c)| *c);
+                    self.push_spaces(n_spaces, before == '/' || after == '/', &mut out);
                 }
+                c if is_hidden => out.extend(c.escape_unicode()),
+                c => out.push(c),
             }
-            c if is_hidden => {
-                // Writing to a string cannot fail.
-                let _ = write!(out, "{}", c.escape_unicode());
-            }
-            c => out.push(c),
+            before = c;
+        }
+        out
+    }
+
+    /// Whether a backslash before this text would look like an escape with it.
+    fn escapes_backslash(&self, rest: &str) -> bool {
+        let looks_escaped = |next: char| {
+            matches!(next, 'n' | 't' | 'r' | 'u' | '`' | '\\')
+                || next.is_control()
+                || !next.is_ascii()
+        };
+        let n_spaces = rest.bytes().take(self.n_spaces).take_while(|byte| *byte == b' ').count();
+        rest.chars().next().is_none_or(looks_escaped)
+            || n_spaces >= self.n_spaces
+            || self.kind == TextKind::Name && n_spaces > 0
+    }
+
+    fn push_spaces(&self, n_spaces: usize, is_edge: bool, out: &mut String) {
+        if n_spaces >= self.n_spaces {
+            let _ = write!(out, "\\u{{{n_spaces} spaces}}");
+        } else if self.kind == TextKind::Name && is_edge {
+            out.push_str("\\u{20}");
+        } else {
+            out.extend(std::iter::repeat_n(' ', n_spaces));
         }
     }
-    Cow::Owned(out)
+}
+
+/// The name or path of a file between backquotes.
+pub(crate) fn quoted_name(name: &str) -> String {
+    format!("`{}`", escape_name(name))
 }
 
 /// The whole text between backquotes.
@@ -244,7 +285,34 @@ mod tests {
         shown("https://gіthub.com/x", "https://g\\u{456}thub.com/x");
         shown("rm сonfig", "rm \\u{441}onfig");
         shown("привет, мир: Δt 5 µs λx", "привет, мир: Δt 5 µs λx");
+        shown("rm сору.md привет.md", "rm \\u{441}\\u{43e}\\u{440}\\u{443}.md привет.md");
+        shown("а он у моря", "а он у моря");
         shown("\\оk", "\\\\\\u{43e}k");
+    }
+
+    #[test]
+    fn a_name_shows_whatever_may_be_mistaken() {
+        for (name, expected) in [
+            ("src/main.rs", "src/main.rs"),
+            ("my file.txt", "my file.txt"),
+            ("Käse/größe-ñ.md", "Käse/größe-ñ.md"),
+            ("привет.md", "привет.md"),
+            ("テスト日本語v2.md", "テスト日本語v2.md"),
+            ("notes 👍.md", "notes 👍.md"),
+            ("a  b", "a\\u{2 spaces}b"),
+            (" a/b /c ", "\\u{20}a/b\\u{20}/c\\u{20}"),
+            ("a   ", "a\\u{3 spaces}"),
+            ("pаckage.json", "p\\u{430}ckage.json"),
+            ("сору.md", "\\u{441}\\u{43e}\\u{440}\\u{443}.md"),
+            ("MakeЯfile", "Make\\u{42f}file"),
+            ("Ꮇakefile", "\\u{13b7}akefile"),
+            ("𝐬rc/𝟏", "\\u{1d42c}rc/\\u{1d7cf}"),
+            ("a∕b․c–d", "a\\u{2215}b\\u{2024}c\\u{2013}d"),
+            ("ı\u{17f}x", "\\u{131}\\u{17f}x"),
+            ("a\\ b", "a\\\\ b"),
+        ] {
+            assert_eq!(escape_name(name), expected, "{name}");
+        }
     }
 
     #[test]
@@ -299,8 +367,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_two_texts_look_alike(text in "(?s)([\\\\ntru`{}\n\u{202e}\u{a0}]|.| {14,18})*") {
-            prop_assert_eq!(read(&escape_invisible(&text)), text);
+        fn no_two_texts_look_alike(text in "(?s)([\\\\ntru`{}/\n\u{202e}\u{a0}а–]|.| {1,18})*") {
+            prop_assert_eq!(read(&escape_invisible(&text)), &*text);
+            prop_assert_eq!(read(&escape_name(&text)), text);
         }
     }
 }

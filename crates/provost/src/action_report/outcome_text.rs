@@ -7,7 +7,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::to_sentence;
-use crate::output::{quote_text, sanitize_text};
+use crate::output::{quote_name, sanitize_text};
 
 /// Output of a command that the log holds.
 #[derive(Debug, Default)]
@@ -76,7 +76,7 @@ pub(super) fn describe_outcome(outcome: &ActionOutcome, printed: &OutputTotals) 
         (None, None, None) => format!("Done {time}."),
     });
     for changed in summary["changed"].as_array().into_iter().flatten() {
-        let text = |key: &str| changed[key].as_str().map(quote_text);
+        let text = |key: &str| changed[key].as_str().map(quote_name);
         let (path, kind) = (text("path").unwrap_or_default(), changed["kind"].as_str());
         let from = text("from").map(|from| format!(" from {from}")).unwrap_or_default();
         lines.push(format!(
@@ -88,7 +88,7 @@ pub(super) fn describe_outcome(outcome: &ActionOutcome, printed: &OutputTotals) 
         lines.extend(describe_observed_changes(&observed));
     }
     for planted in summary["planted"].as_array().into_iter().flatten() {
-        let path = planted.as_str().map(quote_text).unwrap_or_default();
+        let path = planted.as_str().map(quote_name).unwrap_or_default();
         lines.push(format!("WARNING: it created {path}, a protected path."));
     }
     lines.extend(describe_sandbox_notes(outcome));
@@ -100,7 +100,7 @@ pub(crate) fn describe_sandbox_notes(outcome: &ActionOutcome) -> Vec<String> {
     let summary = &outcome.summary;
     let mut lines = Vec::new();
     if let Some(path) = summary["unreadable"].as_str() {
-        let path = quote_text(path);
+        let path = quote_name(path);
         lines.push(format!(
             "Commands cannot read {path}. If they need it, add it to `[sandbox] read` in policy.toml."
         ));
@@ -129,7 +129,7 @@ fn describe_set_aside(report: &Value) -> Vec<String> {
         lines.push(format!(
             "Set aside: {}, because {}{left}. It is kept in the data folder as {}; \
              the action fs.restoreFile with this id puts it back.",
-            quote_text(&text("path")),
+            quote_name(&text("path")),
             sanitize_text(&text("why")),
             sanitize_text(&text("kept"))
         ));
@@ -146,10 +146,10 @@ fn describe_set_aside(report: &Value) -> Vec<String> {
 
 /// Files that changed while a command ran; another process may have changed them.
 fn describe_observed_changes(observed: &ObservedChanges) -> impl Iterator<Item = String> {
-    let changed = observed.changed.iter().map(|path| quote_text(path));
+    let changed = observed.changed.iter().map(|path| quote_name(path));
     let folders = observed.folders.iter().map(|folder| {
         let folder =
-            if folder == "." { "the project's folder".to_owned() } else { quote_text(folder) };
+            if folder == "." { "the project's folder".to_owned() } else { quote_name(folder) };
         format!("names in {folder} were added or removed")
     });
     let more = observed.more.then(|| "possibly more; the list is not complete".to_owned());

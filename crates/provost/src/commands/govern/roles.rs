@@ -14,7 +14,8 @@ use crate::commands::lookup::resolve_project;
 use crate::commands::project::projects::encode_path_segment;
 use crate::config::Config;
 use crate::output::{
-    self, ask_confirmation, bold, faint, is_interactive, print_line, sanitize_lines, sanitize_text,
+    self, ask_confirmation, bold, faint, is_interactive, print_line, sanitize_diff, sanitize_lines,
+    sanitize_text,
 };
 
 pub(crate) async fn run(args: RolesArgs, config: &Config) -> anyhow::Result<ExitCode> {
@@ -147,7 +148,7 @@ pub(super) async fn confirm_and_trust(
 ) -> anyhow::Result<bool> {
     let TrustCandidate { what, file, hash, diff } = shown;
     print_line(&bold(&sanitize_text(&file)))?;
-    print_line(&sanitize_lines(&diff))?;
+    print_line(&sanitize_diff(&diff))?;
     if !yes {
         if !is_interactive() {
             bail!("cannot ask for confirmation without a terminal\nhint: confirm with --yes");
