@@ -38,6 +38,7 @@ const BENCHMARKS: &[Benchmark] = &[
     Benchmark { name: "runner", targets: &[("provost", "runner")], needs: None },
     Benchmark { name: "http", targets: &[("provost", "http")], needs: None },
     Benchmark { name: "terminal", targets: &[("provost", "terminal")], needs: None },
+    Benchmark { name: "notebook", targets: &[("provost-gateway", "notebook")], needs: None },
     Benchmark { name: "web", targets: &[("provost", "web")], needs: None },
 ];
 
