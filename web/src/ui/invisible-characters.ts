@@ -44,6 +44,7 @@ export function splitInvisible(text: string, kind: UntrustedKind = 'text'): Text
 
 /** The escaped text as one string, for titles and labels. */
 export function escapeInvisible(text: string): string {
+  if (findLookalikes(text).length === 0) return text.replace(INVISIBLE, escape)
   return splitInvisible(text)
     .map((segment) => segment.text)
     .join('')

@@ -6,6 +6,8 @@
 /** Letters of other scripts with the shape of an ASCII letter. */
 const LETTERS = new Set('аеорсухіјѕһԁԛԝгӏАВЕЗКМНОРСТХУЅІЈԌԜοορνυγιΑΒΕΖΗΙΚΜΝΟΡΤΥΧօոսցհքԼՕՏ')
 
+const ANY_LETTER = new RegExp(`[${[...LETTERS].join('')}]`, 'u')
+
 /** Signs with the shape of an ASCII sign, apart from dashes and quotation marks. */
 const SIGNS = new Set('․‥…∕⁄⧸⟋／∖⧵＼ꓸ·•∙：∶꞉ː‚٬，;；＠＿˗−∼～＃＄％＆＊＋＝！ǃ｜ǀ∣❘')
 const MARKS = /[\p{Pd}\p{Pi}\p{Pf}]/u
@@ -19,7 +21,7 @@ const WORD = /[\p{Alphabetic}\p{N}]+/gu
 
 /** The positions of letters that look like ASCII letters, in or beside words that have such letters. */
 export function findLookalikes(text: string): readonly number[] {
-  if (isAscii(text)) return []
+  if (!ANY_LETTER.test(text)) return []
   return [...text.matchAll(/\S+/gu)].flatMap((run) => {
     const isMixed = ASCII_LETTER.test(run[0])
     return [...run[0].matchAll(WORD)].flatMap((word) => {
