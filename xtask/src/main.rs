@@ -19,8 +19,8 @@ use anyhow::{Result, bail};
 /// Without the benchmarks, which have their own list.
 const HELP: &str = "\
 cargo xtask run            build everything and start Provost in the current folder
-cargo xtask test           install the tools of the tests and run all tests; a process that
-                           a suite leaves behind is an error
+cargo xtask test           install the tools of the tests and run all tests, also WebAssembly
+                           against the native code; a process that a suite leaves behind is an error
 cargo xtask test --full    these, and the HTTP API against its OpenAPI document
 cargo xtask api            only the latter, with schemathesis
 cargo xtask test --as-user all Rust tests as an ordinary user, which root creates for it
@@ -30,8 +30,9 @@ cargo xtask ci             what CI runs: fmt, tidy, codegen, clippy, test, wasm,
                            (--full: all Rust tests)
 cargo xtask tidy           check layers, lints, licenses, sources and names
 cargo xtask codegen        write the generated files (--check: only compare)
-cargo xtask ui             build the web UI
-cargo xtask wasm           build the core for wasm32, if the target is installed
+cargo xtask ui             build the notebooks for the browser, and the web UI
+cargo xtask wasm           build the core and the notebooks for the browser, and compare what
+                           they compute there with the native code
 ";
 
 fn main() -> ExitCode {
@@ -61,7 +62,7 @@ fn run(args: &[&str]) -> Result<()> {
         ["codegen"] => codegen::write(),
         ["codegen", "--check"] => codegen::check(),
         ["ui"] => ui::build(),
-        ["wasm"] => wasm::check(),
+        ["wasm"] => wasm::build().and_then(|()| wasm::compare_replays()),
         ["bench", name, parts @ ..] => bench::run(name, parts),
         [] | ["help" | "--help" | "-h"] => {
             print!("{}", help());

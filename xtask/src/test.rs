@@ -62,6 +62,7 @@ pub(crate) fn run_tests(compiler: &Compiler) -> Result<()> {
     build_tests(compiler)?;
     run_suite(&mut compiler.cargo(&["test", "--workspace", "--doc", "--quiet"]))?;
     run_suite(&mut rust_tests(compiler, &["--workspace"], None))?;
+    wasm::compare_replays()?;
     must(&mut ui::npm(&["run", "check"])?)?;
     run_suite(&mut ui::npm(&["test"])?)?;
     run_suite(ui::npm(&["run", "e2e"])?.env("PROVOST_BIN", binary()?).env("CHROMIUM", chromium))
@@ -131,7 +132,7 @@ pub(crate) fn ci(user_tests: &UserTests) -> Result<()> {
     must(&mut linting.cargo(&["build", "--workspace", "--all-targets", "--quiet"]))?;
     run_tests(&linting)?;
     run_tests_as_user(&linting, user_tests)?;
-    wasm::check()?;
+    wasm::build()?;
     deny()
 }
 
@@ -140,7 +141,7 @@ fn binary() -> Result<PathBuf> {
     Ok(target_folder()?.join("debug/provost"))
 }
 
-fn target_folder() -> Result<PathBuf> {
+pub(crate) fn target_folder() -> Result<PathBuf> {
     let metadata = output(&mut cargo(&["metadata", "--format-version=1", "--no-deps"]))?;
     let metadata: serde_json::Value = serde_json::from_str(&metadata)?;
     let target =

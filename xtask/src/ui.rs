@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use anyhow::{Result, bail};
 
 use crate::shell::{find, must, program, root};
+use crate::wasm;
 
 fn web() -> PathBuf {
     root().join("web")
@@ -33,10 +34,19 @@ pub(crate) fn install() -> Result<()> {
     must(&mut npm(&["ci", "--no-audit", "--no-fund"])?)
 }
 
-/// Builds `web/dist` if it is older than its sources.
+/// Builds the module of the browser, and `web/dist` if it is older than its sources.
 pub(crate) fn build() -> Result<()> {
+    wasm::build_module()?;
     install()?;
-    let sources = ["src", "public", "scripts", "index.html", "package-lock.json", "vite.config.ts"];
+    let sources = [
+        "src",
+        "packages",
+        "public",
+        "scripts",
+        "index.html",
+        "package-lock.json",
+        "vite.config.ts",
+    ];
     let newest = sources.iter().filter_map(|name| changed(&web().join(name))).max();
     if changed(&web().join("dist/index.html")) >= newest {
         println!("the web UI is up to date");

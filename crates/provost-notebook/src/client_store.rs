@@ -4,6 +4,7 @@
 //! not hold any more are rejected with the reason. They are confirmed by the key of their command,
 //! never by their place. Runs, and all that runtimes do, are never shown before they happened.
 
+mod journal;
 mod pending;
 mod rebase;
 
@@ -18,6 +19,7 @@ use crate::fold::{FactMetadata, affected_documents};
 use crate::state::{NotebookState, UndoLog};
 use crate::text::ChangeSet;
 
+pub use journal::{JournalBatch, JournalMark, StoreJournal};
 use pending::{Pending, is_edit};
 use rebase::{foreign_change, rebase, rebase_to};
 
@@ -224,7 +226,7 @@ impl ClientStore {
             self.state.undo(undo);
             return Err(refused);
         }
-        let documents = undo.keys().collect();
+        let documents = undo.seen().clone();
         self.undo.push(undo);
         self.pending.push(Pending::new(id, commands));
         Ok(StoreChange { documents, ..StoreChange::default() })
@@ -317,7 +319,11 @@ impl ClientStore {
             return;
         }
         let Some(held) = self.held.take() else { return };
-        let cells: BTreeSet<_> = self.pending.iter().flat_map(Pending::edited_cells).collect();
+        // Not collected: that would sort, which is much code for a page to load.
+        let mut cells = BTreeSet::new();
+        for pending in &self.pending {
+            cells.extend(pending.edited_cells());
+        }
         for id in cells {
             if let (Some(cell), Some(now)) = (self.state.cell(id), held.cell(id)) {
                 let changes = ChangeSet::between(&cell.source, &now.source);
@@ -330,7 +336,7 @@ impl ClientStore {
 
     fn withdraw(&mut self, change: &mut StoreChange) {
         while let Some(undo) = self.undo.pop() {
-            change.documents.extend(undo.keys());
+            change.documents.extend(undo.seen());
             self.state.undo(undo);
         }
     }
@@ -354,7 +360,7 @@ impl ClientStore {
             let decided = decide_undoable(&mut self.state, &context, &pending.commands, &mut undo);
             match decided {
                 Ok(_) => {
-                    change.documents.extend(undo.keys());
+                    change.documents.extend(undo.seen());
                     self.undo.push(undo);
                     kept.push(pending);
                 }

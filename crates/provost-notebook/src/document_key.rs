@@ -20,6 +20,11 @@ impl NotebookDocumentKey {
     }
 }
 
+/// The hash that names bytes as an artifact.
+pub fn hash_bytes(bytes: &[u8]) -> Hash {
+    Hash::new(*blake3::hash(bytes).as_bytes())
+}
+
 /// The key of a page of outputs.
 pub fn page_key(execution: ExecutionId, page: u32) -> NotebookDocumentKey {
     let key = derive_key(&[b"page", execution.uuid().as_bytes(), &page.to_be_bytes()]);

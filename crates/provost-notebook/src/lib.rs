@@ -17,6 +17,8 @@ pub use decide::{
     CommandContext, CommandRights, Refusal, create_notebook, decide, decide_all, end_session,
     mentioned_documents,
 };
-pub use document_key::{NotebookDocumentKey, artifact_key, display_key, document_key, page_key};
+pub use document_key::{
+    NotebookDocumentKey, artifact_key, display_key, document_key, hash_bytes, page_key,
+};
 pub use fold::{FactMetadata, affected_documents, fold_document};
 pub use state::NotebookState;

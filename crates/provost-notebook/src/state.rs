@@ -51,12 +51,23 @@ impl IndexEntry {
 
 /// The documents as they were before facts were applied.
 #[derive(Debug, Default)]
-pub(crate) struct UndoLog(BTreeMap<NotebookDocumentKey, Option<NotebookDocument>>);
+pub(crate) struct UndoLog {
+    /// What was changed.
+    seen: BTreeSet<NotebookDocumentKey>,
+    documents: Vec<(NotebookDocumentKey, Option<NotebookDocument>)>,
+}
 
 impl UndoLog {
     /// The documents that were changed.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = NotebookDocumentKey> {
-        self.0.keys().copied()
+    pub(crate) fn seen(&self) -> &BTreeSet<NotebookDocumentKey> {
+        &self.seen
+    }
+
+    /// The documents as they were.
+    pub(crate) fn documents(
+        &self,
+    ) -> impl Iterator<Item = (NotebookDocumentKey, Option<&NotebookDocument>)> {
+        self.documents.iter().map(|(key, document)| (*key, document.as_ref()))
     }
 }
 
@@ -108,14 +119,16 @@ impl NotebookState {
         undo: &mut UndoLog,
     ) {
         for key in affected_documents(fact).into_iter().flatten() {
-            undo.0.entry(key).or_insert_with(|| self.documents.get(&key).cloned());
+            if undo.seen.insert(key) {
+                undo.documents.push((key, self.documents.get(&key).cloned()));
+            }
             self.fold(key, metadata, fact);
         }
     }
 
     /// Makes the documents what they were.
     pub(crate) fn undo(&mut self, undo: UndoLog) {
-        for (key, document) in undo.0 {
+        for (key, document) in undo.documents {
             self.set(key, document);
         }
     }
@@ -175,11 +188,14 @@ impl NotebookState {
 
     /// The notebook's own document, also of one that was deleted.
     pub fn notebook(&self) -> Option<&Notebook> {
-        let key = NotebookDocumentKey::new(NotebookView::Notebooks, self.id.uuid());
-        let Some(NotebookDocument::Notebooks(notebook)) = self.documents.get(&key) else {
-            return None;
-        };
+        let document = self.documents.get(&self.notebook_key());
+        let Some(NotebookDocument::Notebooks(notebook)) = document else { return None };
         Some(notebook)
+    }
+
+    /// The key of the notebook's own document.
+    pub(crate) const fn notebook_key(&self) -> NotebookDocumentKey {
+        NotebookDocumentKey::new(NotebookView::Notebooks, self.id.uuid())
     }
 
     /// A slot.
@@ -210,7 +226,7 @@ impl NotebookState {
     /// The cells that were not deleted, in their order.
     pub fn cells_in_order(&self) -> Vec<&Cell> {
         let mut cells: Vec<_> = self.cells().filter(|cell| cell.deleted_at.is_none()).collect();
-        cells.sort_by(|a, b| (&a.position, a.id).cmp(&(&b.position, b.id)));
+        cells.sort_unstable_by(|a, b| (&a.position, a.id).cmp(&(&b.position, b.id)));
         cells
     }
 

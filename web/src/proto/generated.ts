@@ -5257,7 +5257,7 @@ export type NotebookPresence = {
 /**
  * Identifies the connection.
  */
-connection: bigint, 
+connection: number, 
 /**
  * On whose authority.
  */
@@ -5345,7 +5345,7 @@ server: string,
 /**
  * Identifies the connection.
  */
-connection: bigint, 
+connection: number, 
 /**
  * Who the client is.
  */

@@ -423,3 +423,32 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_a_client_left_is_applied_once_by_the_next_one() {
+    for (was_sent, was_applied) in [(false, false), (true, false), (true, true)] {
+        let mut daemon = Daemon::new();
+        let mut ann = Client::new(ANN, &daemon);
+        let mut bob = Client::new(BOB, &daemon);
+        ann.type_at(8, "a");
+        ann.type_at(9, "b");
+        let batch = was_sent.then(|| ann.store.take_outgoing().unwrap());
+        let journal = ann.store.journal();
+        if was_applied {
+            daemon.send(ANN, &batch.unwrap());
+        }
+        bob.settle(&mut daemon);
+        bob.type_at(0, "# Bob\n");
+        bob.settle(&mut daemon);
+
+        let (store, change) = ClientStore::restore(daemon.world.state.id(), ANN, journal);
+        assert!(change.rejected.is_empty());
+        assert_eq!(source(store.state(), 10), "print(1)ab", "shown before the daemon answers");
+        let mut ann = Client { store, ..Client::new(ANN, &daemon) };
+        ann.take_snapshot(&daemon);
+        ann.settle(&mut daemon);
+        assert_eq!(ann.source(), "# Bob\nprint(1)ab", "sent: {was_sent}, applied: {was_applied}");
+        assert_eq!(ann.store.state(), &daemon.world.state);
+        assert_eq!(ann.store.journal().pending, []);
+    }
+}

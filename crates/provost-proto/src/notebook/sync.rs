@@ -48,6 +48,7 @@ body! {
     /// What somebody does in a notebook. It is not in the log.
     pub struct NotebookPresence {
         /// Identifies the connection.
+        #[cfg_attr(feature = "ts", ts(type = "number"))]
         pub connection: u64,
         /// On whose authority.
         pub principal: Principal,
@@ -142,6 +143,7 @@ wire! {
             /// The version of the daemon.
             server: String,
             /// Identifies the connection.
+            #[cfg_attr(feature = "ts", ts(type = "number"))]
             connection: u64,
             /// Who the client is.
             principal: Principal,
