@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{
     ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
-    HeaderMap, HeaderValue, IF_NONE_MATCH, VARY,
+    HeaderMap, HeaderValue, IF_NONE_MATCH, VARY, X_FRAME_OPTIONS,
 };
 use axum::http::{StatusCode, Uri};
 use axum::response::{Html, IntoResponse, Response};
@@ -25,13 +25,24 @@ struct WebAssets;
 /// Shown if the UI was not built; says how to build it.
 const PLACEHOLDER_PAGE: &str = include_str!("../placeholder.html");
 
-/// The policy of the UI's pages: connect to their own origin and show previews in frames, and
-/// nothing else. The terminal and the editor need inline styles.
+/// The page in which notebooks show HTML of programs.
+const OUTPUT_FRAME: &str = "output-frame.html";
+
+/// Its policy: an origin of its own that nothing can be read from, whatever else is in it. Its
+/// scripts run, and connect to nothing.
+const OUTPUT_FRAME_POLICY: &str = "sandbox allow-scripts; default-src 'none'; \
+    script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:; \
+    base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
+
+/// The policy of the UI's pages: connect to their own origin and show previews and outputs in
+/// frames, and nothing else. The terminal and the editor need inline styles, notebooks their
+/// WebAssembly module.
 pub(crate) fn content_security_policy(previews: &PreviewHosts) -> String {
     format!(
-        "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
-         img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; \
-         form-action 'none'; frame-ancestors 'none'; frame-src {}",
+        "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; \
+         style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; \
+         connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+         frame-src 'self' {}",
         previews.frame_sources()
     )
 }
@@ -78,7 +89,11 @@ fn respond_with_file(
     set(ETAG, &etag);
     set(VARY, "accept-encoding");
     set(CONTENT_TYPE, content_type(path, &file));
-    set(CONTENT_SECURITY_POLICY, policy);
+    let is_output_frame = path == OUTPUT_FRAME;
+    set(CONTENT_SECURITY_POLICY, if is_output_frame { OUTPUT_FRAME_POLICY } else { policy });
+    if is_output_frame {
+        set(X_FRAME_OPTIONS, "SAMEORIGIN");
+    }
     let known = request.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     if known.flat_map(|list| list.split(',')).any(|tag| etag_matches(tag, &etag)) {
         return (StatusCode::NOT_MODIFIED, headers).into_response();

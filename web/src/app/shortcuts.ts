@@ -2,7 +2,7 @@
 import type { PageName, Store } from '../store/index.ts'
 
 /** The key of each page, with Alt. */
-export const PAGE_KEYS: Readonly<Partial<Record<PageName, string>>> = { chat: 'C', run: 'O', terminal: 'T', preview: 'P', timeline: 'L' }
+export const PAGE_KEYS: Readonly<Partial<Record<PageName, string>>> = { chat: 'C', run: 'O', terminal: 'T', preview: 'P', notebooks: 'N', timeline: 'L' }
 
 /** Handles a shortcut with Alt; whether the event was one. */
 export function handleAltShortcut(event: KeyboardEvent, store: Store): boolean {

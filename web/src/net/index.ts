@@ -2,7 +2,7 @@
 export { DocumentStream, type DocumentSink } from './documents/document-stream.ts'
 export { EventStream, type EventSink } from './events/event-stream.ts'
 export { adoptPageToken } from './http/page-token.ts'
-export { newCommandId, sendRequest, type ApiRequest, type ApiResult } from './http/request.ts'
+export { fetchWithLogin, newCommandId, sendRequest, type ApiRequest, type ApiResult } from './http/request.ts'
 export { CancellableDelay } from './retry/cancellable-delay.ts'
 export type { ConnectionState, StreamEnvironment } from './stream/reconnecting-stream.ts'
 export { TerminalSocket, type AttachMode } from './terminal/terminal-socket.ts'

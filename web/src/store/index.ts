@@ -12,4 +12,6 @@ export * from './runtime/index.ts'
 export * from './sessions/index.ts'
 export * from './terminal/index.ts'
 export * from './timeline/index.ts'
+/** For what the store does not hold itself: the notebooks, whose documents have a connection of their own. */
+export { fetchWithLogin, sendRequest, type ApiResult } from '../net/index.ts'
 export { provideStore, Store, useStore, type View } from './store.svelte.ts'

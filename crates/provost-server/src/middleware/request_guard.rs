@@ -196,7 +196,6 @@ fn has_trusted_fetch_metadata(request: &Request) -> bool {
 fn set_response_headers(headers: &mut HeaderMap, id: &str) {
     let fixed = [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::X_FRAME_OPTIONS, "DENY"),
         (header::REFERRER_POLICY, "no-referrer"),
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
@@ -206,6 +205,7 @@ fn set_response_headers(headers: &mut HeaderMap, id: &str) {
     }
     for (name, value) in [
         (header::CACHE_CONTROL, "no-store"),
+        (header::X_FRAME_OPTIONS, "DENY"),
         (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
     ] {
         headers.entry(name).or_insert(HeaderValue::from_static(value));

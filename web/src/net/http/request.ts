@@ -46,6 +46,13 @@ export async function sendRequest<T>(request: ApiRequest, send: typeof fetch = f
   }
 }
 
+/** `fetch` with the page's half of the login. */
+export function fetchWithLogin(path: string, init: RequestInit): Promise<Response> {
+  const headers = new Headers(init.headers)
+  for (const [name, value] of Object.entries(pageTokenHeaders())) headers.set(name, value)
+  return fetch(path, { ...init, headers, credentials: 'same-origin', cache: 'no-store', redirect: 'error' })
+}
+
 /** Creates an idempotency key. Also works on plain http, where `randomUUID` is missing. */
 export function newCommandId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))

@@ -1,5 +1,5 @@
 /** The route of the page as reactive state, stored in the browser's history. */
-import type { ApprovalId, SessionId } from '../../proto/index.ts'
+import type { ApprovalId, NotebookId, SessionId } from '../../proto/index.ts'
 import { formatRoute, HOME, parseRoute, type Route, type RouteTarget, type SidePageName } from './route.ts'
 import { NO_FILTER, type EventFilter } from '../timeline/filter.ts'
 
@@ -24,7 +24,7 @@ export class Navigation {
 
   /** Navigates to a target. The filter and the open event are cleared, an open approval stays. */
   go(target: RouteTarget): void {
-    this.#setRoute({ ...this.#route, target, filter: NO_FILTER, event: null, session: this.#sessionFor(target) }, 'push')
+    this.#setRoute({ ...this.#route, target, filter: NO_FILTER, event: null, session: this.#sessionFor(target), notebook: null }, 'push')
   }
 
   /** Shows another session in the chat; null is a new one. */
@@ -34,7 +34,17 @@ export class Navigation {
 
   /** Navigates to the chat page with a session. */
   goToSession(slug: string, session: SessionId): void {
-    this.#setRoute({ ...this.#route, target: { kind: 'project', slug, page: 'chat' }, filter: NO_FILTER, event: null, session }, 'push')
+    this.#setRoute({ ...this.#route, target: { kind: 'project', slug, page: 'chat' }, filter: NO_FILTER, event: null, session, notebook: null }, 'push')
+  }
+
+  /** The href of a notebook; null is the list. */
+  notebookHref(slug: string, notebook: NotebookId | null): string {
+    return formatRoute({ ...HOME, target: { kind: 'project', slug, page: 'notebooks' }, sidePage: this.#route.sidePage, notebook })
+  }
+
+  /** Shows another notebook; null is the list. */
+  showNotebook(notebook: NotebookId | null): void {
+    if (notebook !== this.#route.notebook) this.#setRoute({ ...this.#route, notebook }, 'push')
   }
 
   /** Changes the filter of the timeline. */

@@ -2,11 +2,11 @@
  * The routes of the page. The route is in the URL fragment, so that it can be linked,
  * reloaded and navigated back from. Pure.
  */
-import type { ActionId, ApprovalId, SessionId } from '../../proto/index.ts'
+import type { ActionId, ApprovalId, NotebookId, SessionId } from '../../proto/index.ts'
 import { NO_FILTER, type EventFilter } from '../timeline/filter.ts'
 
 /** The pages of a project. */
-export const PAGES = ['chat', 'run', 'terminal', 'preview', 'timeline', 'roles', 'policy', 'grants'] as const
+export const PAGES = ['chat', 'run', 'terminal', 'preview', 'notebooks', 'timeline', 'roles', 'policy', 'grants'] as const
 
 /** The name of a page of a project. */
 export type PageName = (typeof PAGES)[number]
@@ -36,10 +36,12 @@ export type Route = {
   readonly sidePage: SidePageName | null
   /** The session that the chat shows. */
   readonly session: SessionId | null
+  /** The notebook that the notebooks page shows; null is the list. */
+  readonly notebook: NotebookId | null
 }
 
 /** The start page. */
-export const HOME: Route = { target: { kind: 'home' }, filter: NO_FILTER, event: null, approval: null, sidePage: null, session: null }
+export const HOME: Route = { target: { kind: 'home' }, filter: NO_FILTER, event: null, approval: null, sidePage: null, session: null, notebook: null }
 
 /** Parses `location.hash`; an unknown route is the start page. */
 export function parseRoute(hash: string): Route {
@@ -52,6 +54,7 @@ export function parseRoute(hash: string): Route {
     approval: params.get('approval'),
     sidePage: SIDE_PAGES.find((name) => name === params.get('beside')) ?? null,
     session: params.get('session'),
+    notebook: params.get('notebook'),
   }
 }
 
@@ -65,6 +68,7 @@ export function formatRoute(route: Route): string {
   if (route.approval !== null) params.set('approval', route.approval)
   if (route.sidePage !== null && route.target.kind === 'project') params.set('beside', route.sidePage)
   if (route.session !== null && route.target.kind === 'project') params.set('session', route.session)
+  if (route.notebook !== null && route.target.kind === 'project') params.set('notebook', route.notebook)
   const query = params.toString()
   return `#${formatTarget(route.target)}${query === '' ? '' : `?${query}`}`
 }
