@@ -89,6 +89,16 @@ impl Caller {
         Self { notebook, ..self }
     }
 
+    /// A runtime that the daemon runs for a person. It is bound to its project, so that it can
+    /// request and never decide.
+    pub(crate) fn for_local_runtime(
+        principal: Principal,
+        actor: Actor,
+        project: ProjectId,
+    ) -> Self {
+        Self::new(principal, actor, TokenClass::Operator, Some(project), None)
+    }
+
     /// The role of a request. An agent has the role of its token and no other; a person may
     /// name any role, or none.
     pub(crate) fn resolve_role(
@@ -197,6 +207,16 @@ impl Operator {
 }
 
 impl NotebookAccess {
+    /// A runtime that the daemon runs for a person, in one notebook.
+    pub(crate) fn for_local_runtime(
+        principal: Principal,
+        actor: Actor,
+        notebook: NotebookId,
+        project: ProjectId,
+    ) -> Self {
+        Self { principal, actor, rights: NotebookRights::Runtime(notebook), project: Some(project) }
+    }
+
     /// On whose authority the caller acts.
     pub fn principal(&self) -> &str {
         &self.principal

@@ -49,8 +49,9 @@ pub use project::executor::add_sandbox_notes;
 pub use project::governance::Governance;
 pub use project::kernels::{KernelPool, KernelState};
 pub use project::notebooks::{
-    ArtifactContent, CommandsError, NotebookCommands, NotebookFollower, NotebookImport,
-    NotebookService, NotebookStart, RuntimeOrder, SyncAccess, SyncConnection, SyncInbox,
+    ArtifactContent, CommandsError, LocalRuntimeGrant, LocalRuntimeName, NotALocalRuntime,
+    NotebookCommands, NotebookFollower, NotebookImport, NotebookService, NotebookStart,
+    RuntimeOrder, SyncAccess, SyncConnection, SyncInbox,
 };
 pub use project::preview::{IssuedPreviewCookie, PreviewAccess, VerifiedPreviewCookie};
 pub use project::runtime::RuntimeService;

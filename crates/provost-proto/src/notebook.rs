@@ -13,7 +13,8 @@ mod sync;
 
 pub use api::{
     AppliedNotebookCommands, CreateNotebookRequest, CreatedNotebook, ImportNotebookRequest,
-    ImportedNotebook, NotebookCommandsRequest, NotebookDetail, NotebookList, SyncTicket,
+    ImportedNotebook, LocalRuntime, LocalRuntimeList, NotebookCommandsRequest, NotebookDetail,
+    NotebookList, RuntimeType, StartRuntimeRequest, SyncTicket,
 };
 pub use command::{CellContent, NotebookCommand};
 pub use document::{

@@ -476,6 +476,10 @@ fn notebook_sync_declarations(config: &Config) -> impl IntoIterator<Item = Strin
         notebook::NotebookList,
         notebook::NotebookCommandsRequest,
         notebook::AppliedNotebookCommands,
+        notebook::StartRuntimeRequest,
+        notebook::LocalRuntime,
+        notebook::RuntimeType,
+        notebook::LocalRuntimeList,
         notebook::SyncTicket,
         notebook::NotebookDetail,
     )

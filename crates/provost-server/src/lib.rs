@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 use provost_gateway::Gateway;
 use provost_runner::session::Runner;
+use provost_runtimes::LocalRuntimes;
 use tokio_util::sync::CancellationToken;
 
 pub use middleware::bound_port::BoundPort;
@@ -35,6 +36,15 @@ pub use middleware::http_server::serve;
 pub use middleware::server_metrics::ServerMetrics;
 pub use preview::preview_ports;
 pub use routes::openapi;
+
+/// What the server makes available.
+#[derive(Debug, Clone)]
+pub struct ServedParts {
+    /// Sessions with models, and the gateway.
+    pub runner: Arc<Runner>,
+    /// The runtimes of notebooks in this process.
+    pub runtimes: Arc<LocalRuntimes>,
+}
 
 /// Names and further ports of the server.
 #[derive(Debug, Clone)]
@@ -62,6 +72,7 @@ pub struct PreviewPortSettings {
 pub(crate) struct AppState {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) runner: Arc<Runner>,
+    pub(crate) runtimes: Arc<LocalRuntimes>,
     pub(crate) meter: ServerMetrics,
     pub(crate) hosts: middleware::request_guard::AllowedHosts,
     pub(crate) previews: preview::PreviewHosts,

@@ -25,7 +25,9 @@ pub(crate) use govern::{
     TokenCommand,
 };
 pub(crate) use log::{LogArgs, LogCommand};
-pub(crate) use notebook::{NotebookProjectArgs, NotebookSubcommand};
+pub(crate) use notebook::{
+    NotebookProjectArgs, NotebookRunArgs, NotebookRuntimeArgs, NotebookSubcommand, RuntimeTypeArg,
+};
 pub(crate) use project::{DoActionArgs, InitArgs, ProfileArg, ProjectsCommand, SandboxArgs};
 pub(crate) use runtime::{BuildArgs, LogsArgs, PreviewArgs, RunArgs, StaticArgs, StopArgs};
 
@@ -152,7 +154,7 @@ pub(crate) enum CliCommand {
         #[command(subcommand)]
         what: TokenCommand,
     },
-    /// List, create and show notebooks.
+    /// List, create, show, import, export and run notebooks.
     ///
     /// `provost token create --class runtime --notebook ID` creates a token with
     /// which a runtime executes the cells of one notebook.
@@ -160,6 +162,13 @@ pub(crate) enum CliCommand {
         #[command(subcommand)]
         what: NotebookSubcommand,
     },
+    /// Execute the cells of a notebook, on this or another machine, until it is stopped.
+    ///
+    /// It takes the place of the runtime that executed them before, and stops when
+    /// another one takes its own. Ctrl-C interrupts a running cell; otherwise, or a
+    /// second time, it stops the runtime, as SIGTERM does at once.
+    #[command(name = "runtime")]
+    NotebookRuntime(NotebookRuntimeArgs),
     /// Execute an action in a project, recorded and sandboxed.
     ///
     /// For example: `provost do fs.readFile path=README.md`, or

@@ -67,6 +67,11 @@ impl DaemonClient {
         self.base.trim_start_matches("http://")
     }
 
+    /// The owner's token.
+    pub(crate) fn token(&self) -> &Secret {
+        &self.token
+    }
+
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.http.request(method, self.url(path)).bearer_auth(self.token.reveal())
     }

@@ -15,6 +15,8 @@
 //! | `PROVOST_APPROVAL_MINUTES` | minutes until a pending approval expires |
 //! | `PROVOST_MODEL` | the default model |
 //! | `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, … | API keys of model providers, under each provider's own name |
+//! | `PROVOST_SERVER` | the daemon of `provost runtime` (`--server`) |
+//! | `PROVOST_TOKEN` | the token of `provost runtime`, if `--token-file` names none |
 //! | `PROVOST_KERNEL_IDLE_MINUTES` | minutes after which a kernel without daemon and work exits |
 
 use std::collections::BTreeMap;
@@ -105,6 +107,9 @@ pub(crate) struct Config {
     /// Values that are redacted wherever text is stored or streamed.
     #[serde(skip)]
     pub(crate) secrets: Secrets,
+    /// Where `provost runtime` finds a daemon on another machine.
+    #[serde(skip)]
+    pub(crate) remote: RemoteConfig,
     #[serde(skip)]
     path: Option<OsString>,
     #[serde(skip)]
@@ -112,6 +117,25 @@ pub(crate) struct Config {
     /// Whether a test started this process.
     #[serde(skip)]
     pub(crate) is_test: bool,
+}
+
+/// A daemon on another machine, and a token for it.
+#[derive(Clone, Default)]
+pub(crate) struct RemoteConfig {
+    pub(crate) server: Option<String>,
+    pub(crate) token: Option<String>,
+}
+
+impl RemoteConfig {
+    fn read() -> anyhow::Result<Self> {
+        Ok(Self { server: read_env("PROVOST_SERVER")?, token: read_env("PROVOST_TOKEN")? })
+    }
+}
+
+impl std::fmt::Debug for RemoteConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RemoteConfig").field("server", &self.server).finish_non_exhaustive()
+    }
 }
 
 /// Whether a browser can be opened, and the preferred one.
@@ -229,6 +253,7 @@ impl Config {
             secrets: keys.iter().fold(collect_env_secrets(), |all, key| {
                 all.with_secret("a key of config.toml", key)
             }),
+            remote: RemoteConfig::read()?,
             path: env::var_os("PATH"),
             daemon: matches!(cli.command, CliCommand::Serve(_)),
             // The variable is set by the test runner.
@@ -527,6 +552,7 @@ mod tests {
             user: String::new(),
             browser: BrowserConfig::default(),
             secrets: Secrets::default(),
+            remote: RemoteConfig::default(),
             path: None,
             daemon: false,
             is_test: false,

@@ -5537,6 +5537,70 @@ export type AppliedNotebookCommands = {
  */
 version: number, };
 
+export type StartRuntimeRequest = { 
+/**
+ * The type, such as `shell`.
+ */
+type: string, 
+/**
+ * The slot; the notebook's first if absent.
+ */
+slot?: string, 
+/**
+ * The role in which cells request actions; what the person may do if absent.
+ */
+role?: string, };
+
+export type LocalRuntime = { 
+/**
+ * Its id in the notebook.
+ */
+runtimeId: string, 
+/**
+ * Its type.
+ */
+type: string, 
+/**
+ * The role in which its cells request actions.
+ */
+role?: string, 
+/**
+ * Its slot.
+ */
+slot?: string, 
+/**
+ * Its session, once that is active.
+ */
+session?: RuntimeSessionId, };
+
+export type RuntimeType = { 
+/**
+ * Its name.
+ */
+type: string, 
+/**
+ * What it is, as text for people.
+ */
+description: string, 
+/**
+ * What it can execute.
+ */
+capabilities: RuntimeCapabilities, 
+/**
+ * Why it cannot be started, with what to do.
+ */
+obstacle?: string, };
+
+export type LocalRuntimeList = { 
+/**
+ * Those that run in the notebook.
+ */
+runtimes: Array<LocalRuntime>, 
+/**
+ * The types that there are.
+ */
+types: Array<RuntimeType>, };
+
 export type SyncTicket = { 
 /**
  * The ticket, valid once and for 30 seconds.

@@ -14,6 +14,7 @@ mod facts;
 mod follow;
 mod leases;
 mod loaded;
+mod local_runtime;
 mod runtime_actor;
 
 use std::sync::Arc;
@@ -28,6 +29,7 @@ pub use commands::{CommandsError, NotebookCommands};
 pub use connections::{RuntimeOrder, SyncConnection, SyncInbox};
 pub use creation::NotebookImport;
 pub use follow::{NotebookFollower, NotebookStart};
+pub use local_runtime::{LocalRuntimeGrant, LocalRuntimeName, NotALocalRuntime};
 
 use cache::NotebookCache;
 use connections::Connections;
@@ -148,7 +150,7 @@ impl NotebookService {
     }
 
     /// A notebook that the caller may see. The error does not reveal whether another one exists.
-    async fn find_visible(
+    pub async fn find_visible(
         &self,
         access: &NotebookAccess,
         id: NotebookId,

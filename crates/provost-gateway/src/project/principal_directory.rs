@@ -17,6 +17,9 @@ pub(crate) trait PrincipalDirectory: Debug + Send + Sync {
     /// A lease on a token, if it is valid; `None` names the owner's token.
     fn lease_token_by_id(&self, token: Option<TokenId>) -> Option<TokenLease>;
 
+    /// A lease on the token of an operator, if it is one and valid.
+    fn lease_operator_token(&self, token: TokenId) -> Option<TokenLease>;
+
     /// Whether the token behind a lease is still valid.
     fn is_lease_valid(&self, lease: &TokenLease) -> bool;
 }

@@ -165,6 +165,12 @@ impl PrincipalDirectory for Auth {
         Auth::is_lease_valid(self, &lease).then_some(lease)
     }
 
+    fn lease_operator_token(&self, token: TokenId) -> Option<TokenLease> {
+        let known = self.registry.find_by_id(token)?;
+        let is_operator = known.class == TokenClass::Operator && known.project.is_none();
+        if is_operator { self.lease_token_by_id(Some(token)) } else { None }
+    }
+
     fn is_lease_valid(&self, lease: &TokenLease) -> bool {
         Auth::is_lease_valid(self, lease)
     }

@@ -167,7 +167,11 @@ impl RuntimeAgent {
                 self.start_session();
             }
             AgentEvent::Fenced { why } => {
-                self.stop(RuntimeEndReason::Displaced, Some(why), &mut effects);
+                let displaced = End { reason: RuntimeEndReason::Displaced, why: Some(why) };
+                // Its own end is told like that of another.
+                let own = if let Phase::Stopping(end) = &self.phase { Some(end) } else { None };
+                let End { reason, why } = own.cloned().unwrap_or(displaced);
+                self.stop(reason, why, &mut effects);
             }
             AgentEvent::StatusChanged(status) => self.report_status(status),
             AgentEvent::Output(execution, output) => self.report_output(execution, output),

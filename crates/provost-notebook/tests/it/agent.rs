@@ -352,6 +352,16 @@ fn a_shutdown_reports_what_was_printed_and_ends_the_session_once() {
 }
 
 #[test]
+fn the_notice_of_its_own_end_is_no_displacement() {
+    let mut platform = Platform::started(World::with_cell());
+    platform.is_connected = false;
+    let (reason, why) = (RuntimeEndReason::Shutdown, Some("SIGTERM".to_owned()));
+    platform.step(AgentEvent::Shutdown { reason, why: why.clone() });
+    platform.step(AgentEvent::Fenced { why: "SIGTERM".to_owned() });
+    assert_eq!(platform.stopped, Some((reason, why)));
+}
+
+#[test]
 fn a_shutdown_before_the_start_or_without_a_connection_stops_at_once() {
     let shutdown = || AgentEvent::Shutdown { reason: RuntimeEndReason::Shutdown, why: None };
     let mut idle = Platform::new(World::with_cell());

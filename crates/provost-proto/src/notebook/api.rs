@@ -2,9 +2,12 @@
 
 use serde_json::Value;
 
-use super::{Cell, Execution, Notebook, NotebookCommand, NotebookSlot, OutputPage, RuntimeSession};
-use crate::StreamVersion;
+use super::{
+    Cell, Execution, Notebook, NotebookCommand, NotebookSlot, OutputPage, RuntimeCapabilities,
+    RuntimeSession,
+};
 use crate::session::body;
+use crate::{RuntimeSessionId, StreamVersion};
 
 body! {
     /// `POST /api/projects/{p}/notebooks`.
@@ -86,6 +89,70 @@ body! {
         /// The version of their last event; of the notebook if there was nothing to change.
         #[cfg_attr(feature = "ts", ts(type = "number"))]
         pub version: StreamVersion,
+    }
+
+    /// `POST /api/notebooks/{n}/runtimes`: a runtime that the daemon runs itself.
+    #[derive(Eq)]
+    #[serde(deny_unknown_fields)]
+    pub struct StartRuntimeRequest {
+        /// The type, such as `shell`.
+        #[serde(rename = "type")]
+        pub runtime_type: String,
+        /// The slot; the notebook's first if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "ts", ts(optional))]
+        pub slot: Option<String>,
+        /// The role in which cells request actions; what the person may do if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "ts", ts(optional))]
+        pub role: Option<String>,
+    }
+
+    /// A runtime that the daemon runs itself.
+    #[derive(Eq)]
+    pub struct LocalRuntime {
+        /// Its id in the notebook.
+        pub runtime_id: String,
+        /// Its type.
+        #[serde(rename = "type")]
+        pub runtime_type: String,
+        /// The role in which its cells request actions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "ts", ts(optional))]
+        pub role: Option<String>,
+        /// Its slot.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "ts", ts(optional))]
+        pub slot: Option<String>,
+        /// Its session, once that is active.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "ts", ts(optional))]
+        pub session: Option<RuntimeSessionId>,
+    }
+
+    /// A type of runtimes that the daemon can run.
+    #[derive(Eq)]
+    pub struct RuntimeType {
+        /// Its name.
+        #[serde(rename = "type")]
+        pub runtime_type: String,
+        /// What it is, as text for people.
+        pub description: String,
+        /// What it can execute.
+        pub capabilities: RuntimeCapabilities,
+        /// Why it cannot be started, with what to do.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "ts", ts(optional))]
+        pub obstacle: Option<String>,
+    }
+
+    /// `GET /api/notebooks/{n}/runtimes`.
+    #[derive(Eq)]
+    pub struct LocalRuntimeList {
+        /// Those that run in the notebook.
+        pub runtimes: Vec<LocalRuntime>,
+        /// The types that there are.
+        pub types: Vec<RuntimeType>,
     }
 
     /// `POST /api/sync/ticket`: a ticket for one connection to `/api/sync`.

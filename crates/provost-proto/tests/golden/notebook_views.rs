@@ -4,11 +4,12 @@ use expect_test::expect_file;
 use provost_proto::notebook::{
     AppendableOutput, AppliedNotebookCommands, Artifact, Cell, CellContent, CellKind,
     ClientSyncMessage, CreateNotebookRequest, CreatedNotebook, DisplayLocations, Execution,
-    ExecutionOutcome, ExecutionStatus, ImportNotebookRequest, ImportedNotebook, Notebook,
-    NotebookCommand, NotebookCommandsRequest, NotebookDetail, NotebookDocument, NotebookEvent,
-    NotebookFact, NotebookFile, NotebookList, NotebookPresence, OutputLocation, OutputPage,
-    OutputPart, ResumePoint, ResyncReason, RuntimeEndReason, RuntimeLocation, RuntimeSession,
-    RuntimeSessionStatus, ServerSyncMessage, StreamName, SyncErrorInfo, SyncTicket,
+    ExecutionOutcome, ExecutionStatus, ImportNotebookRequest, ImportedNotebook, LocalRuntime,
+    LocalRuntimeList, Notebook, NotebookCommand, NotebookCommandsRequest, NotebookDetail,
+    NotebookDocument, NotebookEvent, NotebookFact, NotebookFile, NotebookList, NotebookPresence,
+    OutputLocation, OutputPage, OutputPart, ResumePoint, ResyncReason, RuntimeEndReason,
+    RuntimeLocation, RuntimeSession, RuntimeSessionStatus, RuntimeType, ServerSyncMessage,
+    StartRuntimeRequest, StreamName, SyncErrorInfo, SyncTicket,
 };
 use provost_proto::{Actor, Code};
 use serde_json::{Map, Value, json};
@@ -457,6 +458,26 @@ fn bodies_of_notebook_routes_keep_their_fields() {
     let rename = NotebookCommand::RenameNotebook { title: text("Sales") };
     golden.section("commands", &[NotebookCommandsRequest { commands: vec![rename] }]);
     golden.section("applied", &[AppliedNotebookCommands { version: 8 }]);
+    let start = |slot, role| StartRuntimeRequest { runtime_type: text("shell"), slot, role };
+    golden.section("start", &[start(Some(text("main")), Some(text("dev"))), start(None, None)]);
+    let local = |role, slot, session| LocalRuntime {
+        runtime_id: text("local-shell"),
+        runtime_type: text("shell"),
+        role,
+        slot,
+        session,
+    };
+    let running =
+        vec![local(Some(text("dev")), Some(text("main")), Some(id(9))), local(None, None, None)];
+    golden.section("runtime", &running);
+    let runtime_type = |obstacle| RuntimeType {
+        runtime_type: text("shell"),
+        description: text("Runs commands."),
+        capabilities: capabilities(),
+        obstacle,
+    };
+    let types = vec![runtime_type(Some(text("it is not installed"))), runtime_type(None)];
+    golden.section("runtimes", &[LocalRuntimeList { runtimes: running, types }]);
     golden.section("ticket", &[SyncTicket { ticket: text("t1") }]);
     golden.check(&expect_file!["files/notebook_bodies.txt"]);
     decodes_to(r#"{"title":"Sales"}"#, &create(None, None));

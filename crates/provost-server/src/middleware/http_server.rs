@@ -11,7 +11,6 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use provost_runner::session::Runner;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -20,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::bound_port::BoundPort;
 use super::connection_table::{ConnectionGuard, ConnectionTable, track_request};
 use super::request_guard;
-use crate::{AppState, ServerMetrics, ServerSettings, assets, preview, routes};
+use crate::{AppState, ServedParts, ServerMetrics, ServerSettings, assets, preview, routes};
 
 /// Time limit for reading the headers of a request, also of the next one on a connection.
 const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(15);
@@ -34,7 +33,7 @@ const METRICS_UPKEEP_INTERVAL: Duration = Duration::from_secs(10);
 /// Serves until `closing` is cancelled, then lets running requests finish.
 pub async fn serve(
     port: BoundPort,
-    runner: Arc<Runner>,
+    ServedParts { runner, runtimes }: ServedParts,
     settings: ServerSettings,
     closing: CancellationToken,
 ) -> io::Result<()> {
@@ -47,6 +46,7 @@ pub async fn serve(
     let app = Arc::new(AppState {
         gateway: Arc::clone(runner.gateway()),
         runner,
+        runtimes,
         meter: meter.clone(),
         hosts: request_guard::AllowedHosts::new(listen, &settings.allowed_hosts),
         ui_policy: assets::content_security_policy(&previews),

@@ -10,6 +10,7 @@ mod events;
 mod governance;
 mod log_archive;
 mod login;
+mod notebook_runtimes;
 mod notebooks;
 mod openai;
 pub(crate) mod openapi;
@@ -114,12 +115,7 @@ fn api_routes() -> OpenApiRouter<Arc<AppState>> {
         .routes(routes!(runtime::run_runtime_action))
         .routes(routes!(runtime::read_logs))
         .routes(routes!(runtime::create_preview_url))
-        .routes(routes!(notebooks::list, notebooks::create))
-        .routes(routes!(notebooks::show))
-        .routes(routes!(notebooks::apply_commands))
-        .routes(routes!(notebooks::get_artifact, notebooks::put_artifact))
-        .routes(routes!(sync::create_ticket))
-        .routes(routes!(sync::attach))
+        .merge(notebook_routes())
         .routes(routes!(sessions::list, sessions::open))
         .routes(routes!(sessions::start_tour))
         .routes(routes!(sessions::show, sessions::close))
@@ -133,6 +129,20 @@ fn api_routes() -> OpenApiRouter<Arc<AppState>> {
         .routes(routes!(usage::list_models))
         .routes(routes!(openai::list_models))
         .routes(routes!(openai::create_chat_completion))
+}
+
+fn notebook_routes() -> OpenApiRouter<Arc<AppState>> {
+    OpenApiRouter::new()
+        .routes(routes!(notebooks::list, notebooks::create))
+        .routes(routes!(notebooks::show))
+        .routes(routes!(notebooks::apply_commands))
+        .routes(routes!(notebooks::import))
+        .routes(routes!(notebooks::export))
+        .routes(routes!(notebook_runtimes::list, notebook_runtimes::start))
+        .routes(routes!(notebook_runtimes::stop))
+        .routes(routes!(notebooks::get_artifact, notebooks::put_artifact))
+        .routes(routes!(sync::create_ticket))
+        .routes(routes!(sync::attach))
 }
 
 /// The OpenAPI document, generated from the handlers and their error codes.

@@ -14,9 +14,10 @@ use provost_gateway::{ArtifactContent, CommandsError, NotebookCommands};
 use provost_proto::kernel::ErrorInfo;
 use provost_proto::notebook::{
     AppliedNotebookCommands, Artifact, CreateNotebookRequest, CreatedNotebook,
-    NotebookCommandsRequest, NotebookDetail, NotebookList,
+    ImportNotebookRequest, ImportedNotebook, NotebookCommandsRequest, NotebookDetail, NotebookList,
 };
 use provost_proto::{Code, Hash, NotebookId};
+use provost_runtimes::{export_notebook, import_notebook};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -33,7 +34,7 @@ const UNKNOWN_TYPE: &str = "application/octet-stream";
 const SHOWN_TYPES: [&str; 4] = ["image/gif", "image/jpeg", "image/png", "image/webp"];
 
 /// The id of a notebook in a path.
-fn parse_notebook(name: &str) -> Result<NotebookId, ApiError> {
+pub(super) fn parse_notebook(name: &str) -> Result<NotebookId, ApiError> {
     name.parse().map_err(|_| {
         let why = format!("there is no notebook `{name}`; `provost notebook list` shows them");
         ApiError::new(Code::NotebookNotFound, why)
@@ -95,6 +96,30 @@ pub(crate) async fn apply_commands(
             Err(provost_gateway::GatewayError::Fault(fault).into())
         }
     }
+}
+
+/// Create a notebook with the content of an `.ipynb` file.
+#[utoipa::path(post, path = "/api/projects/{p}/notebooks/import", params(("p" = String, Path)), request_body = ImportNotebookRequest, responses((status = 201, body = ImportedNotebook)))]
+pub(crate) async fn import(
+    State(app): State<Arc<AppState>>,
+    RequireNotebookAccess(access): RequireNotebookAccess,
+    Path(project): Path<String>,
+    JsonBody { value, command }: JsonBody<ImportNotebookRequest>,
+) -> Result<impl IntoResponse, ApiError> {
+    let project = app.gateway.projects.get_project(&project).await?;
+    let imported = import_notebook(&app.gateway, &access, &project, value, command).await?;
+    Ok((StatusCode::CREATED, Json(imported)))
+}
+
+/// Get a notebook as an `.ipynb` file of format 4.5.
+#[utoipa::path(get, path = "/api/notebooks/{n}/ipynb", params(("n" = String, Path)), responses((status = 200, body = Object)))]
+pub(crate) async fn export(
+    State(app): State<Arc<AppState>>,
+    RequireNotebookAccess(access): RequireNotebookAccess,
+    Path(notebook): Path<String>,
+) -> JsonResult<serde_json::Value> {
+    let notebook = parse_notebook(&notebook)?;
+    Ok(Json(export_notebook(&app.gateway, &access, notebook).await?))
 }
 
 #[derive(Deserialize)]

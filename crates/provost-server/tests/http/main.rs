@@ -28,7 +28,8 @@ use provost_runner::model::{
     ModelClient, ModelTimeouts, PriceTable, ProviderRegistry, RetryPolicy,
 };
 use provost_runner::session::Runner;
-use provost_server::{BoundPort, ServerSettings};
+use provost_runtimes::LocalRuntimes;
+use provost_server::{BoundPort, ServedParts, ServerSettings};
 use provost_store::{
     AppendRequest, Clock, EventStore, SqliteStore, StatementObserver, StoreOptions,
 };
@@ -127,7 +128,9 @@ impl Server {
             provost_runner::session::SessionSettings::default(),
         );
         let runner = runner.await.unwrap();
-        let serve = provost_server::serve(port, runner, settings, closing.clone());
+        let runtimes = Arc::new(LocalRuntimes::new(Arc::clone(&gateway), Vec::new()));
+        let parts = ServedParts { runner, runtimes };
+        let serve = provost_server::serve(port, parts, settings, closing.clone());
         let task = tokio::spawn(async { serve.await.unwrap() });
         let redirect = reqwest::redirect::Policy::none();
         let http =

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use provost_sandbox::sandbox_policy::SandboxProfile;
 
 use super::JsonArgs;
 
@@ -68,7 +69,7 @@ pub(crate) struct SandboxArgs {
     pub(crate) command: Vec<std::ffi::OsString>,
 }
 
-/// [`SandboxProfile`](provost_sandbox::sandbox_policy::SandboxProfile) as an argument.
+/// [`SandboxProfile`] as an argument.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum ProfileArg {
     /// Read the project; no network.
@@ -79,4 +80,26 @@ pub(crate) enum ProfileArg {
     Serve,
     /// Everything but Provost's own data.
     Terminal,
+}
+
+impl ProfileArg {
+    /// The name on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Build => "build",
+            Self::Serve => "serve",
+            Self::Terminal => "terminal",
+        }
+    }
+
+    /// The profile.
+    pub(crate) fn to_sandbox_profile(self) -> SandboxProfile {
+        match self {
+            Self::Read => SandboxProfile::Read,
+            Self::Build => SandboxProfile::Build,
+            Self::Serve => SandboxProfile::Serve,
+            Self::Terminal => SandboxProfile::Terminal,
+        }
+    }
 }

@@ -5,6 +5,7 @@ mod chat;
 pub(crate) mod daemon;
 mod govern;
 mod lookup;
+mod notebook_runtime;
 mod project;
 mod runtime;
 
@@ -53,6 +54,7 @@ pub(crate) async fn dispatch(command: CliCommand, config: Config) -> anyhow::Res
         CliCommand::Grants(args) => govern::grants::run(args, &config).await,
         CliCommand::Token { what } => govern::token::run(what, &config).await,
         CliCommand::Notebook { what } => project::notebooks::run(what, &config).await,
+        CliCommand::NotebookRuntime(args) => notebook_runtime::run(args, &config).await,
         CliCommand::Doctor(json) => daemon::doctor::run(&json, &config),
         CliCommand::Config(json) => daemon::config::run(&json, &config).await,
         CliCommand::Completions { shell } => daemon::completions::print_completions(shell),

@@ -14,8 +14,9 @@ use provost_gateway::{DaemonOwner, Gateway, GatewayConfig, RequestCredentials};
 use provost_proto::{Fact, LogCursor, UnixMicros};
 use provost_runner::session::Runner;
 use provost_runner::telemetry::TelemetryExporter;
+use provost_runtimes::LocalRuntimes;
 use provost_sandbox::launch;
-use provost_server::{BoundPort, PreviewPortSettings, ServerSettings};
+use provost_server::{BoundPort, PreviewPortSettings, ServedParts, ServerSettings};
 use provost_store::{Clock, EventStore, SqliteStore, StoreOptions};
 use rustix::fs::Mode;
 use tokio::signal::unix::{SignalKind, signal};
@@ -63,6 +64,7 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let settings = config.models.build_session_settings(config.model.value.clone())?;
     let (models, prices) = (config.models.build_models()?, config.models.load_prices()?);
     let runner = Runner::open(Arc::clone(&gateway), models, prices, settings).await?;
+    let runtimes = resume_runtimes(&gateway).await?;
     let stop_telemetry = CancellationToken::new();
     let telemetry = build_telemetry(&config, &runner, start)?
         .map(|exporter| tokio::spawn(exporter.run(stop_telemetry.clone().cancelled_owned())));
@@ -77,8 +79,10 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let previews = previews.map(|first| PreviewPortSettings { first, file });
     let (allowed_hosts, checks_responses) = (config.allow_hosts.value, config.is_test);
     let settings = ServerSettings { allowed_hosts, previews, checks_responses };
-    provost_server::serve(port, Arc::clone(&runner), settings, closing).await?;
-
+    let parts = ServedParts { runner: Arc::clone(&runner), runtimes: Arc::clone(&runtimes) };
+    provost_server::serve(port, parts, settings, closing).await?;
+    // Before anything that their cells wait for stops.
+    runtimes.detach().await;
     let reason = reason.await.unwrap_or("asked to stop").to_owned();
     // These tasks hold the log open; it must be closed before the lock is released.
     background.shutdown().await;
@@ -91,6 +95,13 @@ pub(crate) async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     gateway.log.record_daemon_event(Fact::DaemonStopped { reason }).await?;
     tracing::info!("Provost stopped");
     Ok(ExitCode::SUCCESS)
+}
+
+/// The runtimes of notebooks in this process: those of the last daemon go on.
+async fn resume_runtimes(gateway: &Arc<Gateway>) -> anyhow::Result<Arc<LocalRuntimes>> {
+    let runtimes = Arc::new(LocalRuntimes::new(Arc::clone(gateway), Vec::new()));
+    runtimes.resume().await?;
+    Ok(runtimes)
 }
 
 /// What runs beside the requests until the daemon stops.

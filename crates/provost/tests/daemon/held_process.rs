@@ -91,7 +91,7 @@ impl HeldProcess {
     }
 
     /// A pidfd becomes readable when its process exits.
-    fn exits_within(&self, limit: Duration) -> bool {
+    pub(crate) fn exits_within(&self, limit: Duration) -> bool {
         let limit = Timespec::try_from(limit).unwrap();
         let mut watched = [PollFd::new(&self.0, PollFlags::IN)];
         poll(&mut watched, Some(&limit)).unwrap() > 0

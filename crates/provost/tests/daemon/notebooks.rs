@@ -3,6 +3,10 @@
 mod access;
 mod artifacts;
 mod client;
+mod files;
+mod local;
+mod malformed;
+mod processes;
 mod runtimes;
 
 use std::time::Duration;

@@ -7,7 +7,7 @@ use provost_notebook::{NotebookDocumentKey, page_key};
 use provost_proto::notebook::{
     Cell, Execution, Notebook, NotebookDocument, NotebookView, OutputPage, RuntimeSession,
 };
-use provost_proto::{NotebookId, ProjectId};
+use provost_proto::{NotebookId, ProjectId, RuntimeSessionId};
 use provost_store::{EventStore, ListQuery};
 use uuid::Uuid;
 
@@ -97,6 +97,27 @@ impl<'a> NotebookDocuments<'a> {
             .collect();
         notebooks.sort_by_key(|notebook| std::cmp::Reverse((notebook.created_at, notebook.id)));
         Ok(notebooks)
+    }
+
+    /// Runtime sessions.
+    pub(super) async fn get_sessions(
+        &self,
+        ids: Vec<RuntimeSessionId>,
+    ) -> Result<Vec<RuntimeSession>, GatewayError> {
+        let key = |id: RuntimeSessionId| {
+            NotebookDocumentKey::new(NotebookView::RuntimeSessions, id.uuid())
+        };
+        let found = self.get(ids.into_iter().map(key).collect()).await?;
+        Ok(found
+            .into_iter()
+            .filter_map(|document| {
+                if let NotebookDocument::RuntimeSessions(session) = document {
+                    Some(*session)
+                } else {
+                    None
+                }
+            })
+            .collect())
     }
 
     /// All that is shown of a notebook. Nothing may be appended to it meanwhile.

@@ -44,6 +44,9 @@ pub struct NotebookFollower {
     log: Arc<EventLog>,
     tail: LogTail,
     waiting: VecDeque<Arc<RecordedEvent>>,
+    /// Events of the next batch, with their sizes. They are here and not in a future, so that
+    /// dropping that loses none.
+    decoded: VecDeque<(NotebookEvent, usize)>,
     /// The version of the last event that was handed out.
     version: StreamVersion,
     last_batch: Option<Instant>,
@@ -120,7 +123,8 @@ impl NotebookFollower {
         let scope = EventScope::Stream(Stream::Notebook(id));
         let tail = LogTail::new(Arc::clone(log.store()), scope, cursor);
         let log = Arc::clone(log);
-        Self { log, tail, waiting: VecDeque::new(), version, last_batch: None }
+        let (waiting, decoded) = (VecDeque::new(), VecDeque::new());
+        Self { log, tail, waiting, decoded, version, last_batch: None }
     }
 
     /// The version up to which events were handed out.
@@ -130,7 +134,7 @@ impl NotebookFollower {
 
     /// The next events that exist already; empty if there are none.
     pub async fn next_available(&mut self) -> Result<Vec<NotebookEvent>, GatewayError> {
-        if self.waiting.is_empty() {
+        if self.waiting.is_empty() && self.decoded.is_empty() {
             self.waiting.extend(self.tail.next_available().await?);
         }
         self.take_batch().await
@@ -138,7 +142,7 @@ impl NotebookFollower {
 
     /// The next events, at least one. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Result<Vec<NotebookEvent>, GatewayError> {
-        if self.waiting.is_empty() {
+        if self.waiting.is_empty() && self.decoded.is_empty() {
             self.waiting.extend(self.tail.next().await?);
             if let Some(last) = self.last_batch
                 && self.waiting.len() < limits::MAX_NOTEBOOK_BATCH_EVENTS
@@ -155,22 +159,29 @@ impl NotebookFollower {
 
     /// Takes events up to the limits of one message, but at least one.
     async fn take_batch(&mut self) -> Result<Vec<NotebookEvent>, GatewayError> {
-        let (mut batch, mut bytes) = (Vec::new(), 0);
-        while let Some(event) = self.waiting.front() {
+        let mut bytes: usize = self.decoded.iter().map(|(_, size)| size).sum();
+        while bytes <= limits::MAX_NOTEBOOK_BATCH_BYTES
+            && self.decoded.len() < limits::MAX_NOTEBOOK_BATCH_EVENTS
+            && let Some(event) = self.waiting.front()
+        {
             let (event, size) = decode_event(&self.log, event).await?;
-            let Some(event) = event else {
-                self.waiting.pop_front();
-                continue;
-            };
+            self.waiting.pop_front();
+            if let Some(event) = event {
+                bytes += size;
+                self.decoded.push_back((event, size));
+            }
+        }
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        while let Some((_, size)) = self.decoded.front() {
             bytes += size;
-            if !batch.is_empty() && bytes > limits::MAX_NOTEBOOK_BATCH_BYTES {
+            let is_full = bytes > limits::MAX_NOTEBOOK_BATCH_BYTES
+                || batch.len() == limits::MAX_NOTEBOOK_BATCH_EVENTS;
+            if is_full && !batch.is_empty() {
                 break;
             }
-            self.waiting.pop_front();
-            self.version = event.version;
-            batch.push(event);
-            if batch.len() == limits::MAX_NOTEBOOK_BATCH_EVENTS {
-                break;
+            if let Some((event, _)) = self.decoded.pop_front() {
+                self.version = event.version;
+                batch.push(event);
             }
         }
         Ok(batch)

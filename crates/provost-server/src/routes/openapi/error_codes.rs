@@ -144,8 +144,18 @@ fn listed_codes(method: &str, path: &str) -> &'static [&'static [Code]] {
         ("get", "/login") => &[&[Code::LoginExpired, Code::MethodNotAllowed], APPEND],
         ("post", "/api/projects") => &[OPEN_FOLDER],
         ("delete", "/api/projects/{p}") => &[KERNEL],
-        ("post", "/api/projects/{p}/notebooks")
-        | ("get", "/api/notebooks/{n}" | "/api/notebooks/{n}/artifacts/{hash}") => &[NOTEBOOK],
+        ("post", "/api/projects/{p}/notebooks" | "/api/projects/{p}/notebooks/import")
+        | ("delete", "/api/notebooks/{n}/runtimes/{runtime}")
+        | (
+            "get",
+            "/api/notebooks/{n}"
+            | "/api/notebooks/{n}/ipynb"
+            | "/api/notebooks/{n}/runtimes"
+            | "/api/notebooks/{n}/artifacts/{hash}",
+        ) => &[NOTEBOOK],
+        ("post", "/api/notebooks/{n}/runtimes") => {
+            &[NOTEBOOK, GOVERNANCE, &[Code::NoRuntime, Code::ProjectNotFound, Code::SkillDenied]]
+        }
         ("post", "/api/notebooks/{n}/commands") => &[NOTEBOOK, NOTEBOOK_COMMAND],
         ("put", "/api/notebooks/{n}/artifacts/{hash}") => &[BODY, NOTEBOOK, &[Code::HashMismatch]],
         ("get", "/api/audit" | "/api/sessions" | "/api/usage") | ("post", "/api/login-links") => {

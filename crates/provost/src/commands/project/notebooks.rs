@@ -1,10 +1,15 @@
-//! `provost notebook`: lists, creates and shows notebooks.
+//! `provost notebook`: lists, creates, shows, imports, exports and runs notebooks.
+
+mod files;
+mod parameters;
+mod run;
+mod run_report;
 
 use std::process::ExitCode;
 
 use provost_proto::notebook::{
-    Cell, CreateNotebookRequest, CreatedNotebook, MimeData, Notebook, NotebookDetail, NotebookList,
-    OutputContent,
+    Cell, CreateNotebookRequest, CreatedNotebook, ImportNotebookRequest, MimeData, Notebook,
+    NotebookDetail, NotebookList, OutputContent,
 };
 use serde::Serialize;
 
@@ -35,6 +40,22 @@ pub(crate) async fn run(what: NotebookSubcommand, config: &Config) -> anyhow::Re
                 print_line(&format!("Created: {}", format_row(notebook)))
             })?;
         }
+        NotebookSubcommand::Import { file, title, project, json } => {
+            let project = resolve_project(project.project.as_deref(), &client).await?;
+            let content = files::read_file(&file)?;
+            let title = title.or_else(|| files::title_of_file(&file, &content));
+            let request = ImportNotebookRequest { title, content };
+            let imported = files::import_content(&client, &project, &request).await?;
+            print_or_json(json.json, &imported, |imported| {
+                files::print_repaired(&imported.repaired);
+                print_line(&format!("Imported: {}", format_row(&imported.notebook)))
+            })?;
+        }
+        NotebookSubcommand::Export { notebook, output, project } => {
+            let notebook = find_notebook(&client, &project, &notebook).await?;
+            files::export(&client, &notebook, output.as_ref()).await?;
+        }
+        NotebookSubcommand::Run(args) => return Box::pin(run::run(args, &client)).await,
         NotebookSubcommand::Show { notebook, project, json } => {
             let notebook = find_notebook(&client, &project, &notebook).await?;
             let path = format!("/api/notebooks/{}", notebook.id.uuid());
@@ -64,7 +85,7 @@ async fn list_notebooks(
 }
 
 /// The notebook with this title, if one has it; else the one with this id.
-async fn find_notebook(
+pub(crate) async fn find_notebook(
     client: &DaemonClient,
     project: &NotebookProjectArgs,
     wanted: &str,

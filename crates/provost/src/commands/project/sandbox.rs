@@ -10,16 +10,16 @@ use provost_sandbox::confine::{
 use provost_sandbox::environment;
 use provost_sandbox::probe::{self, MachineFeatures};
 use provost_sandbox::sandbox_policy::{
-    NetworkAccess, SandboxPaths, SandboxPolicy, SandboxProfile, find_private_files, find_toolchains,
+    NetworkAccess, SandboxPaths, SandboxPolicy, find_private_files, find_toolchains,
 };
 
-use crate::args::{ProfileArg, SandboxArgs};
+use crate::args::SandboxArgs;
 use crate::config::Config;
 use crate::output::{print_line, print_stderr};
 
 /// Starts a command with all layers; where the machine refuses one, with those that it has.
 /// Probing first would create and remove every namespace twice.
-fn start_command(
+pub(crate) fn start_command(
     policy: &SandboxPolicy,
     build_command: impl Fn() -> SandboxCommand,
 ) -> Result<SandboxChild, SandboxError> {
@@ -53,13 +53,7 @@ pub(crate) fn run(args: &SandboxArgs, config: &Config) -> anyhow::Result<ExitCod
         readable: &toolchains,
         private: &find_private_files(&variables),
     };
-    let profile = match args.profile {
-        ProfileArg::Read => SandboxProfile::Read,
-        ProfileArg::Build => SandboxProfile::Build,
-        ProfileArg::Serve => SandboxProfile::Serve,
-        ProfileArg::Terminal => SandboxProfile::Terminal,
-    };
-    let policy = SandboxPolicy::new(profile, &paths);
+    let policy = SandboxPolicy::new(args.profile.to_sandbox_profile(), &paths);
     if args.explain {
         print_line(policy.explain().trim_end())?;
         return Ok(ExitCode::SUCCESS);

@@ -167,6 +167,10 @@ impl SyncClient {
         drop(self.socket.send(Message::Text(text.into())).await);
     }
 
+    pub(super) async fn send_message(&mut self, message: Message) {
+        drop(self.socket.send(message).await);
+    }
+
     /// Reads a message; false at the end.
     #[expect(clippy::wildcard_enum_match_arm, reason = "the others wait to be asked for")]
     pub(super) async fn read(&mut self) -> bool {
