@@ -35,31 +35,48 @@ pub struct CgroupParent {
 impl CgroupParents {
     /// Finds the cgroup of this process, and tries to create one there.
     pub fn detect() -> Self {
+        Self::find(can_create_group)
+    }
+
+    /// The same without trying: a run for which none can be created there does not start.
+    pub(crate) fn assume_usable() -> Self {
+        Self::find(is_writable)
+    }
+
+    fn find(is_usable: fn(&Path) -> bool) -> Self {
         let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-        Self {
-            pids: detect_parent("pids", &groups, &mounts),
-            memory: detect_parent("memory", &groups, &mounts),
-        }
+        let find = |controller| find_parent(controller, &groups, &mounts, is_usable);
+        Self { pids: find("pids"), memory: find("memory") }
     }
 }
 
-fn detect_parent(controller: &str, groups: &str, mounts: &str) -> Option<CgroupParent> {
+fn find_parent(
+    controller: &str,
+    groups: &str,
+    mounts: &str,
+    is_usable: fn(&Path) -> bool,
+) -> Option<CgroupParent> {
     let v2 = find_mount_point(mounts, "cgroup2", None)
         .zip(parse_own_group(groups, ""))
-        .and_then(|(mount, group)| find_v2_parent(controller, &mount, group));
+        .and_then(|(mount, group)| find_v2_parent(controller, &mount, group, is_usable));
     v2.or_else(|| {
         let path = join_group_path(
             &find_mount_point(mounts, "cgroup", Some(controller))?,
             parse_own_group(groups, controller)?,
         );
-        can_create_group(&path).then(|| CgroupParent { version: 1, own: path.clone(), path })
+        is_usable(&path).then(|| CgroupParent { version: 1, own: path.clone(), path })
     })
 }
 
 /// A cgroup's own folder qualifies if it delegates the controller; otherwise its
 /// parent, since a cgroup with processes cannot delegate.
-fn find_v2_parent(controller: &str, mount: &Path, group: &str) -> Option<CgroupParent> {
+fn find_v2_parent(
+    controller: &str,
+    mount: &Path,
+    group: &str,
+    is_usable: fn(&Path) -> bool,
+) -> Option<CgroupParent> {
     let own = join_group_path(mount, group);
     own.ancestors()
         .take(2)
@@ -67,7 +84,7 @@ fn find_v2_parent(controller: &str, mount: &Path, group: &str) -> Option<CgroupP
         .find(|folder| {
             fs::read_to_string(folder.join("cgroup.subtree_control"))
                 .is_ok_and(|list| list.split_whitespace().any(|name| name == controller))
-                && can_create_group(folder)
+                && is_usable(folder)
                 && is_writable(&folder.join("cgroup.procs"))
         })
         .map(|folder| CgroupParent { version: 2, path: folder.to_owned(), own: own.clone() })
@@ -111,8 +128,8 @@ fn can_create_group(folder: &Path) -> bool {
     fs::create_dir(&probe).is_ok() && fs::remove_dir(&probe).is_ok()
 }
 
-fn is_writable(file: &Path) -> bool {
-    rustix::fs::access(file, rustix::fs::Access::WRITE_OK).is_ok()
+fn is_writable(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok()
 }
 
 #[cfg(test)]
@@ -138,6 +155,14 @@ mod tests {
             Path::new("/sys/fs/cgroup/unified")
         );
         assert_eq!(find_mount_point(MOUNTS, "cgroup", Some("cpu")), None);
+    }
+
+    #[test]
+    fn what_is_assumed_is_at_least_what_is_found() {
+        let (found, assumed) = (CgroupParents::detect(), CgroupParents::assume_usable());
+        for (found, assumed) in [(found.pids, assumed.pids), (found.memory, assumed.memory)] {
+            assert!(found.is_none() || assumed.is_some(), "{found:?}");
+        }
     }
 
     #[test]

@@ -46,6 +46,7 @@ pub use spawn::command::{
     FileOverride, FileRedirect, OrphanPolicy, ParentExitPolicy, ResourceLimits, SandboxCommand,
     SandboxStdio,
 };
+pub use spawn::early_start::EarlyStart;
 
 #[cfg(test)]
 mod tests;

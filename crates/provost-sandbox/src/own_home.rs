@@ -59,14 +59,19 @@ const CARGO_FOLDERS: &[(&str, u32)] = &[
 /// Links that are made at most.
 const MAX_LINKS: usize = 20_000;
 
+/// The settings of git for a new home: the user's name, and little else.
+pub(crate) fn read_git_settings(policy: &SandboxPolicy) -> String {
+    let settings = [".gitconfig", ".config/git/config"].map(|file| policy.home.join(file));
+    let settings = settings.map(|file| fs::read_to_string(file).unwrap_or_default());
+    select_git_settings(&settings.concat())
+}
+
 /// Fills a new home: with the user's name for git, and, if the user's home is not below
 /// it, with links to the packages of cargo. What a command put there is not replaced.
 pub(crate) fn populate_home(policy: &SandboxPolicy, is_mounted: bool) {
     // A home without these is usable; nothing here is worth to fail for.
     let Ok(root) = RootDir::open(&policy.own_home) else { return };
-    let settings = [".gitconfig", ".config/git/config"].map(|file| policy.home.join(file));
-    let settings = settings.map(|file| fs::read_to_string(file).unwrap_or_default());
-    let text = select_git_settings(&settings.concat());
+    let text = read_git_settings(policy);
     if !text.is_empty() && root.stat(Path::new(".gitconfig")).is_err() {
         drop(root.create_unsynced(Path::new(".gitconfig"), text.as_bytes()));
     }

@@ -63,7 +63,7 @@ pub use nested_repositories::NestedRepositories;
 pub use path_lists::list_home_secrets;
 use provost_core::action::protected_paths::{GIT_SETTINGS, REPOSITORY};
 pub use readable_paths::{find_private_files, find_toolchains};
-use root_entries::RootEntries;
+use root_entries::{FolderEntries, RootEntries};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
@@ -153,7 +153,14 @@ pub struct SandboxPolicy {
     /// Caches in the user's home that are readable, and to which a run can add in a layer
     /// of its own.
     pub caches: Vec<PathBuf>,
+    /// Whether the run's own folders are in memory: see [`Self::in_memory`].
+    #[serde(skip)]
+    pub is_in_memory: bool,
 }
+
+/// Where a file system in memory is mounted in the namespace of a run, until the run's own
+/// `/dev/shm` covers it. The folder is there on every system.
+pub(crate) const MEMORY_MOUNT_POINT: &str = "/dev/shm";
 
 impl SandboxPolicy {
     /// The policy of a profile, with its default network access.
@@ -171,9 +178,11 @@ impl SandboxPolicy {
             }
             SandboxProfile::Terminal => vec![data.to_owned()],
         };
-        let behind_links: Vec<PathBuf> = hidden.iter().map(|path| real(path)).collect();
+        let entries = FolderEntries::read(&[home]);
+        let there = hidden.iter().filter(|path| entries.may_exist(path));
+        let behind_links: Vec<PathBuf> = there.map(|path| real(path)).collect();
         hidden.extend(behind_links);
-        hidden.sort();
+        hidden.sort_by_cached_key(|path| sorted_paths::build_sort_key(path));
         hidden.dedup();
         let writable = match profile {
             SandboxProfile::Read => Vec::new(),
@@ -213,7 +222,26 @@ impl SandboxPolicy {
                     readable_paths::list_home_caches(home)
                 }
             },
+            is_in_memory: false,
         }
+    }
+
+    /// The same for one run whose home and temporary files are in memory and end with it:
+    /// nothing is created on the disk, and nothing remains. `None` where that is not possible:
+    /// the connections of a run with ports are made from outside, which cannot see its sockets.
+    /// A run that cannot have a mount namespace, a private `/tmp` and a home of its own does
+    /// not start with it.
+    pub fn in_memory(&self) -> Option<Self> {
+        let point = Path::new(MEMORY_MOUNT_POINT);
+        let is_covered = [&self.project, &self.home].iter().any(|path| path.starts_with(point));
+        let is_isolated = self.is_confined() && self.network == NetworkAccess::None;
+        if !is_isolated || is_covered || !point.is_dir() {
+            return None;
+        }
+        let run_homes = point.join("homes");
+        let own_home = run_homes.join("home");
+        let scratch = point.join("tmp");
+        Some(Self { scratch, run_homes, own_home, is_in_memory: true, ..self.clone() })
     }
 
     /// The same with the repositories that are inside the project now; `None` if they
@@ -319,12 +347,12 @@ impl<'a> ProjectPathLookup<'a> {
     }
 
     fn exists(&self, path: &Path) -> bool {
-        match (&self.opened, path.strip_prefix(self.project)) {
-            (Some((folder, entries)), Ok(inside)) => {
+        match (&self.opened, root_entries::strip_folder(path, self.project)) {
+            (Some((folder, entries)), Some(inside)) => {
                 entries.may_contain(inside)
                     && rustix::fs::statat(folder, inside, AtFlags::SYMLINK_NOFOLLOW).is_ok()
             }
-            (None, _) | (_, Err(_)) => path.symlink_metadata().is_ok(),
+            (None, _) | (_, None) => path.symlink_metadata().is_ok(),
         }
     }
 }
@@ -345,8 +373,9 @@ fn list_readable_paths(
     all.extend(readable_paths::find_worktree_repository(project));
     // A path inside the project is readable already, and may be a link that a command made.
     let is_usable = |path: &&PathBuf| !path.starts_with(project) && !home.starts_with(path);
-    all.extend(given.iter().filter(is_usable).cloned());
-    all.sort();
+    // In its shortest form, like the others.
+    all.extend(given.iter().filter(is_usable).map(|path| path.components().collect::<PathBuf>()));
+    all.sort_by_cached_key(|path| sorted_paths::build_sort_key(path));
     all.dedup();
     all
 }

@@ -150,6 +150,7 @@ fn policies_keep_their_names() {
         run_homes: PathBuf::from("/homes"),
         own_home: PathBuf::from("/o"),
         caches: paths("/c"),
+        is_in_memory: false,
     };
     check(
         &policy,

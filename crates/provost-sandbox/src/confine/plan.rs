@@ -7,6 +7,7 @@
 
 pub(super) mod landlock_ruleset;
 pub(super) mod layers;
+pub(super) mod memory_folders;
 pub(super) mod mounts;
 pub(super) mod prepared_policy;
 pub(super) mod private_folders;

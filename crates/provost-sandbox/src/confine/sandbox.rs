@@ -58,15 +58,20 @@ impl Sandbox {
         limits: ResourceLimits,
     ) -> Result<Self, SandboxError> {
         check_required_layers(&policy, machine)?;
-        let extra = OptionalLayers::choose(layers, &policy, machine)?;
+        let (confined, network) = (policy.is_confined(), policy.network);
+        let extra = OptionalLayers::choose(layers, confined, network, machine)?;
         let root = RootDir::open(&policy.project).map_err(SandboxError::WorkingDirectory)?;
         let found = rustix::fs::fstat(root.as_fd())
             .map_err(SandboxError::wrap_errno("open the project"))?;
-        if policy.is_confined() {
+        let applied = AppliedLayers::for_policy(&policy, machine, extra);
+        if policy.is_in_memory && !(applied.private_tmp && applied.own_home) {
+            let why = "the run has no private /tmp or no home of its own";
+            return Err(SandboxError::unavailable("folders in memory", why));
+        }
+        if policy.is_confined() && !policy.is_in_memory {
             private_folders::create_private_dir(&policy.own_home)
                 .map_err(SandboxError::wrap_io("create a home directory for commands"))?;
         }
-        let applied = AppliedLayers::for_policy(&policy, machine, extra);
         let ready = PreparedPolicy::new(Arc::new(policy.clone()), &applied)?;
         let groups =
             extra.cgroup.then(|| Arc::new(CgroupPool::new(machine.cgroups.clone(), limits)));
@@ -120,6 +125,11 @@ impl Sandbox {
             *held = Some(standby.with_layers(self.mount_layers()?));
         }
         Ok(())
+    }
+
+    /// Keeps a supervisor that was started for the next run.
+    pub(super) fn keep_standby(&mut self, standby: StandbySupervisor) {
+        *self.standby.get_mut() = Some(standby);
     }
 
     /// The layers of the next run, mounted.
@@ -185,7 +195,7 @@ fn check_required_layers(
             "Linux was built without it, or it is disabled",
         ));
     }
-    if !policy.scratch.is_dir() {
+    if !policy.is_in_memory && !policy.scratch.is_dir() {
         return Err(SandboxError::unavailable("private /tmp", "the scratch folder is missing"));
     }
     Ok(())

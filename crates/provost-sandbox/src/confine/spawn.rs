@@ -4,6 +4,7 @@ pub(super) mod cgroup_pool;
 pub(super) mod child;
 pub(super) mod child_handle;
 pub(super) mod command;
+pub(super) mod early_start;
 pub(super) mod layer_slot;
 
 use std::ffi::{OsStr, OsString};

@@ -285,6 +285,47 @@ fn layers_that_were_mounted_in_advance_show_what_runs_and_the_user_wrote_meanwhi
 }
 
 #[test]
+fn a_run_in_memory_has_its_own_folders_and_leaves_nothing() {
+    let fixture = SandboxFixture::new();
+    let home = fixture.dir.path().join("home");
+    fs::create_dir_all(home.join(".cache/pip")).unwrap();
+    fs::create_dir_all(home.join(".cargo")).unwrap();
+    fs::write(home.join(".cache/pip/theirs"), "theirs").unwrap();
+    fs::write(home.join(".cargo/env"), "env").unwrap();
+    fs::write(home.join(".gitconfig"), "[user]\nname = Ann\n").unwrap();
+    let on_disk = fixture.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);
+    let policy = on_disk.policy().in_memory().unwrap();
+    let limits = ResourceLimits::default();
+    let run = |script: &str| {
+        let machine = fixture.machine.clone();
+        let early = EarlyStart::begin(policy.profile, policy.network, limits, || machine);
+        let sandbox = Sandbox::new(policy.clone(), &fixture.machine, LayerSelection::Auto, limits);
+        let sandbox = match sandbox {
+            Err(SandboxError::Unavailable { .. }) if !on_disk.applied().own_home => return None,
+            sandbox => sandbox.unwrap().with_early_start(early),
+        };
+        assert_eq!(sandbox.applied(), on_disk.applied());
+        let mut command = SandboxCommand::new("sh", &["-c", script]);
+        command.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
+        command.env.push(("HOME".into(), home.clone().into()));
+        Some(collect_output(sandbox.spawn(command).unwrap()))
+    };
+    let script = "cd; cat .cache/pip/theirs .cargo/env && grep -o Ann .gitconfig && \
+                  echo 1 > .cache/pip/own && echo 2 > own && echo 3 > /tmp/own && \
+                  echo 4 > /var/tmp/other && echo 5 > /dev/shm/own && cat .cache/pip/own own \
+                  /tmp/own /tmp/other /dev/shm/own && ls /dev/shm && ! echo 6 > .cargo/env";
+    for _ in 0..2 {
+        let Some((exit, out)) = run(script) else { return };
+        assert_eq!(exit, SandboxExit::Code(0), "{out}");
+        assert!(out.starts_with("theirsenvAnn\n1\n2\n3\n4\n5\nown\n"), "{out}");
+        assert_eq!(fs::read_dir(home.join(".cache/pip")).unwrap().count(), 1);
+        assert!(!home.join("own").exists() && !Path::new("/dev/shm/own").exists());
+        assert!(!Path::new("/dev/shm/homes").exists() && !Path::new("/dev/shm/tmp").exists());
+        assert_eq!(run("ls ~ /tmp | grep own").unwrap().0, SandboxExit::Code(1));
+    }
+}
+
+#[test]
 fn a_standby_supervisor_that_was_killed_is_replaced() {
     let fixture = SandboxFixture::new();
     let sandbox = fixture.build_sandbox(SandboxProfile::Build, LayerSelection::Auto);

@@ -1,7 +1,7 @@
 //! A policy as text, for people.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{NetworkAccess, SandboxPolicy, SandboxProfile};
 
@@ -25,7 +25,12 @@ impl SandboxPolicy {
         };
         let mut text = format!("profile {name}: {gist}\n\nproject\n  {}\n", self.project.display());
         write_path_list(&mut text, "writable", &self.writable);
-        write_path_list(&mut text, "writable, private, for temporary files", [&self.scratch]);
+        let (tmp, home) = if self.is_in_memory {
+            (Path::new("/tmp"), &*self.home)
+        } else {
+            (&*self.scratch, &*self.own_home)
+        };
+        write_path_list(&mut text, "writable, private, for temporary files", [tmp]);
         write_path_list(
             &mut text,
             "read-only inside writable paths (a missing one can be created, and is reported)",
@@ -37,7 +42,7 @@ impl SandboxPolicy {
             );
         }
         if self.is_confined() {
-            write_path_list(&mut text, "writable, as its home directory", [&self.own_home]);
+            write_path_list(&mut text, "writable, as its home directory", [home]);
             let there = |paths: &[PathBuf]| -> Vec<PathBuf> {
                 paths.iter().filter(|path| path.exists()).cloned().collect()
             };
@@ -61,10 +66,10 @@ impl SandboxPolicy {
     }
 }
 
-fn write_path_list<'a>(
+fn write_path_list<'a, P: AsRef<Path> + ?Sized + 'a>(
     text: &mut String,
     title: &str,
-    paths: impl IntoIterator<Item = &'a PathBuf>,
+    paths: impl IntoIterator<Item = &'a P>,
 ) {
     let mut paths = paths.into_iter().peekable();
     if paths.peek().is_none() {
@@ -72,6 +77,6 @@ fn write_path_list<'a>(
     }
     let _ = writeln!(text, "\n{title}");
     for path in paths {
-        let _ = writeln!(text, "  {}", path.display());
+        let _ = writeln!(text, "  {}", path.as_ref().display());
     }
 }

@@ -7,8 +7,8 @@ use std::process;
 use std::sync::Arc;
 
 use provost_sandbox::confine::{
-    LayerSelection, OptionalLayers, ReservedPorts, ResourceLimits, Sandbox, SandboxChild,
-    SandboxCommand, SandboxExit,
+    EarlyStart, LayerSelection, OptionalLayers, ReservedPorts, ResourceLimits, Sandbox,
+    SandboxChild, SandboxCommand, SandboxError, SandboxExit,
 };
 use provost_sandbox::probe::{self, MachineFeatures};
 use provost_sandbox::sandbox_policy::{SandboxPaths, SandboxPolicy, SandboxProfile};
@@ -120,6 +120,29 @@ impl SandboxFixture {
         self.prepare(self.policy(profile), layers)
     }
 
+    /// The sandbox of one command whose folders are in memory, begun in advance. `None` where
+    /// the machine refuses that.
+    fn sandbox_in_memory(&self, profile: SandboxProfile) -> Option<Sandbox> {
+        let policy = self.policy(profile).in_memory()?;
+        let machine = self.machine.clone();
+        let early = EarlyStart::begin(profile, policy.network, self.limits, || machine);
+        match Sandbox::new(policy, &self.machine, LayerSelection::Auto, self.limits) {
+            Err(SandboxError::Unavailable { .. }) => None,
+            sandbox => Some(sandbox.unwrap().with_early_start(early)),
+        }
+    }
+
+    /// The sandboxes in which each attack is tried: with the fewest and the most layers, from a
+    /// standby supervisor, and with folders in memory.
+    fn sandboxes(&self, profile: SandboxProfile) -> Vec<Sandbox> {
+        let mut all: Vec<_> = LAYERS.map(|layers| self.sandbox(profile, layers)).into();
+        let standby = self.sandbox(profile, LayerSelection::Auto);
+        standby.start_standby().unwrap();
+        all.push(standby);
+        all.extend(self.sandbox_in_memory(profile));
+        all
+    }
+
     /// The sandbox of a command that was granted the network.
     pub(crate) fn network_sandbox(&self, layers: LayerSelection) -> Sandbox {
         let policy = self.policy(SandboxProfile::Build).with_full_network(0);
@@ -207,19 +230,14 @@ impl SandboxFixture {
     #[track_caller]
     pub(crate) fn must_be_denied(&self, name: &str, args: &[&str]) {
         for profile in CONFINED {
-            // With the most layers also from a standby supervisor.
-            for (layers, standby) in [(LAYERS[0], false), (LAYERS[1], false), (LAYERS[1], true)] {
-                let sandbox = self.sandbox(profile, layers);
-                if standby {
-                    sandbox.start_standby().unwrap();
-                }
+            for (number, sandbox) in self.sandboxes(profile).into_iter().enumerate() {
                 let report = finish(self.spawn(&sandbox, name, args));
                 println!("  {name} {args:?}: {}", report.text.trim());
-                assert!(!report.did_harm(), "{profile:?} {layers:?} {name} {args:?}: {report:?}");
+                assert!(!report.did_harm(), "{profile:?} {number} {name} {args:?}: {report:?}");
                 // Denied, not broken: an attacker that could not run proves nothing.
-                assert_eq!(report.exit, SandboxExit::Code(1), "{profile:?} {layers:?} {report:?}");
+                assert_eq!(report.exit, SandboxExit::Code(1), "{profile:?} {number} {report:?}");
                 let denied = denials(name).iter().any(|way| report.text.contains(way));
-                assert!(denied, "not a denial: {profile:?} {layers:?} {name} {args:?}: {report:?}");
+                assert!(denied, "not a denial: {profile:?} {number} {name} {args:?}: {report:?}");
             }
         }
     }

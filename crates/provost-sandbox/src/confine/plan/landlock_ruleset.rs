@@ -5,7 +5,7 @@
 //! their change time, so that the rules are rebuilt when a name was added or removed
 //! there.
 
-use std::fs::{self, Metadata};
+use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -19,6 +19,7 @@ use landlock::{
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::sandbox_policy::root_entries::FolderEntries;
 use crate::sandbox_policy::sorted_paths::SortedPaths;
 use crate::sandbox_policy::{NetworkAccess, SandboxPolicy};
 
@@ -58,6 +59,17 @@ pub(in crate::confine) fn terminal_rights(abi: u32) -> u64 {
     ];
     let rights = known.into_iter().filter(|(since, _)| abi >= *since);
     rights.fold(0, |all, (_, right)| all | BitFlags::from(right).bits())
+}
+
+/// The rights on a folder that a run can write, as far as this version of Landlock knows
+/// them; with the rights to read.
+pub(in crate::confine) fn write_rights(abi: u32) -> u64 {
+    let known = match abi {
+        0 | 1 => ABI::V1,
+        2 => ABI::V2,
+        _ => ABI::V3,
+    };
+    (AccessFs::from_all(known) & !(AccessFs::MakeChar | AccessFs::MakeBlock)).bits()
 }
 
 /// A ruleset that a child can restrict itself with.
@@ -155,8 +167,9 @@ impl RulesetBuilder {
         // A path that appears there later is granted when the rules are rebuilt.
         self.watch(Path::new("/etc"))?;
         self.watch(&policy.home)?;
+        let entries = FolderEntries::read(&[&policy.home]);
         let hidden = SortedPaths::new(policy.hidden.iter().cloned());
-        for path in &policy.readable {
+        for path in policy.readable.iter().filter(|path| entries.may_exist(path)) {
             // A hidden parent does not hide this path: it was granted explicitly.
             self.grant_except(path, read, &hidden)?;
         }
@@ -233,8 +246,7 @@ impl RulesetBuilder {
             Err(PathFdError::OpenCall { source, .. }) if is_missing_path(&source) => return Ok(()),
             Err(error) => return Err(io::Error::other(error)),
         };
-        let is_folder = fs::metadata(path).is_ok_and(|found: Metadata| found.is_dir());
-        let rights = if is_folder { rights } else { rights & AccessFs::from_file(NEWEST_ABI) };
+        // Of a file, only what files have is granted: the crate sees to that.
         let Some(created) = self.created.take() else { return Ok(()) };
         self.created = Some(created.add_rule(PathBeneath::new(fd, rights)).map_err(to_io_error)?);
         Ok(())

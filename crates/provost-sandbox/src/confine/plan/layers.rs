@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::confine::SandboxError;
 use crate::probe::MachineFeatures;
-use crate::sandbox_policy::{NetworkAccess, SandboxPolicy, SandboxProfile};
+use crate::sandbox_policy::{NetworkAccess, SandboxProfile};
 
 /// Which optional layers to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,21 +116,22 @@ impl OptionalLayers {
     /// The requested layers that the machine and the policy allow.
     pub(in crate::confine) fn choose(
         layers: LayerSelection,
-        policy: &SandboxPolicy,
+        confined: bool,
+        network: NetworkAccess,
         machine: &MachineFeatures,
     ) -> Result<Self, SandboxError> {
         let have = &machine.namespaces;
         let groups = machine.cgroups.pids.is_some() || machine.cgroups.memory.is_some();
         match layers {
             // The user's shell sees the machine as it is, without our data.
-            LayerSelection::Auto if !policy.is_confined() => {
+            LayerSelection::Auto if !confined => {
                 Ok(Self { mount: have.mount.is_available(), ..Self::default() })
             }
             LayerSelection::Auto => {
                 let mount = have.mount.is_available();
                 Ok(Self {
                     pid: mount && have.pid.is_available() && have.proc.is_available(),
-                    net: policy.network == NetworkAccess::None && have.net.is_available(),
+                    net: network == NetworkAccess::None && have.net.is_available(),
                     ipc: have.ipc.is_available(),
                     mount,
                     uts: have.uts.is_available(),

@@ -62,6 +62,13 @@ pub(in crate::confine) fn apply_mount_plan(
         let rights = mounts.terminal_rights;
         add_landlock_rule(plan, c"/dev/pts", rights).at_step(SetupStep::Terminals)?;
     }
+    if let Some(memory) = &mounts.memory {
+        memory.create().at_step(SetupStep::Mounts)?;
+        for folder in &memory.writable {
+            let rights = mounts.write_rights;
+            add_landlock_rule(plan, folder, rights).at_step(SetupStep::Mounts)?;
+        }
+    }
     let project = open_project(&plan.start).at_step(SetupStep::Mounts)?;
     for pin in plan.pins.iter().copied().chain(&plan.read_only) {
         self::apply_self_bind(project.as_fd(), pin).at_step(SetupStep::Mounts)?;

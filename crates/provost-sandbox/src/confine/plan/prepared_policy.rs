@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::landlock_ruleset::{self, LandlockRuleset, PathEnforcement, RulesetOptions};
@@ -13,6 +14,7 @@ use super::spawn_plan::{MountPlan, SelfBindMount, to_cstring};
 use crate::confine::SandboxError;
 use crate::own_home;
 use crate::root_dir::RootDir;
+use crate::sandbox_policy::root_entries::strip_folder;
 use crate::sandbox_policy::{NetworkAccess, SandboxPolicy};
 
 /// Runs that share one ruleset; each adds a rule for its `/proc`.
@@ -42,9 +44,16 @@ impl PreparedPolicy {
         policy: Arc<SandboxPolicy>,
         applied: &AppliedLayers,
     ) -> Result<Self, SandboxError> {
-        own_home::populate_home(&policy, applied.own_home);
-        let rules = Arc::new(build_landlock_ruleset(&policy, applied)?);
-        let (mounts, layer_dirs) = build_mounts(&policy, applied)?;
+        if !policy.is_in_memory {
+            own_home::populate_home(&policy, applied.own_home);
+        }
+        if let Some(shm) = find_shared_memory_dir(&policy).filter(|_| !policy.is_in_memory) {
+            // The rules name it.
+            fs::create_dir_all(shm)
+                .map_err(SandboxError::wrap_io("create the folder for shared memory"))?;
+        }
+        let (rules, mounts) = build_rules_and_mounts(&policy, applied);
+        let (rules, (mounts, layer_dirs)) = (Arc::new(rules?), mounts?);
         Ok(Self { rules, mounts, layer_dirs, policy, runs: 0, scanned_at: Instant::now() })
     }
 
@@ -88,6 +97,27 @@ impl PreparedPolicy {
 
 /// The mounts of a run, if it has a mount namespace, and the folders of their layers.
 type PreparedMounts = (Option<Arc<MountPlan>>, Arc<[LayerDir]>);
+
+/// Builds both at the same time: the rules open some hundred paths, and the mounts create
+/// folders for as long.
+fn build_rules_and_mounts(
+    policy: &SandboxPolicy,
+    applied: &AppliedLayers,
+) -> (Result<LandlockRuleset, SandboxError>, Result<PreparedMounts, SandboxError>) {
+    thread::scope(|scope| {
+        let build_rules = || build_landlock_ruleset(policy, applied);
+        let rules = thread::Builder::new().spawn_scoped(scope, build_rules);
+        let mounts = build_mounts(policy, applied);
+        let rules = rules.ok().and_then(|rules| rules.join().ok());
+        (rules.unwrap_or_else(build_rules), mounts)
+    })
+}
+
+/// The folder that is mounted over `/dev/shm`.
+fn find_shared_memory_dir(policy: &SandboxPolicy) -> Option<PathBuf> {
+    let is_own = policy.is_confined() && !policy.project.starts_with("/dev/shm");
+    is_own.then(|| policy.scratch.join("shm"))
+}
 
 fn build_mounts(
     policy: &SandboxPolicy,
@@ -150,20 +180,18 @@ fn build_mount_plan(
     policy: &SandboxPolicy,
     applied: &AppliedLayers,
 ) -> Result<(MountPlan, Vec<LayerDir>), SandboxError> {
-    let inside = policy.protected.iter().filter_map(|path| path.strip_prefix(&policy.project).ok());
+    let inside = policy.protected.iter();
+    let inside = inside.filter_map(|path| strip_folder(path, &policy.project));
     let pins = build_self_binds(inside)?;
     let scratch = to_cstring(policy.scratch.as_os_str(), "the scratch folder")?;
-    let FolderMounts { folders, layer_dirs } =
+    let FolderMounts { folders, layer_dirs, mut memory } =
         private_folders::build_folder_mounts(policy, applied)?;
     let home = to_cstring(policy.home.as_os_str(), "the home directory")?;
-    let shm = if policy.is_confined() && !policy.project.starts_with("/dev/shm") {
-        let shm = policy.scratch.join("shm");
-        fs::create_dir_all(&shm)
-            .map_err(SandboxError::wrap_io("create the folder for shared memory"))?;
-        Some(to_cstring(shm.as_os_str(), "the scratch folder")?)
-    } else {
-        None
-    };
+    let shm = find_shared_memory_dir(policy);
+    if let (Some(shm), Some(memory)) = (&shm, &mut memory) {
+        memory.add_writable_dir(shm)?;
+    }
+    let shm = shm.map(|shm| to_cstring(shm.as_os_str(), "the scratch folder")).transpose()?;
     // For the others the rules hide it, which costs nothing per run.
     let hidden = if policy.is_confined() { &[] } else { policy.hidden.as_slice() };
     let empty = hidden.iter().map(|path| to_cstring(path.as_os_str(), "a hidden path"));
@@ -177,6 +205,8 @@ fn build_mount_plan(
         empty,
         own: applied.own_mounts(),
         terminal_rights: landlock_ruleset::terminal_rights(applied.landlock_abi),
+        memory,
+        write_rights: landlock_ruleset::write_rights(applied.landlock_abi),
     };
     Ok((plan, layer_dirs))
 }

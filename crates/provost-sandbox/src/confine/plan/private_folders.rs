@@ -12,9 +12,12 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use super::layers::AppliedLayers;
+use super::memory_folders::MemoryFolders;
 use super::spawn_plan::{FolderMount, MAX_FOLDER_MOUNTS, to_cstring};
 use crate::confine::SandboxError;
+use crate::own_home;
 use crate::root_dir::RootDir;
+use crate::sandbox_policy::root_entries::{FolderEntries, strip_folder};
 use crate::sandbox_policy::sorted_paths::SortedPaths;
 use crate::sandbox_policy::{NetworkAccess, SandboxPolicy};
 
@@ -38,6 +41,8 @@ enum MountKind {
 pub(in crate::confine) struct FolderMounts {
     pub(in crate::confine) folders: Vec<FolderMount>,
     pub(in crate::confine) layer_dirs: Vec<LayerDir>,
+    /// The mount points and layers, if they are in memory.
+    pub(in crate::confine) memory: Option<MemoryFolders>,
 }
 
 /// The folder with the layer of a cache.
@@ -48,6 +53,8 @@ pub(in crate::confine) struct LayerDir {
     /// Not the other way round: a run with the network would execute what runs without it
     /// have put there.
     pub(in crate::confine) below: Option<PathBuf>,
+    /// Whether it belongs to one run, in whose memory it is.
+    pub(in crate::confine) is_in_memory: bool,
 }
 
 impl LayerDir {
@@ -102,18 +109,27 @@ fn can_use_private_home(policy: &SandboxPolicy, in_home: usize) -> bool {
         && in_home < MAX_FOLDER_MOUNTS / 2
 }
 
-/// The paths that a run needs besides its own folders. Whether one exists is asked only of
-/// those that are mounted: most are of the system and stay where they are.
-fn list_needed_paths(policy: &SandboxPolicy) -> Vec<(PathBuf, MountKind)> {
+/// The paths in one of these folders that a run needs besides its own, as far as they exist.
+/// That is asked of no others: most are of the system and stay where they are.
+fn list_needed_paths(policy: &SandboxPolicy, folders: &[&Path]) -> Vec<(PathBuf, MountKind)> {
+    let entries = FolderEntries::read(&[&policy.home]);
+    let is_needed = |path: &Path| {
+        folders.iter().any(|folder| strip_folder(path, folder).is_some())
+            && entries.may_exist(path)
+            && path.exists()
+    };
     let project = policy.writable.iter().any(|writable| policy.project.starts_with(writable));
     let project = if project { MountKind::Writable } else { MountKind::ReadOnly };
-    let mut all = vec![(policy.project.clone(), project)];
-    all.extend(policy.writable.iter().map(|path| (path.clone(), MountKind::Writable)));
     let caches = SortedPaths::new(policy.caches.iter().cloned());
-    let readable = policy.readable.iter().filter(|path| !caches.contains(path));
-    all.extend(readable.map(|path| (path.clone(), MountKind::ReadOnly)));
-    all.extend(policy.caches.iter().map(|path| (path.clone(), MountKind::Cache)));
-    all
+    let all = [(&policy.project, project)].into_iter();
+    let all = all.chain(policy.writable.iter().map(|path| (path, MountKind::Writable)));
+    let all = all.chain(policy.readable.iter().map(|path| (path, MountKind::ReadOnly)));
+    let all = all.chain(policy.caches.iter().map(|path| (path, MountKind::Cache)));
+    let all = all.filter(|(path, _)| is_needed(path));
+    // A cache is readable, but not only that.
+    let is_cache = |path: &Path, kind| kind == MountKind::ReadOnly && caches.contains(path);
+    let all = all.filter(|(path, kind)| !is_cache(path, *kind));
+    all.map(|(path, kind)| (path.clone(), kind)).collect()
 }
 
 /// Removes paths that come with another one.
@@ -137,8 +153,7 @@ fn find_paths_in_shared_tmp(
     policy: &SandboxPolicy,
     private_home: bool,
 ) -> Vec<(PathBuf, MountKind)> {
-    let mut all = list_needed_paths(policy);
-    all.retain(|(path, _)| find_shared_tmp(path).is_some() && path.exists());
+    let mut all = list_needed_paths(policy, &SHARED_TMP_DIRS.map(Path::new));
     if private_home {
         all.retain(|(path, _)| !path.starts_with(&policy.home));
         all.push((policy.home.clone(), MountKind::Writable));
@@ -163,10 +178,8 @@ fn find_shared_tmp(path: &Path) -> Option<&'static str> {
 fn find_paths_in_home(policy: &SandboxPolicy) -> Vec<(PathBuf, MountKind)> {
     let mut all = Vec::new();
     let hidden = SortedPaths::new(policy.hidden.iter().cloned());
-    for (path, kind) in list_needed_paths(policy) {
-        if path.starts_with(&policy.home) && path != policy.home && path.exists() {
-            collect_except(&path, kind, &hidden, &mut all);
-        }
+    for (path, kind) in list_needed_paths(policy, &[&policy.home]) {
+        collect_except(&path, kind, &hidden, &mut all);
     }
     keep_outermost(all, &policy.project)
 }
@@ -195,7 +208,16 @@ pub(in crate::confine) fn build_folder_mounts(
     policy: &SandboxPolicy,
     applied: &AppliedLayers,
 ) -> Result<FolderMounts, SandboxError> {
-    let mut mounts = FolderMounts::default();
+    let memory = policy.is_in_memory.then(MemoryFolders::default);
+    let mut mounts = FolderMounts { memory, ..FolderMounts::default() };
+    if let Some(memory) = &mut mounts.memory {
+        memory.add_writable_dir(&policy.scratch)?;
+        memory.add_writable_dir(&policy.own_home)?;
+        let settings = own_home::read_git_settings(policy);
+        if !settings.is_empty() {
+            memory.add_file(&policy.own_home.join(".gitconfig"), settings.as_bytes())?;
+        }
+    }
     if applied.private_tmp {
         add_tmp_mounts(policy, applied.own_home, &mut mounts)?;
     }
@@ -234,8 +256,12 @@ fn add_tmp_mounts(
     for (path, kind) in find_paths_in_shared_tmp(policy, private_home) {
         let Some(shared) = find_shared_tmp(&path) else { continue };
         let inside = path.strip_prefix(shared).unwrap_or(&path);
-        create_mount_point(&path, &policy.scratch.join(inside))
-            .map_err(SandboxError::wrap_io("create a mount point in the private /tmp"))?;
+        let mount_point = policy.scratch.join(inside);
+        match &mut mounts.memory {
+            Some(memory) => plan_mount_point(memory, &path, &mount_point)?,
+            None => create_mount_point(&path, &mount_point)
+                .map_err(SandboxError::wrap_io("create a mount point in the private /tmp"))?,
+        }
         let above = path.ancestors().skip(1).take_while(|above| *above != Path::new(shared));
         let mut new: Vec<&Path> =
             above.filter(|above| !covered.iter().any(|known| known == above)).collect();
@@ -265,18 +291,25 @@ fn add_home_mounts(
     mounts: &mut FolderMounts,
 ) -> Result<(), SandboxError> {
     let what = "a path in the home directory";
-    let root = RootDir::open(&policy.own_home).map_err(SandboxError::WorkingDirectory)?;
+    let root = match mounts.memory {
+        Some(_) => None,
+        None => Some(RootDir::open(&policy.own_home).map_err(SandboxError::WorkingDirectory)?),
+    };
     let mut needed = find_paths_in_home(policy);
     if !private_tmp {
         needed.push((policy.scratch.clone(), MountKind::Writable));
     }
     for (path, kind) in needed {
         let Ok(inside) = path.strip_prefix(&policy.home) else { continue };
-        if create_home_mount_point(&root, &path, inside).is_none() {
+        if let Some(memory) = &mut mounts.memory {
+            plan_mount_point(memory, &path, &policy.own_home.join(inside))?;
+        } else if let Some(root) = &root
+            && create_home_mount_point(root, &path, inside).is_none()
+        {
             continue;
         }
         let layer = if kind == MountKind::Cache {
-            let Some(dir) = create_layer(policy, inside) else { continue };
+            let Some(dir) = create_layer(policy, inside, mounts.memory.as_mut()) else { continue };
             mounts.layer_dirs.push(dir);
             Some(mounts.layer_dirs.len() - 1)
         } else {
@@ -294,6 +327,14 @@ fn add_home_mounts(
     Ok(())
 }
 
+fn plan_mount_point(
+    memory: &mut MemoryFolders,
+    path: &Path,
+    mount_point: &Path,
+) -> Result<(), SandboxError> {
+    if path.is_dir() { memory.add_dir(mount_point) } else { memory.add_file(mount_point, b"") }
+}
+
 /// Never outside the run's home, whatever links commands have left there.
 fn create_home_mount_point(root: &RootDir, path: &Path, inside: &Path) -> Option<()> {
     if path.is_dir() {
@@ -308,7 +349,11 @@ fn create_home_mount_point(root: &RootDir, path: &Path, inside: &Path) -> Option
 }
 
 /// The folder with the layer of a cache: `upper`, and one `workN` for each run at a time.
-fn create_layer(policy: &SandboxPolicy, inside: &Path) -> Option<LayerDir> {
+fn create_layer(
+    policy: &SandboxPolicy,
+    inside: &Path,
+    memory: Option<&mut MemoryFolders>,
+) -> Option<LayerDir> {
     let name = inside.to_str()?.replace('/', "+");
     let with_network = policy.run_homes.join("layers-network").join(&name);
     let (dir, below) = match policy.network {
@@ -317,8 +362,15 @@ fn create_layer(policy: &SandboxPolicy, inside: &Path) -> Option<LayerDir> {
             (policy.run_homes.join("layers").join(name), Some(with_network.join("upper")))
         }
     };
-    create_private_dir(&dir.join("upper")).ok()?;
-    Some(LayerDir { dir, below })
+    let is_in_memory = memory.is_some();
+    match memory {
+        Some(memory) => {
+            memory.add_dir(&dir.join("upper")).ok()?;
+            memory.add_dir(&dir.join("work")).ok()?;
+        }
+        None => create_private_dir(&dir.join("upper")).ok()?,
+    }
+    Some(LayerDir { dir, below, is_in_memory })
 }
 
 /// Creates a folder for ourselves only, with those above it.

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use libc::sock_filter;
 
 use super::landlock_ruleset::LandlockRuleset;
+use super::memory_folders::MemoryFolders;
 use crate::confine::SandboxError;
 use crate::confine::error::SetupStep;
 use crate::root_dir::RootDir;
@@ -121,6 +122,10 @@ pub(in crate::confine) struct MountPlan {
     pub(in crate::confine) own: NamespaceMounts,
     /// Landlock's rights on terminals that this Linux knows.
     pub(in crate::confine) terminal_rights: u64,
+    /// The run's own folders, if they are in memory.
+    pub(in crate::confine) memory: Option<MemoryFolders>,
+    /// Landlock's rights on folders of the run that this Linux knows.
+    pub(in crate::confine) write_rights: u64,
 }
 
 /// The file systems that a mount namespace has of its own. They are mounted before

@@ -41,6 +41,11 @@ pub(in crate::confine) struct RunLayers {
 impl RunLayers {
     /// The layers of a run in these folders, if there are any.
     pub(in crate::confine) fn acquire(layer_dirs: &[LayerDir]) -> Result<Self, SandboxError> {
+        if layer_dirs.iter().any(|dir| dir.is_in_memory) {
+            // No other run can reach them.
+            let layers = layer_dirs.iter().map(|dir| build_layer(dir, &dir.dir.join("work")));
+            return Ok(Self { layers: layers.collect::<Result<_, _>>()?, slot: None });
+        }
         let mut slot = (!layer_dirs.is_empty()).then(LayerSlot::acquire).flatten();
         let layers = slot.as_mut().map(|slot| slot.create_layers(layer_dirs)).transpose()?;
         Ok(Self { layers: layers.unwrap_or_default(), slot })
@@ -97,23 +102,27 @@ impl LayerSlot {
         layer_dirs: &[LayerDir],
     ) -> Result<Vec<OverlayLayer>, SandboxError> {
         let create = |layer_dir: &LayerDir| {
-            let (dir, below) = (&layer_dir.dir, layer_dir.find_layer_below());
-            let (upper, work) = (layer_dir.upper(), dir.join(format!("work{}", self.number)));
+            let work = layer_dir.dir.join(format!("work{}", self.number));
             create_private_dir(&work)
                 .and_then(|()| remove_leftover_work(&work))
                 .map_err(SandboxError::wrap_io("create the layer of a cache"))?;
-            let what = "the layer of a cache";
-            let layer = OverlayLayer {
-                below: below.map(|below| to_cstring(below.as_os_str(), what)).transpose()?,
-                upper: to_cstring(upper.as_os_str(), what)?,
-                work: to_cstring(work.as_os_str(), what)?,
-                mount: None,
-            };
+            let layer = build_layer(layer_dir, &work)?;
             self.work_dirs.push(work);
             Ok(layer)
         };
         layer_dirs.iter().map(create).collect()
     }
+}
+
+fn build_layer(layer_dir: &LayerDir, work: &Path) -> Result<OverlayLayer, SandboxError> {
+    let what = "the layer of a cache";
+    let below = layer_dir.find_layer_below();
+    Ok(OverlayLayer {
+        below: below.map(|below| to_cstring(below.as_os_str(), what)).transpose()?,
+        upper: to_cstring(layer_dir.upper().as_os_str(), what)?,
+        work: to_cstring(work.as_os_str(), what)?,
+        mount: None,
+    })
 }
 
 /// Removes what the overlay of an earlier run left in its work folder: Linux refuses to mount a
