@@ -10,7 +10,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use provost_sandbox::{launch, probe};
+use provost_sandbox::launch;
 
 const RUNS: usize = 60;
 const WARM_UP: usize = 5;
@@ -23,22 +23,27 @@ fn main() {
     let own = ["--data", data.path().to_str().unwrap(), "sandbox", "--", "true"];
     let version = ["--version"];
     let bwrap = ["--unshare-all", "--ro-bind", "/", "/", "true"];
-    let mut times: [Vec<Duration>; 5] = Default::default();
+    let variants: [(&Path, &[&str]); 4] = [
+        (Path::new("true"), &[]),
+        (Path::new("bwrap"), &bwrap),
+        (provost, &own),
+        (provost, &version),
+    ];
+    let mut times: [Vec<Duration>; 4] = Default::default();
     for run in 0..RUNS + WARM_UP {
-        let sample = [
-            measure(|| run_program(Path::new("true"), &[])),
-            measure(|| run_program(Path::new("bwrap"), &bwrap)),
-            measure(|| run_program(provost, &own)),
-            measure(|| run_program(provost, &version)),
-            measure(|| drop(probe::probe_machine())),
-        ];
-        if run >= WARM_UP {
-            times.iter_mut().zip(sample).for_each(|(times, took)| times.push(took));
+        for place in 0..variants.len() {
+            // Linux removes the namespaces of one variant while the next one runs.
+            let variant = if run % 2 == 0 { place } else { variants.len() - 1 - place };
+            let (program, args) = variants[variant];
+            let took = measure(|| run_program(program, args));
+            if run >= WARM_UP {
+                times[variant].push(took);
+            }
         }
     }
-    let [plain, bwrap, own, version, probe] = times.map(median);
+    let [plain, bwrap, own, version] = times.map(median);
     println!("p50 of {RUNS}: plain spawn {plain:.2} ms, bwrap --unshare-all {bwrap:.2} ms");
-    println!("of provost sandbox: start of the program {version:.2} ms, probe {probe:.2} ms");
+    println!("of provost sandbox: start and end of the program alone {version:.2} ms");
     let (ratio, word) = (own / bwrap, if own <= MAX_RATIO * bwrap { "holds" } else { "MISSED" });
     println!(
         "{word}: provost sandbox -- true takes {own:.2} ms, {ratio:.2} × bwrap \

@@ -10,6 +10,7 @@ mod log;
 mod notebook;
 mod project;
 mod runtime;
+mod sandbox_command;
 
 use std::path::PathBuf;
 
@@ -30,6 +31,7 @@ pub(crate) use notebook::{
 };
 pub(crate) use project::{DoActionArgs, InitArgs, ProfileArg, ProjectsCommand, SandboxArgs};
 pub(crate) use runtime::{BuildArgs, LogsArgs, PreviewArgs, RunArgs, StaticArgs, StopArgs};
+pub(crate) use sandbox_command::parse_sandbox_command;
 
 /// The runtime authority for AI agents: agents request, people approve, Provost executes.
 ///
@@ -190,7 +192,8 @@ pub(crate) enum CliCommand {
     /// Run a command in the sandbox, without a daemon.
     ///
     /// `provost sandbox --profile build -- make` runs it in the current folder;
-    /// `--explain` prints what the command could access instead of running it.
+    /// `--explain` prints what the command could access instead of running it. The home
+    /// and `/tmp` of a command without the network are in memory and end with it.
     Sandbox(SandboxArgs),
     /// Run a project's kernel; started by the daemon.
     #[command(hide = true)]

@@ -39,12 +39,14 @@ use crate::output;
 mod log_archive;
 mod log_quota;
 mod models;
+mod sandbox_folders;
 mod telemetry;
 
 use log_archive::LogArchiveSection;
 use log_quota::LogQuotaSection;
 pub(crate) use models::ModelsConfig;
 use models::ModelsSection;
+pub(crate) use sandbox_folders::SandboxFolders;
 pub(crate) use telemetry::TelemetrySection;
 
 /// The layer that a value comes from.
@@ -209,10 +211,8 @@ impl Config {
         let models = ModelsConfig::resolve(models, &file)?;
         let policy = file.with_file_name("policy.toml");
         let default_data = base_dirs.as_ref().map(|dirs| dirs.data_dir().join("provost"));
-        let default_data = default_data.unwrap_or_default();
+        let data = resolve_data_folder(default_data.ok(), written.data, cli)?;
         let serve = cli.command.serve_args().cloned().unwrap_or_default();
-        let data =
-            merge_layers(default_data, written.data, read_env("PROVOST_DATA")?, cli.data.clone());
         let listen = merge_layers(
             default_listen_address().to_string(),
             written.listen,
@@ -226,7 +226,7 @@ impl Config {
             models,
             telemetry: written.telemetry,
             file,
-            data: ConfigValue { value: make_absolute(&data.value)?, ..data },
+            data,
             listen,
             allow_hosts: resolve_allow_hosts(written.allow_hosts, serve.allow_hosts)?,
             preview_port: resolve_preview_port(written.preview_port, serve.preview_port)?,
@@ -434,6 +434,16 @@ fn read_config_file(file: &Path, missing: MissingFilePolicy) -> anyhow::Result<C
         }
         Err(error) => Err(error).with_context(|| format!("cannot read {}", file.display())),
     }
+}
+
+fn resolve_data_folder(
+    default: Option<PathBuf>,
+    file: Option<PathBuf>,
+    cli: &Cli,
+) -> anyhow::Result<ConfigValue<PathBuf>> {
+    let default = default.unwrap_or_default();
+    let data = merge_layers(default, file, read_env("PROVOST_DATA")?, cli.data.clone());
+    Ok(ConfigValue { value: make_absolute(&data.value)?, ..data })
 }
 
 fn make_absolute(path: &Path) -> anyhow::Result<PathBuf> {

@@ -15,15 +15,17 @@ mod typed_answer;
 use std::process::ExitCode;
 
 use clap::Parser;
+use provost_sandbox::launch;
 
-use crate::args::{Cli, CliCommand};
+use crate::args::{Cli, CliCommand, parse_sandbox_command};
 use crate::output::{OutputClosed, print_error};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let args: Vec<_> = std::env::args_os().collect();
+    let cli = parse_sandbox_command(&args).unwrap_or_else(|| Cli::parse_from(args));
     match run(cli) {
         Ok(code) => code,
         // The reader closed the pipe on purpose: `provost events | head`.
@@ -49,13 +51,15 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         return runtime.block_on(commands::serve_files(args));
     }
+    // This one waits for a program, and needs little of the configuration.
+    if let CliCommand::Sandbox(args) = &cli.command {
+        let folders = config::SandboxFolders::resolve(&cli)?;
+        let code = commands::run_in_sandbox(args, &folders)?;
+        output::flush_output();
+        launch::exit_at_once(code);
+    }
     let config = config::Config::resolve(&cli)?;
-    // The first only waits for a program.
-    let mut builder = if matches!(cli.command, CliCommand::Sandbox(_)) {
-        tokio::runtime::Builder::new_current_thread()
-    } else {
-        tokio::runtime::Builder::new_multi_thread()
-    };
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(config.worker_threads()).enable_all().build()?;
     runtime.block_on(commands::dispatch(cli.command, config))
 }

@@ -64,6 +64,13 @@ pub(crate) fn print_stderr(text: &str) {
     drop(writeln!(anstream::stderr(), "{text}"));
 }
 
+/// Writes out what was printed, before the process ends without its destructors.
+pub(crate) fn flush_output() {
+    // Nobody is left who could be told.
+    drop(io::stdout().flush());
+    drop(io::stderr().flush());
+}
+
 /// Prints an error.
 pub(crate) fn print_error(error: &anyhow::Error) {
     print_stderr(&format!("\x1b[1;31merror:\x1b[0m {}", format_error(error)));

@@ -11,12 +11,17 @@ mod runtime;
 
 use std::process::ExitCode;
 
-use crate::args::{CliCommand, StaticArgs};
-use crate::config::Config;
+use crate::args::{CliCommand, SandboxArgs, StaticArgs};
+use crate::config::{Config, SandboxFolders};
 
 /// Serves files inside a sandbox, where the configuration cannot be read.
 pub(crate) async fn serve_files(args: StaticArgs) -> anyhow::Result<ExitCode> {
     runtime::static_files::run(args).await
+}
+
+/// Runs a command in the sandbox; returns its exit status.
+pub(crate) fn run_in_sandbox(args: &SandboxArgs, folders: &SandboxFolders) -> anyhow::Result<u8> {
+    project::sandbox::run(args, folders)
 }
 
 /// Runs the command.
@@ -27,7 +32,9 @@ pub(crate) async fn dispatch(command: CliCommand, config: Config) -> anyhow::Res
         CliCommand::Down { keep } => daemon::down::run(keep, &config).await,
         CliCommand::Act(args) => project::do_action::run(&args, &config).await,
         CliCommand::Attach { project } => runtime::attach::run(project.as_deref(), &config).await,
-        CliCommand::Sandbox(args) => project::sandbox::run(&args, &config),
+        CliCommand::Sandbox(args) => {
+            run_in_sandbox(&args, &SandboxFolders::from_config(&config)).map(ExitCode::from)
+        }
         CliCommand::Kernel(args) => daemon::kernel::run(args, &config).await,
         CliCommand::Run(args) => runtime::run(args, false, &config).await,
         CliCommand::Restart(args) => runtime::run(args, true, &config).await,

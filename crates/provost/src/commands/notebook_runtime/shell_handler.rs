@@ -12,17 +12,18 @@ use futures::future::BoxFuture;
 use provost_proto::notebook::StreamName;
 use provost_runtimes::{ExecutionContext, ExecutionEnd, ExecutionHandler, TextDecoder};
 use provost_sandbox::confine::{
-    SandboxChild, SandboxCommand, SandboxError, SandboxExit, SandboxStdio,
+    LayerSelection, ResourceLimits, Sandbox, SandboxChild, SandboxCommand, SandboxError,
+    SandboxExit, SandboxStdio,
 };
 use provost_sandbox::environment;
+use provost_sandbox::probe::{self, MachineFeatures};
 use provost_sandbox::sandbox_policy::{
-    SandboxPaths, SandboxPolicy, SandboxProfile, find_private_files, find_toolchains,
+    NetworkAccess, SandboxPaths, SandboxPolicy, SandboxProfile, find_private_files, find_toolchains,
 };
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
-use crate::commands::project::sandbox::start_command;
 use crate::config::Config;
 
 /// How long a cell may take to end after SIGTERM.
@@ -36,6 +37,26 @@ const READ_BYTES: usize = 32 * 1024;
 
 /// How many pieces of output wait.
 const MAX_WAITING_PIECES: usize = 16;
+
+/// Starts a command with all layers; where the machine refuses one, with those that it has.
+/// Probing first would create and remove every namespace twice.
+fn start_command(
+    policy: &SandboxPolicy,
+    build_command: impl Fn() -> SandboxCommand,
+) -> Result<SandboxChild, SandboxError> {
+    let start = |machine: &MachineFeatures| {
+        let (layers, limits) = (LayerSelection::Auto, ResourceLimits::default());
+        Sandbox::new(policy.clone(), machine, layers, limits)?.spawn(build_command())
+    };
+    if policy.is_confined() && policy.network == NetworkAccess::None {
+        match start(&MachineFeatures::assume_available()) {
+            // Nothing was run.
+            Err(SandboxError::Unavailable { .. }) => {}
+            started => return started,
+        }
+    }
+    start(&probe::probe_machine())
+}
 
 /// Runs shell cells.
 pub(super) struct SandboxShellHandler {
