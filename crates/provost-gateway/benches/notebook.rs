@@ -111,7 +111,9 @@ async fn measure_snapshot() {
         let began = Instant::now();
         let followed = bench.gateway.notebooks.follow(&bench.access, bench.notebook, None);
         let (start, _) = followed.await.unwrap();
-        let NotebookStart::Snapshot { documents, .. } = start else { panic!("no snapshot") };
+        let NotebookStart::Snapshot { documents, .. } = start else {
+            unreachable!("a client without a copy gets a snapshot")
+        };
         bytes = documents.iter().map(|one| serde_json::to_vec(one).unwrap().len()).sum();
         took.push(began.elapsed());
     }
@@ -179,7 +181,7 @@ impl BenchNotebook {
         let request = OperatorRequest { by: &operator, command: None };
         let root = base.join("project");
         let opened = gateway.lifecycle.open_project(request, root.to_str().unwrap()).await.unwrap();
-        let OpenProjectOutcome::Opened(project) = opened else { panic!("{opened:?}") };
+        let OpenProjectOutcome::Opened(project) = opened else { unreachable!("{opened:?}") };
         let notebook = create_notebook(&gateway, &access, &project).await;
         let session = clock.new_id();
         let bench = Self { gateway, access, notebook, clock, session, _folder: folder };
