@@ -91,6 +91,8 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("/api/models", "asks the providers"),
     ("/api/notebooks/{n}", "reads one notebook as it is now"),
     ("/api/notebooks/{n}/artifacts/{hash}", "reads one blob by its hash"),
+    ("/api/notebooks/{n}/ipynb", "reads one notebook as it is now"),
+    ("/api/notebooks/{n}/runtimes", "reads one notebook by its id, and what runs in memory"),
     ("/api/openapi.json", "is a constant"),
     ("/api/projects/{p}/preview/url", "asks the kernel"),
     ("/api/projects/{p}/runtime/logs", "asks the kernel"),
