@@ -173,9 +173,15 @@ pub(crate) fn quote_name(name: &str) -> String {
 /// A diff, with everything escaped that a person could mistake for something else. Line breaks
 /// and tabs are kept.
 pub(crate) fn sanitize_diff(text: &str) -> String {
-    let is_header = |line: &str| line.starts_with("--- ") || line.starts_with("+++ ");
-    let line = |line| if is_header(line) { escape_name(line) } else { escape_line(line) };
-    text.lines().map(line).collect::<Vec<_>>().join("\n")
+    let sanitize_line = |line: &str| {
+        // The mark is not a part of the name behind it.
+        let name = ["--- ", "+++ "].iter().find_map(|mark| Some((mark, line.strip_prefix(mark)?)));
+        match name {
+            Some((mark, name)) => format!("{mark}{}", escape_name(name)),
+            None => escape_line(line).into_owned(),
+        }
+    };
+    text.lines().map(sanitize_line).collect::<Vec<_>>().join("\n")
 }
 
 /// [`sanitize_text`] for several lines; line breaks and tabs are kept.
@@ -221,12 +227,12 @@ mod tests {
     fn a_diff_shows_whatever_may_be_mistaken() {
         let spaces = " ".repeat(40);
         let diff = format!(
-            "--- a/x\n+++ b/x  y\n@@ -1 +1 @@\n-\told `a\\n`\n+{spaces}раth{spaces}; x\u{b}\n"
+            "--- a/x\n+++ /dev/null\n+++ b/x  y\n@@ -1 +1 @@\n-\told `a\\n`\n+{spaces}раth{spaces}; x\u{b}\n"
         );
         assert_eq!(
             sanitize_diff(&diff),
             format!(
-                "--- a/x\n+++ b/x\\u{{2 spaces}}y\n@@ -1 +1 @@\n-\told `a\\n`\n\
+                "--- a/x\n+++ /dev/null\n+++ b/x\\u{{2 spaces}}y\n@@ -1 +1 @@\n-\told `a\\n`\n\
                  +{spaces}\\u{{440}}\\u{{430}}th\\u{{40 spaces}}; x\\u{{b}}"
             )
         );

@@ -1,6 +1,6 @@
 /** Diffs: the kind of a line depends on its position, not on its text. */
 import { describe, expect, it } from 'vitest'
-import { parseDiff } from './diff.ts'
+import { fileMark, parseDiff } from './diff.ts'
 
 const kinds = (text: string): readonly string[] => parseDiff(text).lines.map(({ kind, text: content }) => `${kind} ${content}`)
 
@@ -66,4 +66,9 @@ describe('a diff', () => {
     expect([added, removed]).toEqual([0, 0])
     expect(parseDiff('').lines).toEqual([])
   })
+})
+
+it('the mark before the name of a file is not a part of it', () => {
+  const names = ['--- a/notes.md', '+++ /dev/null', '+++\u{a0}x', '---', 'Binary files differ']
+  expect(names.map((line) => fileMark(line))).toEqual(['--- ', '+++ ', '', '', ''])
 })

@@ -20,6 +20,12 @@ export type Diff = {
   readonly removed: number
 }
 
+/** What precedes the name in a line that names a file, and is not a part of it. */
+export function fileMark(text: string): '--- ' | '+++ ' | '' {
+  if (text.startsWith('--- ')) return '--- '
+  return text.startsWith('+++ ') ? '+++ ' : ''
+}
+
 /** A line that declares omitted lines. Lines of a file begin with a sign, so they never match. */
 const OMITTED = /^… \((?:(\d+) more lines? with `([-+])`|\d+ lines? of this diff)/
 const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/
