@@ -8,7 +8,7 @@ mod random;
 use std::io::{self, Write as _};
 
 use core_log::CoreLog;
-use random::Random;
+use random::ReplayRandom;
 use serde_json::{Value, json};
 
 /// One fact a line, under headings with the kind.
@@ -33,7 +33,7 @@ fn main() -> io::Result<()> {
         send(event(seq, sample))?;
     }
     for seed in 1..=LOGS {
-        let mut random = Random::new(seed);
+        let mut random = ReplayRandom::new(seed);
         send(Value::Null)?;
         for seq in 1..=EVENTS {
             send(event(seq, random.choose(&samples)))?;

@@ -20,7 +20,7 @@ use provost_proto::notebook::{
     RuntimeSessionStatus,
 };
 use provost_wasm::NotebookClient;
-use random::Random;
+use random::ReplayRandom;
 use serde_json::{Map, Value, json};
 use world::{
     ANN, BOB, World, append, cancel, claim, create_cell, edit, end_session, finish, id, print,
@@ -38,13 +38,13 @@ fn main() -> io::Result<()> {
     (1..=LOGS).try_for_each(|seed| replay_log(seed, &mut out))
 }
 
-struct Page<'a, W> {
+struct ReplayedPage<'a, W> {
     client: NotebookClient,
     now: u64,
     out: &'a mut W,
 }
 
-impl<W: Write> Page<'_, W> {
+impl<W: Write> ReplayedPage<'_, W> {
     fn send(&mut self, request: &Value) -> io::Result<()> {
         self.now += 10;
         let request = json!({ "now": self.now, "request": request }).to_string();
@@ -54,10 +54,10 @@ impl<W: Write> Page<'_, W> {
 }
 
 fn replay_log(seed: u64, out: &mut impl Write) -> io::Result<()> {
-    let mut random = Random::new(seed);
+    let mut random = ReplayRandom::new(seed);
     let mut world = World::with_cell();
     let notebook = world.state.id();
-    let mut page = Page { client: NotebookClient::default(), now: 0, out };
+    let mut page = ReplayedPage { client: NotebookClient::default(), now: 0, out };
     page.send(&json!({ "open": { "notebook": notebook, "principal": ANN } }))?;
     page.send(&json!({ "connect": {} }))?;
     let zero = "0".repeat(64);
@@ -109,7 +109,7 @@ fn event(world: &World, index: usize) -> Value {
     event
 }
 
-fn any_command(random: &mut Random) -> NotebookCommand {
+fn any_command(random: &mut ReplayRandom) -> NotebookCommand {
     let text = (*random.choose(&TEXTS)).to_owned();
     let cell = 10 + u128::from(random.below(4));
     let execution = 20 + u128::from(random.below(6));

@@ -33,13 +33,13 @@ struct OpenNotebook {
 
 /// What a request leads to, before it is written.
 #[derive(Default)]
-struct Effects {
+struct RequestEffects {
     is_everything: bool,
     documents: BTreeSet<NotebookDocumentKey>,
     reply: ClientReply<'static>,
 }
 
-impl Effects {
+impl RequestEffects {
     fn add_change(&mut self, change: StoreChange) {
         self.is_everything |= change.is_everything;
         self.documents.extend(change.documents);
@@ -55,7 +55,7 @@ impl Effects {
 impl NotebookClient {
     /// Carries out a request in JSON, and returns the reply in JSON.
     pub fn call(&mut self, request: &[u8]) -> Vec<u8> {
-        let mut effects = Effects::default();
+        let mut effects = RequestEffects::default();
         match read_request(request) {
             Ok((now, request)) => self.carry_out(now, request, &mut effects),
             Err(error) => {
@@ -70,7 +70,12 @@ impl NotebookClient {
         serde_json::to_vec(&reply).unwrap_or_default()
     }
 
-    fn carry_out(&mut self, now: MonotonicMs, request: ClientRequest, effects: &mut Effects) {
+    fn carry_out(
+        &mut self,
+        now: MonotonicMs,
+        request: ClientRequest,
+        effects: &mut RequestEffects,
+    ) {
         if let ClientRequest::Open(OpenRequest { notebook, principal, journal }) = request {
             let (store, change) = match journal {
                 Some(journal) => ClientStore::restore(notebook, &principal, journal),
@@ -93,7 +98,12 @@ impl OpenNotebook {
         Self { notebook, store, agents: Vec::new(), is_live: false, journaled: Vec::new() }
     }
 
-    fn carry_out(&mut self, now: MonotonicMs, request: ClientRequest, effects: &mut Effects) {
+    fn carry_out(
+        &mut self,
+        now: MonotonicMs,
+        request: ClientRequest,
+        effects: &mut RequestEffects,
+    ) {
         match request {
             ClientRequest::Open(_) => {}
             ClientRequest::Connect => self.subscribe(effects),
@@ -134,13 +144,13 @@ impl OpenNotebook {
         }
     }
 
-    fn subscribe(&mut self, effects: &mut Effects) {
+    fn subscribe(&mut self, effects: &mut RequestEffects) {
         let (notebook, resume) = (self.notebook, self.store.resume_point());
         effects.reply.messages.push(ClientSyncMessage::Subscribe { notebook, resume });
     }
 
     /// Takes a message of the daemon. Those of other notebooks change nothing.
-    fn receive(&mut self, now: MonotonicMs, message: StoreMessage, effects: &mut Effects) {
+    fn receive(&mut self, now: MonotonicMs, message: StoreMessage, effects: &mut RequestEffects) {
         match message {
             StoreMessage::Snapshot { notebook, at, part, last, documents } => {
                 if notebook == self.notebook {
@@ -179,7 +189,12 @@ impl OpenNotebook {
         }
     }
 
-    fn apply_events(&mut self, now: MonotonicMs, events: &[NotebookEvent], effects: &mut Effects) {
+    fn apply_events(
+        &mut self,
+        now: MonotonicMs,
+        events: &[NotebookEvent],
+        effects: &mut RequestEffects,
+    ) {
         let before = self.store.resume_point();
         if let Ok(change) = self.store.apply_events(events) {
             effects.add_change(change);
@@ -198,7 +213,7 @@ impl OpenNotebook {
         now: MonotonicMs,
         (id, index, version): (IdempotencyKey, u32, StreamVersion),
         refusal: &Refusal,
-        effects: &mut Effects,
+        effects: &mut RequestEffects,
     ) {
         let index = usize::try_from(index).unwrap_or(usize::MAX);
         effects.add_change(self.store.refused(&id, index, refusal.clone(), version));
@@ -213,7 +228,7 @@ impl OpenNotebook {
     fn step_agents(
         &mut self,
         now: MonotonicMs,
-        effects: &mut Effects,
+        effects: &mut RequestEffects,
         event: impl Fn() -> AgentEvent,
     ) {
         let sessions: Vec<_> = self.agents.iter().map(|(session, _)| *session).collect();
@@ -227,7 +242,7 @@ impl OpenNotebook {
         session: RuntimeSessionId,
         now: MonotonicMs,
         event: AgentEvent,
-        effects: &mut Effects,
+        effects: &mut RequestEffects,
     ) {
         let found = self.agents.iter_mut().find(|(id, _)| *id == session);
         let Some((_, agent)) = found else { return };
@@ -261,8 +276,8 @@ impl OpenNotebook {
     }
 
     /// The reply, with what to send and the documents that changed.
-    fn complete(&mut self, effects: Effects) -> ClientReply<'_> {
-        let Effects { is_everything, documents, mut reply } = effects;
+    fn complete(&mut self, effects: RequestEffects) -> ClientReply<'_> {
+        let RequestEffects { is_everything, documents, mut reply } = effects;
         while let Some(CommandBatch { id, commands }) = self.store.take_outgoing() {
             let notebook = self.notebook;
             reply.journaled.push(ClientSyncMessage::Commands { id, notebook, commands });

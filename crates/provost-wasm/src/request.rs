@@ -11,7 +11,7 @@ use serde::de::Error as _;
 use serde_json::{Error, Map, Value};
 
 use crate::decode::{
-    Fields, Read, StoreMessage, read_commands, read_journal, read_message, read_metadata,
+    DecodeJson, JsonFields, StoreMessage, read_commands, read_journal, read_message, read_metadata,
 };
 
 /// What to do.
@@ -69,13 +69,13 @@ pub(crate) fn read_request(text: &[u8]) -> Result<(MonotonicMs, ClientRequest), 
     // As a string: serde_json reads some values from strings in any case, and would be in the module
     // twice.
     let text = std::str::from_utf8(text).map_err(Error::custom)?;
-    let mut envelope = Fields::new(serde_json::from_str(text)?)?;
+    let mut envelope = JsonFields::new(serde_json::from_str(text)?)?;
     let now = envelope.read("now")?;
-    let (name, body) = Fields::new(envelope.take("request"))?.into_variant()?;
+    let (name, body) = JsonFields::new(envelope.take("request"))?.into_variant()?;
     if name == "receive" {
         return Ok((now, ClientRequest::Receive(read_message(body)?)));
     }
-    let mut fields = Fields::new(body)?;
+    let mut fields = JsonFields::new(body)?;
     let request = match name.as_str() {
         "open" => ClientRequest::Open(OpenRequest {
             notebook: fields.read("notebook")?,
@@ -206,13 +206,13 @@ pub(crate) enum AgentReport {
     },
 }
 
-impl Read for AgentReport {
+impl DecodeJson for AgentReport {
     fn read(value: Value) -> Result<Self, Error> {
-        let (name, body) = Fields::new(value)?.into_variant()?;
+        let (name, body) = JsonFields::new(value)?.into_variant()?;
         if name == "status" {
-            return Ok(Self::Status(Read::read(body)?));
+            return Ok(Self::Status(DecodeJson::read(body)?));
         }
-        let mut fields = Fields::new(body)?;
+        let mut fields = JsonFields::new(body)?;
         Ok(match name.as_str() {
             "updateDisplay" => Self::UpdateDisplay {
                 display: fields.read("display")?,
@@ -240,7 +240,7 @@ impl Read for AgentReport {
 }
 
 /// Reads the report of an output.
-fn read_output(name: &str, mut fields: Fields) -> Result<AgentReport, Error> {
+fn read_output(name: &str, mut fields: JsonFields) -> Result<AgentReport, Error> {
     let (execution, output) = (fields.read("execution")?, fields.read("output")?);
     Ok(match name {
         "stream" => AgentReport::Stream {

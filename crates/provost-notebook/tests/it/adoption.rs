@@ -9,7 +9,7 @@ use provost_proto::notebook::{
 };
 use provost_proto::{Code, ExecutionId};
 
-use crate::agent::{Platform, options};
+use crate::agent::{TestPlatform, options};
 use crate::world::{
     ANN, BOB, World, append, cancel, claim, end_session, id, print, shown_text, start,
     start_session,
@@ -17,7 +17,7 @@ use crate::world::{
 
 /// What the session was doing when its process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Left {
+enum PhaseAtExit {
     Idle,
     Queued,
     Assigned,
@@ -26,19 +26,30 @@ enum Left {
     Cancelling,
 }
 
-const LEFT: [Left; 6] =
-    [Left::Idle, Left::Queued, Left::Assigned, Left::Running, Left::Output, Left::Cancelling];
+const PHASES_AT_EXIT: [PhaseAtExit; 6] = [
+    PhaseAtExit::Idle,
+    PhaseAtExit::Queued,
+    PhaseAtExit::Assigned,
+    PhaseAtExit::Running,
+    PhaseAtExit::Output,
+    PhaseAtExit::Cancelling,
+];
 
 /// What happened before the process was there again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Since {
+enum EventAfterExit {
     Nothing,
     Displaced,
     Ended,
     Expired,
 }
 
-const SINCE: [Since; 4] = [Since::Nothing, Since::Displaced, Since::Ended, Since::Expired];
+const EVENTS_AFTER_EXIT: [EventAfterExit; 4] = [
+    EventAfterExit::Nothing,
+    EventAfterExit::Displaced,
+    EventAfterExit::Ended,
+    EventAfterExit::Expired,
+];
 
 const SESSION: u128 = 40;
 
@@ -52,26 +63,26 @@ fn own_session(session: u128) -> NotebookCommand {
     NotebookCommand::StartSession { session, slot, runtime_id, runtime_type, place, capabilities }
 }
 
-fn world_left_in(left: Left) -> (World, u64) {
+fn world_left_in(left: PhaseAtExit) -> (World, u64) {
     let mut world = World::with_cell();
     world.apply(own_session(SESSION));
     let fence = world.state.session(id(SESSION)).unwrap().fence;
     let (session, status) = (id(SESSION), RuntimeSessionStatus::Ready);
     world.apply(NotebookCommand::SetSessionStatus { session, fence, status });
-    if left >= Left::Queued {
+    if left >= PhaseAtExit::Queued {
         world.request(20, 10);
     }
-    if left >= Left::Assigned {
+    if left >= PhaseAtExit::Assigned {
         world.apply(claim(20, SESSION, fence));
     }
-    if left >= Left::Running {
+    if left >= PhaseAtExit::Running {
         world.apply(start(20, fence));
     }
-    if left >= Left::Output {
+    if left >= PhaseAtExit::Output {
         world.apply(print(20, fence, 70, "half a "));
         world.apply(append(20, fence, 70, "line"));
     }
-    if left >= Left::Cancelling {
+    if left >= PhaseAtExit::Cancelling {
         world.apply(cancel(20));
     }
     (world, fence)
@@ -82,9 +93,9 @@ fn prior_of(principal: &str) -> PriorSession {
 }
 
 /// The process that is there again, connected.
-fn restarted(world: World, is_expired: bool, prior: PriorSession) -> Platform {
+fn restarted(world: World, is_expired: bool, prior: PriorSession) -> TestPlatform {
     let agent = RuntimeAgent::with_prior_session(options(50), Some(prior));
-    let mut platform = Platform::with_agent(world, agent);
+    let mut platform = TestPlatform::with_agent(world, agent);
     platform.expired = is_expired.then(|| id(SESSION));
     platform.step(AgentEvent::StatusChanged(RuntimeSessionStatus::Ready));
     platform.is_connected = true;
@@ -94,22 +105,22 @@ fn restarted(world: World, is_expired: bool, prior: PriorSession) -> Platform {
 
 #[test]
 fn a_session_is_adopted_if_it_is_still_active_and_displaced_by_a_new_one_if_not() {
-    for left in LEFT {
-        for since in SINCE {
+    for left in PHASES_AT_EXIT {
+        for since in EVENTS_AFTER_EXIT {
             let (mut world, fence) = world_left_in(left);
             match since {
-                Since::Nothing | Since::Expired => {}
-                Since::Displaced => drop(world.apply(start_session(60))),
-                Since::Ended => drop(world.apply(end_session(SESSION, fence))),
+                EventAfterExit::Nothing | EventAfterExit::Expired => {}
+                EventAfterExit::Displaced => drop(world.apply(start_session(60))),
+                EventAfterExit::Ended => drop(world.apply(end_session(SESSION, fence))),
             }
-            let platform = restarted(world, since == Since::Expired, prior_of(ANN));
+            let platform = restarted(world, since == EventAfterExit::Expired, prior_of(ANN));
             let state = &platform.world.state;
             assert!(platform.agent.is_active(), "{left:?} {since:?}");
-            let expected = if since == Since::Nothing { SESSION } else { 50 };
+            let expected = if since == EventAfterExit::Nothing { SESSION } else { 50 };
             assert_eq!(platform.agent.session(), id(expected), "{left:?} {since:?}");
             let session = state.session(id(expected)).unwrap();
             assert_eq!(state.active_session(&session.slot).map(|it| it.id), Some(id(expected)));
-            if since == Since::Nothing {
+            if since == EventAfterExit::Nothing {
                 assert_eq!(session.fence, fence, "the fence is unchanged");
             } else {
                 assert!(session.fence > fence, "{left:?} {since:?}");
@@ -123,38 +134,40 @@ fn a_session_is_adopted_if_it_is_still_active_and_displaced_by_a_new_one_if_not(
 /// What had started goes on under the same session; under a new one it is lost, and what had not
 /// started is executed.
 #[track_caller]
-fn assert_executed(platform: &Platform, left: Left, since: Since) {
+fn assert_executed(platform: &TestPlatform, left: PhaseAtExit, since: EventAfterExit) {
     let executed: Vec<_> =
         platform.executed.iter().map(|request| (request.execution, request.is_resumed)).collect();
     let execution: ExecutionId = id(20);
-    let is_lost = since != Since::Nothing;
+    let is_lost = since != EventAfterExit::Nothing;
     let expected = match left {
-        Left::Idle => vec![],
-        Left::Queued | Left::Assigned => vec![(execution, false)],
-        Left::Running | Left::Output | Left::Cancelling if is_lost => vec![],
-        Left::Running | Left::Output | Left::Cancelling => vec![(execution, true)],
+        PhaseAtExit::Idle => vec![],
+        PhaseAtExit::Queued | PhaseAtExit::Assigned => vec![(execution, false)],
+        PhaseAtExit::Running | PhaseAtExit::Output | PhaseAtExit::Cancelling if is_lost => vec![],
+        PhaseAtExit::Running | PhaseAtExit::Output | PhaseAtExit::Cancelling => {
+            vec![(execution, true)]
+        }
     };
     assert_eq!(executed, expected, "{left:?} {since:?}");
     let outcome = match left {
-        Left::Running | Left::Output if is_lost => Some(ExecutionOutcome::Lost),
-        Left::Cancelling if is_lost => Some(ExecutionOutcome::Cancelled),
-        Left::Idle
-        | Left::Queued
-        | Left::Assigned
-        | Left::Running
-        | Left::Output
-        | Left::Cancelling => None,
+        PhaseAtExit::Running | PhaseAtExit::Output if is_lost => Some(ExecutionOutcome::Lost),
+        PhaseAtExit::Cancelling if is_lost => Some(ExecutionOutcome::Cancelled),
+        PhaseAtExit::Idle
+        | PhaseAtExit::Queued
+        | PhaseAtExit::Assigned
+        | PhaseAtExit::Running
+        | PhaseAtExit::Output
+        | PhaseAtExit::Cancelling => None,
     };
-    if left != Left::Idle {
+    if left != PhaseAtExit::Idle {
         assert_eq!(platform.outcome(20), outcome, "{left:?} {since:?}");
     }
-    let is_interrupted = left == Left::Cancelling && !is_lost;
+    let is_interrupted = left == PhaseAtExit::Cancelling && !is_lost;
     assert_eq!(platform.interrupted.len(), usize::from(is_interrupted), "{left:?} {since:?}");
 }
 
 #[test]
 fn an_adopted_execution_goes_on_where_its_output_ended() {
-    let (world, _) = world_left_in(Left::Output);
+    let (world, _) = world_left_in(PhaseAtExit::Output);
     let mut platform = restarted(world, false, prior_of(ANN));
     platform.print(20, StreamName::Stdout, ", and the rest");
     platform.finish(20, ExecutionOutcome::Ok);
@@ -168,7 +181,7 @@ fn an_adopted_execution_goes_on_where_its_output_ended() {
 
 #[test]
 fn what_was_cancelled_between_claim_and_start_never_runs() {
-    let (mut world, _) = world_left_in(Left::Assigned);
+    let (mut world, _) = world_left_in(PhaseAtExit::Assigned);
     world.apply(cancel(20));
     let platform = restarted(world, false, prior_of(ANN));
     assert!(platform.executed.is_empty());
@@ -178,11 +191,11 @@ fn what_was_cancelled_between_claim_and_start_never_runs() {
 #[test]
 fn a_session_of_another_principal_or_runtime_is_displaced() {
     for (principal, runtime_id) in [(BOB, "echo-1"), (ANN, "echo-2")] {
-        let (world, _) = world_left_in(Left::Running);
+        let (world, _) = world_left_in(PhaseAtExit::Running);
         let mut options = options(50);
         options.runtime_id = runtime_id.to_owned();
         let agent = RuntimeAgent::with_prior_session(options, Some(prior_of(principal)));
-        let mut platform = Platform::with_agent(world, agent);
+        let mut platform = TestPlatform::with_agent(world, agent);
         platform.is_connected = true;
         platform.step(AgentEvent::Connected);
         assert_eq!(platform.agent.session(), id(50));
@@ -192,7 +205,7 @@ fn a_session_of_another_principal_or_runtime_is_displaced() {
 
 #[test]
 fn an_adopted_session_is_displaced_in_every_phase() {
-    for left in LEFT {
+    for left in PHASES_AT_EXIT {
         let (world, _) = world_left_in(left);
         let mut platform = restarted(world, false, prior_of(ANN));
         assert!(platform.agent.is_active());
@@ -209,9 +222,9 @@ fn an_adopted_session_is_displaced_in_every_phase() {
 
 #[test]
 fn it_asks_again_when_the_connection_is_lost_while_it_asks_and_can_be_stopped() {
-    let (world, fence) = world_left_in(Left::Running);
+    let (world, fence) = world_left_in(PhaseAtExit::Running);
     let agent = RuntimeAgent::with_prior_session(options(50), Some(prior_of(ANN)));
-    let mut asking = Platform::with_agent(world.clone(), agent);
+    let mut asking = TestPlatform::with_agent(world.clone(), agent);
     // The question is not answered: the connection is lost with it.
     drop(asking.agent.step(&world.state, 0, AgentEvent::Connected));
     assert!(!asking.agent.is_active());
@@ -223,7 +236,7 @@ fn it_asks_again_when_the_connection_is_lost_while_it_asks_and_can_be_stopped() 
     assert_eq!(asking.world.state.session(id(SESSION)).unwrap().fence, fence);
 
     let agent = RuntimeAgent::with_prior_session(options(50), Some(prior_of(ANN)));
-    let mut stopped = Platform::with_agent(world.clone(), agent);
+    let mut stopped = TestPlatform::with_agent(world.clone(), agent);
     drop(stopped.agent.step(&world.state, 0, AgentEvent::Connected));
     stopped.is_connected = true;
     stopped.step(AgentEvent::Shutdown { reason: RuntimeEndReason::Shutdown, why: None });
@@ -236,7 +249,7 @@ fn it_asks_again_when_the_connection_is_lost_while_it_asks_and_can_be_stopped() 
 
 #[test]
 fn a_person_at_the_runtime_interrupts_what_it_executes() {
-    let (world, _) = world_left_in(Left::Running);
+    let (world, _) = world_left_in(PhaseAtExit::Running);
     let mut platform = restarted(world, false, prior_of(ANN));
     platform.step(AgentEvent::Interrupt);
     platform.step(AgentEvent::Interrupt);
@@ -249,7 +262,7 @@ fn a_person_at_the_runtime_interrupts_what_it_executes() {
 
 #[test]
 fn a_claim_that_is_refused_for_another_reason_is_not_repeated_at_once() {
-    let (world, _) = world_left_in(Left::Queued);
+    let (world, _) = world_left_in(PhaseAtExit::Queued);
     let mut agent = RuntimeAgent::with_prior_session(options(50), Some(prior_of(ANN)));
     drop(agent.step(&world.state, 0, AgentEvent::StatusChanged(RuntimeSessionStatus::Ready)));
     drop(agent.step(&world.state, 0, AgentEvent::Connected));

@@ -27,7 +27,7 @@ pub(crate) fn options(session: u128) -> AgentOptions {
 }
 
 /// An agent that is connected to a notebook.
-pub(crate) struct Platform {
+pub(crate) struct TestPlatform {
     pub(crate) world: World,
     pub(crate) agent: RuntimeAgent,
     pub(crate) now: u64,
@@ -45,7 +45,7 @@ pub(crate) struct Platform {
     next_output: u128,
 }
 
-impl Platform {
+impl TestPlatform {
     fn new(world: World) -> Self {
         Self::with_agent(world, RuntimeAgent::new(options(50)))
     }
@@ -163,7 +163,7 @@ fn world_with_requests(count: u128) -> World {
 
 #[test]
 fn it_executes_what_was_requested_one_after_the_other_in_order() {
-    let mut platform = Platform::started(world_with_requests(3));
+    let mut platform = TestPlatform::started(world_with_requests(3));
     for n in 20..23 {
         assert_eq!(platform.agent.current(), Some(id(n)));
         platform.print(n, StreamName::Stdout, "hello\n");
@@ -186,7 +186,7 @@ fn it_executes_what_was_requested_one_after_the_other_in_order() {
 
 #[test]
 fn nothing_is_claimed_before_the_language_process_is_ready() {
-    let mut platform = Platform::new(world_with_requests(1));
+    let mut platform = TestPlatform::new(world_with_requests(1));
     platform.is_connected = true;
     platform.step(AgentEvent::Connected);
     assert!(platform.executed.is_empty());
@@ -198,7 +198,7 @@ fn nothing_is_claimed_before_the_language_process_is_ready() {
 
 #[test]
 fn prints_of_one_stream_are_one_output() {
-    let mut platform = Platform::started(world_with_requests(1));
+    let mut platform = TestPlatform::started(world_with_requests(1));
     for (name, text) in [
         (StreamName::Stdout, "a"),
         (StreamName::Stdout, "b"),
@@ -214,7 +214,7 @@ fn prints_of_one_stream_are_one_output() {
 
 #[test]
 fn a_print_storm_without_a_connection_is_joined_and_nothing_is_lost_or_doubled() {
-    let mut platform = Platform::started(world_with_requests(1));
+    let mut platform = TestPlatform::started(world_with_requests(1));
     platform.print(20, StreamName::Stdout, "start\n");
     platform.is_connected = false;
     let mut expected = "start\n".to_owned();
@@ -244,7 +244,7 @@ fn a_print_storm_without_a_connection_is_joined_and_nothing_is_lost_or_doubled()
 
 #[test]
 fn a_cancelled_execution_is_interrupted_and_ends_as_cancelled() {
-    let mut platform = Platform::started(world_with_requests(2));
+    let mut platform = TestPlatform::started(world_with_requests(2));
     platform.print(20, StreamName::Stdout, "working");
     platform.world.apply(cancel(20));
     platform.step(AgentEvent::StateChanged);
@@ -259,13 +259,13 @@ fn a_cancelled_execution_is_interrupted_and_ends_as_cancelled() {
 fn what_was_cancelled_before_it_was_claimed_never_runs() {
     let mut world = world_with_requests(2);
     world.apply(cancel(20));
-    let platform = Platform::started(world);
+    let platform = TestPlatform::started(world);
     assert_eq!(platform.executed(), [id(21)]);
 }
 
 #[test]
 fn a_claim_that_came_too_late_is_given_up() {
-    let mut platform = Platform::started(World::with_cell());
+    let mut platform = TestPlatform::started(World::with_cell());
     platform.is_connected = false;
     platform.world.request(20, 10);
     platform.step(AgentEvent::StateChanged);
@@ -284,7 +284,7 @@ fn a_claim_that_came_too_late_is_given_up() {
 #[test]
 fn a_displaced_agent_stops_itself_in_every_phase() {
     for phase in 0..4 {
-        let mut platform = Platform::started(World::with_cell());
+        let mut platform = TestPlatform::started(World::with_cell());
         if phase >= 1 {
             platform.world.request(20, 10);
             platform.step(AgentEvent::StateChanged);
@@ -314,7 +314,7 @@ fn a_displaced_agent_stops_itself_in_every_phase() {
 
 #[test]
 fn an_agent_that_was_stopped_by_a_person_stops() {
-    let mut platform = Platform::started(World::with_cell());
+    let mut platform = TestPlatform::started(World::with_cell());
     let fence = platform.world.state.session(id(50)).unwrap().fence;
     platform.world.apply(end_session(50, fence));
     platform.step(AgentEvent::StateChanged);
@@ -323,7 +323,7 @@ fn an_agent_that_was_stopped_by_a_person_stops() {
 
 #[test]
 fn a_fenced_agent_stops() {
-    let mut platform = Platform::started(world_with_requests(1));
+    let mut platform = TestPlatform::started(world_with_requests(1));
     platform.step(AgentEvent::Fenced { why: "the lease expired".to_owned() });
     assert_eq!(platform.interrupted, [id(20)]);
     let expected = (RuntimeEndReason::Displaced, Some("the lease expired".to_owned()));
@@ -332,7 +332,7 @@ fn a_fenced_agent_stops() {
 
 #[test]
 fn a_shutdown_reports_what_was_printed_and_ends_the_session_once() {
-    let mut platform = Platform::started(world_with_requests(2));
+    let mut platform = TestPlatform::started(world_with_requests(2));
     platform.print(20, StreamName::Stdout, "done so far");
     let shutdown = || AgentEvent::Shutdown {
         reason: RuntimeEndReason::Shutdown,
@@ -353,7 +353,7 @@ fn a_shutdown_reports_what_was_printed_and_ends_the_session_once() {
 
 #[test]
 fn the_notice_of_its_own_end_is_no_displacement() {
-    let mut platform = Platform::started(World::with_cell());
+    let mut platform = TestPlatform::started(World::with_cell());
     platform.is_connected = false;
     let (reason, why) = (RuntimeEndReason::Shutdown, Some("SIGTERM".to_owned()));
     platform.step(AgentEvent::Shutdown { reason, why: why.clone() });
@@ -364,10 +364,10 @@ fn the_notice_of_its_own_end_is_no_displacement() {
 #[test]
 fn a_shutdown_before_the_start_or_without_a_connection_stops_at_once() {
     let shutdown = || AgentEvent::Shutdown { reason: RuntimeEndReason::Shutdown, why: None };
-    let mut idle = Platform::new(World::with_cell());
+    let mut idle = TestPlatform::new(World::with_cell());
     idle.step(shutdown());
     assert!(idle.agent.is_stopped() && idle.stopped.is_some());
-    let mut offline = Platform::started(World::with_cell());
+    let mut offline = TestPlatform::started(World::with_cell());
     offline.is_connected = false;
     offline.step(AgentEvent::Disconnected);
     offline.step(shutdown());
@@ -376,7 +376,7 @@ fn a_shutdown_before_the_start_or_without_a_connection_stops_at_once() {
 
 #[test]
 fn the_lease_is_renewed_in_time_and_at_once_after_a_lost_connection() {
-    let mut platform = Platform::started(World::with_cell());
+    let mut platform = TestPlatform::started(World::with_cell());
     assert_eq!(platform.renewals, 1);
     for _ in 0..100 {
         platform.now += limits::LEASE_RENEWAL_MS / 10;
@@ -391,7 +391,7 @@ fn the_lease_is_renewed_in_time_and_at_once_after_a_lost_connection() {
 
 #[test]
 fn an_output_that_is_too_large_is_replaced_by_a_note_and_the_rest_is_kept() {
-    let mut platform = Platform::started(world_with_requests(1));
+    let mut platform = TestPlatform::started(world_with_requests(1));
     let value = "x".repeat(limits::MAX_OUTPUT_BYTES + 1);
     platform.next_output += 1;
     let output = id(platform.next_output);
@@ -406,7 +406,7 @@ fn an_output_that_is_too_large_is_replaced_by_a_note_and_the_rest_is_kept() {
 
 #[test]
 fn a_start_that_is_refused_ends_the_agent_with_the_reason() {
-    let mut platform = Platform::new(World::with_cell());
+    let mut platform = TestPlatform::new(World::with_cell());
     platform.world.apply(NotebookCommand::DeleteNotebook);
     platform.is_connected = true;
     platform.step(AgentEvent::Connected);
@@ -417,7 +417,7 @@ fn a_start_that_is_refused_ends_the_agent_with_the_reason() {
 
 #[test]
 fn an_execution_that_somebody_else_ended_is_not_claimed_again() {
-    let mut platform = Platform::started(world_with_requests(1));
+    let mut platform = TestPlatform::started(world_with_requests(1));
     platform.world.apply(NotebookCommand::DeleteCell { cell: id(10) });
     platform.step(AgentEvent::StateChanged);
     assert_eq!(platform.interrupted, [id(20)]);

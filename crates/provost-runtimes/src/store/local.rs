@@ -97,8 +97,8 @@ impl LocalStore {
     fn take_error(&mut self, error: &GatewayError) -> StoreEvent {
         let why = error.to_string();
         match classify_error(error) {
-            Failure::Passing => self.disconnect(why),
-            Failure::Final | Failure::Refused(_) => StoreEvent::Closed { why },
+            LocalStoreFailure::Passing => self.disconnect(why),
+            LocalStoreFailure::Final | LocalStoreFailure::Refused(_) => StoreEvent::Closed { why },
         }
     }
 
@@ -161,9 +161,9 @@ impl NotebookStore for LocalStore {
             Err(CommandsError::Failed(error)) => {
                 let why = error.to_string();
                 match classify_error(&error) {
-                    Failure::Passing => self.disconnect(why),
-                    Failure::Final => StoreEvent::Closed { why },
-                    Failure::Refused(code) => {
+                    LocalStoreFailure::Passing => self.disconnect(why),
+                    LocalStoreFailure::Final => StoreEvent::Closed { why },
+                    LocalStoreFailure::Refused(code) => {
                         StoreEvent::Refused { id, index: 0, code, error: why }
                     }
                 }
@@ -191,7 +191,7 @@ impl NotebookStore for LocalStore {
 }
 
 /// What an error means for a runtime.
-enum Failure {
+enum LocalStoreFailure {
     /// It may be over in a moment.
     Passing,
     /// The daemon stops.
@@ -201,18 +201,22 @@ enum Failure {
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "all others are about the request")]
-fn classify_error(error: &GatewayError) -> Failure {
+fn classify_error(error: &GatewayError) -> LocalStoreFailure {
     match error {
-        GatewayError::Stopping | GatewayError::Store(StoreError::Closed) => Failure::Final,
-        GatewayError::Store(StoreError::TooLarge { .. }) => Failure::Refused(Code::TooLarge),
-        GatewayError::Store(StoreError::CommandReused(_) | StoreError::NotCanonical(_)) => {
-            Failure::Refused(Code::InvalidRequest)
+        GatewayError::Stopping | GatewayError::Store(StoreError::Closed) => {
+            LocalStoreFailure::Final
         }
-        GatewayError::Store(_) | GatewayError::NoRandomness(_) => Failure::Passing,
-        GatewayError::Fault(fault) if fault.code.status() >= 500 => Failure::Passing,
-        GatewayError::Fault(fault) => Failure::Refused(fault.code),
-        GatewayError::ProjectClosed => Failure::Refused(Code::Conflict),
-        _ => Failure::Refused(Code::Forbidden),
+        GatewayError::Store(StoreError::TooLarge { .. }) => {
+            LocalStoreFailure::Refused(Code::TooLarge)
+        }
+        GatewayError::Store(StoreError::CommandReused(_) | StoreError::NotCanonical(_)) => {
+            LocalStoreFailure::Refused(Code::InvalidRequest)
+        }
+        GatewayError::Store(_) | GatewayError::NoRandomness(_) => LocalStoreFailure::Passing,
+        GatewayError::Fault(fault) if fault.code.status() >= 500 => LocalStoreFailure::Passing,
+        GatewayError::Fault(fault) => LocalStoreFailure::Refused(fault.code),
+        GatewayError::ProjectClosed => LocalStoreFailure::Refused(Code::Conflict),
+        _ => LocalStoreFailure::Refused(Code::Forbidden),
     }
 }
 

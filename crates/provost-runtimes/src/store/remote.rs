@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{NotebookStore, StoreEvent};
-use link::{ConnectRequest, Link, LinkEvent};
+use link::{ConnectRequest, LinkEvent, RemoteSyncLink};
 
 /// How many messages wait in each direction.
 const MAX_WAITING_MESSAGES: usize = 16;
@@ -69,7 +69,7 @@ impl RemoteStore {
         let (outgoing, to_send) = mpsc::channel(MAX_WAITING_MESSAGES);
         let (events, incoming) = mpsc::channel(MAX_WAITING_MESSAGES);
         let (connect, requests) = watch::channel(ConnectRequest::default());
-        let link = Link { notebook, locator, to_send, events, requests };
+        let link = RemoteSyncLink { notebook, locator, to_send, events, requests };
         let link = AbortOnDropHandle::new(tokio::spawn(link.run()));
         Self {
             notebook,

@@ -1,9 +1,9 @@
 //! Numbers that look random and are the same each time.
 
 /// xorshift64.
-pub(crate) struct Random(u64);
+pub(crate) struct ReplayRandom(u64);
 
-impl Random {
+impl ReplayRandom {
     pub(crate) const fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }

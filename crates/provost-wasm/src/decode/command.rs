@@ -5,13 +5,13 @@ use provost_proto::notebook::{CellContent, NotebookCommand};
 use serde::de::Error as _;
 use serde_json::{Error, Value};
 
-use super::fields::{Fields, Read};
+use super::fields::{DecodeJson, JsonFields};
 use super::output::read_metadata;
 
-/// A command of a person. Not [`Read`] for all commands: those of runtimes are not read.
+/// A command of a person. Not [`DecodeJson`] for all commands: those of runtimes are not read.
 struct PersonCommand(NotebookCommand);
 
-impl Read for PersonCommand {
+impl DecodeJson for PersonCommand {
     fn read(value: Value) -> Result<Self, Error> {
         read_command(value).map(Self)
     }
@@ -23,12 +23,12 @@ pub(crate) fn read_commands(list: Value) -> Result<Vec<NotebookCommand>, Error> 
 }
 
 pub(super) fn read_command(value: Value) -> Result<NotebookCommand, Error> {
-    let mut command = Fields::new(value)?;
+    let mut command = JsonFields::new(value)?;
     let name: String = command.read("name")?;
     if name == "deleteNotebook" {
         return Ok(NotebookCommand::DeleteNotebook);
     }
-    let mut args = Fields::new(command.take("args"))?;
+    let mut args = JsonFields::new(command.take("args"))?;
     Ok(match name.as_str() {
         "renameNotebook" => NotebookCommand::RenameNotebook { title: args.read("title")? },
         "setNotebookMetadata" => NotebookCommand::SetNotebookMetadata {
@@ -75,7 +75,7 @@ const CELL_EDITS: [&str; 8] = [
     "restoreCell",
 ];
 
-fn read_cell_edit(name: &str, mut args: Fields) -> Result<NotebookCommand, Error> {
+fn read_cell_edit(name: &str, mut args: JsonFields) -> Result<NotebookCommand, Error> {
     let cell = args.read("cell")?;
     Ok(match name {
         "editCell" => NotebookCommand::EditCell {
@@ -106,16 +106,16 @@ pub(crate) fn read_journal(value: Value) -> Result<Option<StoreJournal>, Error> 
     if value.is_null() {
         return Ok(None);
     }
-    let mut fields = Fields::new(value)?;
+    let mut fields = JsonFields::new(value)?;
     Ok(Some(StoreJournal {
         documents: fields.read("documents")?,
         pending: fields.read("pending")?,
     }))
 }
 
-impl Read for JournalBatch {
+impl DecodeJson for JournalBatch {
     fn read(value: Value) -> Result<Self, Error> {
-        let mut batch = Fields::new(value)?;
+        let mut batch = JsonFields::new(value)?;
         Ok(Self {
             id: batch.read("id")?,
             attempt: batch.read("attempt")?,

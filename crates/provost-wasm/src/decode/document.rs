@@ -8,11 +8,11 @@ use provost_proto::notebook::{
 };
 use serde_json::{Error, Value};
 
-use super::fields::{Fields, Read, mismatch, names, records};
+use super::fields::{DecodeJson, JsonFields, mismatch, names, records};
 
-impl Read for NotebookDocument {
+impl DecodeJson for NotebookDocument {
     fn read(value: Value) -> Result<Self, Error> {
-        let mut fields = Fields::new(value)?;
+        let mut fields = JsonFields::new(value)?;
         let view: String = fields.read("view")?;
         Ok(match view.as_str() {
             "notebooks" => Self::Notebooks(fields.read("document")?),

@@ -11,13 +11,13 @@ use provost_proto::notebook::{
 };
 use serde_json::{Error, Value};
 
-use super::fields::{Fields, mismatch};
+use super::fields::{JsonFields, mismatch};
 
 macro_rules! facts {
     ($($kind:literal $name:ident { $($field:ident)* })+) => {
         /// Reads the body of a fact.
         pub(super) fn read_fact(kind: &str, body: Value) -> Result<NotebookFact, Error> {
-            let mut fields = Fields::new(body)?;
+            let mut fields = JsonFields::new(body)?;
             let notebook = fields.read("notebook")?;
             Ok(match kind {
                 $($kind => NotebookFact::$name($name {

@@ -10,7 +10,7 @@ use serde_json::{Error, Map, Value};
 use uuid::Uuid;
 
 /// A type that is read from JSON.
-pub(crate) trait Read: Sized {
+pub(crate) trait DecodeJson: Sized {
     fn read(value: Value) -> Result<Self, Error>;
 }
 
@@ -20,9 +20,9 @@ pub(super) fn mismatch(expected: &str) -> Error {
 }
 
 /// The fields of an object, taken one after the other.
-pub(crate) struct Fields(Map<String, Value>);
+pub(crate) struct JsonFields(Map<String, Value>);
 
-impl Fields {
+impl JsonFields {
     pub(crate) fn new(value: Value) -> Result<Self, Error> {
         Map::read(value).map(Self)
     }
@@ -44,7 +44,7 @@ impl Fields {
         self.0.remove(&key).unwrap_or_default()
     }
 
-    pub(crate) fn read<T: Read>(&mut self, name: &str) -> Result<T, Error> {
+    pub(crate) fn read<T: DecodeJson>(&mut self, name: &str) -> Result<T, Error> {
         T::read(self.take(name)).map_err(|error| name_field(name, &error))
     }
 
@@ -62,9 +62,9 @@ fn name_field(name: &str, error: &Error) -> Error {
 /// Structs, with all of their fields.
 macro_rules! records {
     ($($name:ident { $($field:ident)* })+) => {$(
-        impl Read for $name {
+        impl DecodeJson for $name {
             fn read(value: Value) -> Result<Self, Error> {
-                let mut fields = Fields::new(value)?;
+                let mut fields = JsonFields::new(value)?;
                 Ok(Self { $($field: fields.read(stringify!($field))?,)* })
             }
         }
@@ -74,7 +74,7 @@ macro_rules! records {
 /// Enums of names.
 macro_rules! names {
     ($($name:ident { $($text:literal $variant:ident)* })+) => {$(
-        impl Read for $name {
+        impl DecodeJson for $name {
             fn read(value: Value) -> Result<Self, Error> {
                 match value.as_str().unwrap_or_default() {
                     $($text => Ok(Self::$variant),)*
@@ -87,25 +87,25 @@ macro_rules! names {
 
 pub(super) use {names, records};
 
-impl Read for Value {
+impl DecodeJson for Value {
     fn read(value: Value) -> Result<Self, Error> {
         Ok(value)
     }
 }
 
-impl Read for String {
+impl DecodeJson for String {
     fn read(value: Value) -> Result<Self, Error> {
         if let Value::String(text) = value { Ok(text) } else { Err(mismatch("a string")) }
     }
 }
 
-impl Read for Map<String, Value> {
+impl DecodeJson for Map<String, Value> {
     fn read(value: Value) -> Result<Self, Error> {
         if let Value::Object(fields) = value { Ok(fields) } else { Err(mismatch("an object")) }
     }
 }
 
-impl Read for bool {
+impl DecodeJson for bool {
     /// Absent is false, as what is written says.
     fn read(value: Value) -> Result<Self, Error> {
         match value {
@@ -118,7 +118,7 @@ impl Read for bool {
     }
 }
 
-impl Read for u64 {
+impl DecodeJson for u64 {
     /// Absent is zero, as what is written says.
     fn read(value: Value) -> Result<Self, Error> {
         if value.is_null() {
@@ -128,25 +128,25 @@ impl Read for u64 {
     }
 }
 
-impl Read for u32 {
+impl DecodeJson for u32 {
     fn read(value: Value) -> Result<Self, Error> {
         u64::read(value)?.try_into().map_err(|_| mismatch("a small number"))
     }
 }
 
-impl<T: Read> Read for Option<T> {
+impl<T: DecodeJson> DecodeJson for Option<T> {
     fn read(value: Value) -> Result<Self, Error> {
         if value.is_null() { Ok(None) } else { T::read(value).map(Some) }
     }
 }
 
-impl<T: Read> Read for Box<T> {
+impl<T: DecodeJson> DecodeJson for Box<T> {
     fn read(value: Value) -> Result<Self, Error> {
         T::read(value).map(Self::new)
     }
 }
 
-impl<T: Read> Read for Vec<T> {
+impl<T: DecodeJson> DecodeJson for Vec<T> {
     fn read(value: Value) -> Result<Self, Error> {
         let Value::Array(items) = value else { return Err(mismatch("a list")) };
         let mut read = Self::with_capacity(items.len());
@@ -157,7 +157,7 @@ impl<T: Read> Read for Vec<T> {
     }
 }
 
-impl Read for Uuid {
+impl DecodeJson for Uuid {
     fn read(value: Value) -> Result<Self, Error> {
         let id = value.as_str().and_then(|text| Self::try_parse(text).ok());
         id.ok_or_else(|| mismatch("an id"))
@@ -166,7 +166,7 @@ impl Read for Uuid {
 
 macro_rules! ids {
     ($($name:ident)+) => {$(
-        impl Read for $name {
+        impl DecodeJson for $name {
             fn read(value: Value) -> Result<Self, Error> {
                 Uuid::read(value).map(Self::new)
             }
@@ -176,14 +176,14 @@ macro_rules! ids {
 
 ids! { CellId ExecutionId NotebookId OutputId ProjectId RuntimeSessionId }
 
-impl Read for Hash {
+impl DecodeJson for Hash {
     fn read(value: Value) -> Result<Self, Error> {
         let hash = value.as_str().and_then(|text| Self::from_str(text).ok());
         hash.ok_or_else(|| mismatch("a hash"))
     }
 }
 
-impl Read for Actor {
+impl DecodeJson for Actor {
     fn read(value: Value) -> Result<Self, Error> {
         let actor = value.as_str().and_then(|text| Self::from_str(text).ok());
         actor.ok_or_else(|| mismatch("an actor"))

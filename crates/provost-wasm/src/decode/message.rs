@@ -5,7 +5,7 @@ use provost_proto::{Code, IdempotencyKey, NotebookId, RuntimeSessionId, StreamVe
 use serde_json::{Error, Value};
 
 use super::fact::read_fact;
-use super::fields::{Fields, Read, mismatch};
+use super::fields::{DecodeJson, JsonFields, mismatch};
 
 /// What the daemon says to a store.
 #[derive(Debug)]
@@ -34,9 +34,9 @@ pub(crate) enum StoreMessage {
     Other,
 }
 
-impl Read for NotebookEvent {
+impl DecodeJson for NotebookEvent {
     fn read(value: Value) -> Result<Self, Error> {
-        let mut fields = Fields::new(value)?;
+        let mut fields = JsonFields::new(value)?;
         let kind: String = fields.read("kind")?;
         Ok(Self {
             version: fields.read("version")?,
@@ -50,7 +50,7 @@ impl Read for NotebookEvent {
     }
 }
 
-impl Read for Code {
+impl DecodeJson for Code {
     fn read(value: Value) -> Result<Self, Error> {
         let text = value.as_str().unwrap_or_default();
         let code = Self::ALL.iter().find(|code| code.as_str() == text);
@@ -60,7 +60,7 @@ impl Read for Code {
 
 /// Reads a message. One of an unknown type is for somebody else.
 pub(crate) fn read_message(value: Value) -> Result<StoreMessage, Error> {
-    let mut fields = Fields::new(value)?;
+    let mut fields = JsonFields::new(value)?;
     let message_type: String = fields.read("type")?;
     Ok(match message_type.as_str() {
         "snapshot" => StoreMessage::Snapshot {

@@ -12,7 +12,7 @@ mod message;
 mod output;
 
 pub(crate) use command::{read_commands, read_journal};
-pub(crate) use fields::{Fields, Read};
+pub(crate) use fields::{DecodeJson, JsonFields};
 pub(crate) use message::{StoreMessage, read_message};
 pub(crate) use output::read_metadata;
 
@@ -22,7 +22,7 @@ mod tests {
     use serde::de::DeserializeOwned;
     use serde_json::{Error, Value};
 
-    use super::{Fields, Read as _, command, fact};
+    use super::{DecodeJson as _, JsonFields, command, fact};
 
     fn samples(file: &str) -> Vec<Value> {
         let lines = file.lines().filter(|line| line.starts_with('{'));
@@ -52,7 +52,7 @@ mod tests {
     fn facts_are_read_as_serde_reads_them() {
         let file = include_str!("../../../provost-proto/tests/golden/files/events.txt");
         let read = |sample| {
-            let mut fields = Fields::new(sample)?;
+            let mut fields = JsonFields::new(sample)?;
             let kind: String = fields.read("kind")?;
             fact::read_fact(&kind, fields.take("body"))
         };

@@ -3,11 +3,11 @@
 use provost_proto::notebook::{MimeBundle, MimeData, OutputContent};
 use serde_json::{Error, Map, Value};
 
-use super::fields::{Fields, Read, mismatch};
+use super::fields::{DecodeJson, JsonFields, mismatch};
 
-impl Read for OutputContent {
+impl DecodeJson for OutputContent {
     fn read(value: Value) -> Result<Self, Error> {
-        let mut fields = Fields::new(value)?;
+        let mut fields = JsonFields::new(value)?;
         let content_type: String = fields.read("type")?;
         Ok(match content_type.as_str() {
             "stream" => Self::Stream { name: fields.read("name")?, text: fields.read("text")? },
@@ -34,11 +34,11 @@ impl Read for OutputContent {
 }
 
 /// Metadata, empty if it is absent.
-pub(crate) fn read_metadata(fields: &mut Fields) -> Result<Map<String, Value>, Error> {
+pub(crate) fn read_metadata(fields: &mut JsonFields) -> Result<Map<String, Value>, Error> {
     Ok(fields.read::<Option<_>>("metadata")?.unwrap_or_default())
 }
 
-impl Read for MimeBundle {
+impl DecodeJson for MimeBundle {
     fn read(value: Value) -> Result<Self, Error> {
         let mut bundle = Self::new();
         for (mime, data) in Map::read(value)? {
@@ -48,13 +48,13 @@ impl Read for MimeBundle {
     }
 }
 
-impl Read for MimeData {
+impl DecodeJson for MimeData {
     fn read(value: Value) -> Result<Self, Error> {
-        let (form, data) = Fields::new(value)?.into_variant()?;
+        let (form, data) = JsonFields::new(value)?.into_variant()?;
         match form.as_str() {
             "inline" => Ok(Self::Inline(data)),
             "artifact" => {
-                let mut fields = Fields::new(data)?;
+                let mut fields = JsonFields::new(data)?;
                 Ok(Self::Artifact { hash: fields.read("hash")?, size: fields.read("size")? })
             }
             _ => Err(mismatch("a representation")),

@@ -60,7 +60,7 @@ enum LinkError {
 
 type Socket = WebSocketStream<TcpStream>;
 
-pub(super) struct Link {
+pub(super) struct RemoteSyncLink {
     pub(super) notebook: NotebookId,
     pub(super) locator: Arc<dyn TargetLocator>,
     pub(super) to_send: mpsc::Receiver<ClientSyncMessage>,
@@ -68,7 +68,7 @@ pub(super) struct Link {
     pub(super) requests: watch::Receiver<ConnectRequest>,
 }
 
-impl Link {
+impl RemoteSyncLink {
     /// Connects, and again whenever the store asks for it. Ends with the store.
     pub(super) async fn run(mut self) {
         loop {
